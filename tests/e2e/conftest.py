@@ -1,4 +1,4 @@
-"""Fixtures: the peers, the generated repository, and options of the suite."""
+"""Fixtures: servers of each kind, the generated repository, and options of the suite."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
 
-# A shell that runs the tests in the background ignores SIGINT, which every program that a test starts would inherit.
+# A shell that runs the tests in the background ignores SIGINT, and every program that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def server_kind(request: pytest.FixtureRequest) -> str:
-    """A fixture of its own, so that pytest keeps the tests of one shared server together."""
+    """The kind of server. It is a separate fixture, so that pytest keeps the tests of one shared server together."""
     return request.param
 
 
@@ -83,21 +83,21 @@ def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launche
 
 @pytest.fixture
 def launch_gateway(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """The same through our gateway only, for tests that do not depend on the front."""
+    """Like `launch`, but only through our gateway, for tests that do not depend on the front."""
     with launcher("gateway", tmp_path, fossil) as made:
         yield made
 
 
 @pytest.fixture
 def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """The same by `fossil server`, for our own client."""
+    """Like `launch`, but with `fossil server`, to test our own client."""
     with launcher("fossil", tmp_path, fossil) as made:
         yield made
 
 
 @pytest.fixture(params=["gateway", "fossil"])
 def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Call it with a repository to serve it to our own client, once by quarryd, once by fossil."""
+    """Call it with a repository to serve it to our own client, once by quarryd and once by fossil."""
     with launcher(request.param, tmp_path, fossil) as made:
         yield made
 
@@ -116,14 +116,14 @@ def quarry(tmp_path: Path, fossil: Fossil) -> Quarry:
 
 @pytest.fixture(scope="module")
 def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Iterator[Launcher]:
-    """The same for servers that a whole file of tests shares."""
+    """Like `launch`, for servers that are shared by all tests of a file."""
     with launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil) as made:
         yield made
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
-    """A generated repository. The file named by the environment variable VARIABLE is kept for later runs. Processes that
-    test at the same time share one."""
+    """Builds a generated repository, or returns an existing one. The file named by the environment variable VARIABLE is
+    kept for later runs. Processes that test at the same time share one file."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -145,7 +145,8 @@ def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil)
 
 @pytest.fixture(scope="session")
 def small_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
-    """A small one: 60 imported check-ins, everything made by commands, no large file."""
+    """The small generated repository: 60 imported check-ins and everything that is made by commands, without the large
+    file."""
     return kept_or_built("QUARRY_GENERATED_SMALL", tmp_path_factory,
                          lambda path: generator.build(path, fossil, check_ins=60, binary_size=0))
 
@@ -172,7 +173,8 @@ def hiredis(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(fossil: Fossil, tmp_path: Path) -> Path:
-    """A new repository with a user `writer`, password `pen`, with all capabilities but administration."""
+    """A new repository with a user `writer`, whose password is `pen`, and who has all capabilities except
+    administration."""
     path = tmp_path / "fresh.fossil"
     fossil.new(path, "--project-name", "fresh")
     repofile.add_user(path, "writer", "pen", "giox")
@@ -181,7 +183,7 @@ def fresh(fossil: Fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Daemon]]:
-    """Starts quarryd with the test's own directives; see Daemon. Waits until it is ready, unless WAIT is false."""
+    """Starts quarryd with the test's own directives (see Daemon), and waits until it is ready unless WAIT is false."""
     started = []
 
     def make(pool: dict[str, object] | None = None, *, wait: bool = True, repository: Path = fresh,
@@ -197,7 +199,7 @@ def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[...,
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody can enter, unlike pytest's."""
+    """A folder that everybody can enter, unlike pytest's own."""
     path = Path(tempfile.mkdtemp())
     path.chmod(0o777)
     yield path
@@ -206,7 +208,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def tidy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """Removes a passed test's files at once, because copies of large repositories add up."""
+    """Removes the files of a passed test immediately, because copies of large repositories add up."""
     yield
     if not getattr(request.node, "failed", False):
         shutil.rmtree(tmp_path, ignore_errors=True)
@@ -235,7 +237,7 @@ def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable
 
 @pytest.fixture
 def peer_of(fossil: Fossil):
-    """Makes a hand-written client of a served repository, logged in as a user that it adds."""
+    """Makes a hand-written client of a served repository, which logs in as a user that it adds."""
     def make(server: servers.Server, login: str = "hand", capabilities: str = "giox", repository: Path | None = None,
              path: str = "/") -> Peer:
         file = repository or server.target

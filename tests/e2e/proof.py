@@ -16,8 +16,8 @@ from pathlib import Path
 from support import places, repofile
 from support.fossil import Fossil
 
-# How a column's row ids become names that are the same in every copy of the repository. A number that refers to nothing
-# stays as it is: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
+# How row ids in a column are replaced by names that are the same in every copy of the repository. An id that does not
+# refer to a row stays unchanged: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
 BLOB = "coalesce((SELECT uuid FROM blob WHERE blob.rid={0}), {0})"
 TAG = "coalesce((SELECT tagname FROM tag WHERE tag.tagid={0}), {0})"
 FILE = "coalesce((SELECT name FROM filename WHERE filename.fnid={0}), {0})"
@@ -25,8 +25,8 @@ TICKET = "coalesce((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id={0}), {0})"
 PLAIN = "{0}"
 LEFT_OUT = None
 
-# Columns whose values are not compared unchanged. A table that a repository does not have is skipped; every column that
-# is not listed here is compared byte by byte.
+# Columns whose values are replaced before they are compared. A table that a repository does not have is skipped.
+# Columns that are not listed here are compared byte by byte.
 DERIVED = {
     "event": {"objid": BLOB, "tagid": TAG},
     "mlink": {"mid": BLOB, "fid": BLOB, "pmid": BLOB, "pid": BLOB, "fnid": FILE, "pfnid": FILE},
@@ -34,11 +34,11 @@ DERIVED = {
     "leaf": {"rid": BLOB},
     "filename": {"fnid": LEFT_OUT},
     "tag": {"tagid": LEFT_OUT},
-    # The time of a cluster's tag is the time of processing, which a rebuild changes.
+    # The time of a cluster's tag is the time at which it was processed, which a rebuild changes.
     "tagxref": {"tagid": TAG, "srcid": BLOB, "origid": BLOB, "rid": BLOB,
                 "mtime": "CASE WHEN tagid=(SELECT tagid FROM tag WHERE tagname='cluster') THEN NULL ELSE {0} END"},
     "cherrypick": {"parentid": BLOB, "childid": BLOB},
-    # srctype 2 is a wiki page, known by its tag; all others are artifacts.
+    # srctype 2 is a wiki page, identified by its tag; all others are artifacts.
     "backlink": {"srcid": f"CASE srctype WHEN 2 THEN {TAG} ELSE {BLOB} END"},
     "attachment": {"attachid": BLOB},
     "ticket": {"tkt_id": LEFT_OUT},
@@ -62,7 +62,7 @@ def dump(path: Path) -> list[str]:
             if table not in tables:
                 continue
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            # A project's own ticket tables may note which change a field is from.
+            # A project's own ticket tables may record from which change a field is.
             special = {name: BLOB for name in columns if name.startswith("baseline for ")} | special
             shown = [name for name in columns if special.get(name, PLAIN) is not LEFT_OUT]
             expressions = ", ".join(special.get(name, PLAIN).format(f'{table}."{name}"') for name in shown)
@@ -74,11 +74,11 @@ def dump(path: Path) -> list[str]:
 
 def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[str]:
     """Rows that exist on only one side, with similar ones next to each other."""
-    # Sorts the unmatched rows of both sides together, as a person would do. Unlike difflib on the whole dump, this is
-    # fast even for large ones.
+    # Sorts the rows that exist on only one side, so that similar ones are neighbours. Unlike difflib on the whole dump,
+    # this is fast even for large dumps.
     only_ours, only_rebuilt = set(ours) - set(rebuilt), set(rebuilt) - set(ours)
     if not only_ours and not only_rebuilt:
-        # Same rows, but not equally often.
+        # Both sides have the same rows, but not equally often.
         return [] if ours == rebuilt else [line for line in difflib.unified_diff(ours, rebuilt, "file", "rebuilt", n=0)][:limit]
     lonely = [(line, "- in the file:  ") for line in only_ours] + [(line, "+ after rebuild: ") for line in only_rebuilt]
     shown = [mark + line for line, mark in sorted(lonely)]
@@ -88,8 +88,8 @@ def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[st
 
 
 def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
-    """Rows of THEIRS, made by `fossil rebuild`, that differ from OURS and do not depend on the order of processing alone,
-    which `quarry verify` decides from the artifacts."""
+    """Rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing, which
+    `quarry verify` decides from the artifacts."""
     rebuilt = dump(theirs)
     wrong = differences(ours, rebuilt)
     if not wrong:

@@ -1,4 +1,4 @@
-"""The repositories that benchmarks are made on: real to fossil, and of the shape that they promise."""
+"""The generated repositories for benchmarks are valid for fossil and have the promised size and shape."""
 
 import subprocess
 import sys

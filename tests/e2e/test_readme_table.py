@@ -1,4 +1,5 @@
-"""The table of PHP-FPM's tests in README.md, and the source map in src/README.md: the tests and files that they name exist."""
+"""The tests and files that are named in README.md, the table of PHP-FPM's tests, and in src/README.md, the source map,
+exist."""
 
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 def rows() -> list[tuple[list[str], str, str]]:
-    """Of the table: PHP-FPM's names, what they are about, what is said of them here."""
+    """The rows of the table: names of PHP-FPM's tests, the behavior, and what tests it here."""
     _, _, text = (HERE / "README.md").read_text().partition("| PHP-FPM's test |")
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| `")]
     assert all(len(row) == 3 for row in cells)

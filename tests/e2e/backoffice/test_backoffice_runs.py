@@ -32,7 +32,7 @@ def lease(path):
 
 @pytest.fixture
 def served(start, fresh, tmp_path):
-    """A server that logs each backoffice run in a file, with a short lease."""
+    """Starts a server with a short lease, which logs each backoffice run in a file."""
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
 
     def begin(**pool):
@@ -59,7 +59,7 @@ def runs(path):
 
 
 def files(path):
-    """The repositories that had runs."""
+    """The repositories in which the backoffice ran."""
     return {re.search(r" on (\S+\.fossil)", line).group(1) for line in runs(path)}
 
 
@@ -101,7 +101,7 @@ def test_a_run_takes_the_lease_and_the_next_one_waits(fresh):
     finally:
         second.send_signal(signal.SIGTERM)
         assert second.wait(60) == 0
-    # The dead holder is replaced.
+    # The process that holds the lease is dead, so this one replaces it.
     fourth = subprocess.Popen([program("quarry"), "backoffice", fresh])
     try:
         wait_until(lambda: lease(fresh)[2] == fourth.pid, "the next one")
@@ -142,7 +142,7 @@ def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
     polling = subprocess.Popen([program("quarry"), "backoffice", "--poll", "1", "--logfile", log, fresh, small])
     try:
         wait_until(lambda: {str(fresh), str(small)} == files(log), "a run of both")
-        # The changes of the first runs start others, which have nothing to do.
+        # The changes made by the first runs cause further runs, which have nothing to do.
         wait_until(lambda: is_at_rest(log, 3), "no more runs")
         before = len(runs(log))
         repofile.set_config(small, "project-name", "changed")
@@ -159,7 +159,7 @@ def test_fossils_settings(fresh, tmp_path):
     assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])
     repofile.set_config(fresh, "backoffice-nodelay", "1")
     assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
-    # Runs by hand are not disabled.
+    # The setting does not disable runs that are started by hand.
     repofile.set_config(fresh, "backoffice-disable", "1")
     assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
@@ -167,7 +167,7 @@ def test_fossils_settings(fresh, tmp_path):
 def test_maintenance_reports_damage(fresh, small):
     assert quarry("backoffice", "--nolease", small).returncode == 0
     verified = rows(small)["quarry-maintenance"].split()
-    assert verified[2] == "0"  # all of them
+    assert verified[2] == "0"  # all artifacts
     with sqlite3.connect(small) as database:
         database.execute("UPDATE blob SET content=(SELECT content FROM blob WHERE rid=2) WHERE rid=1")
         database.execute("UPDATE config SET value='0 0 0' WHERE name='quarry-maintenance'")
@@ -202,7 +202,7 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     wait_until(lambda: len(runs(log)) >= 2 and not jobs(server), "the end of all")
     ends = [calendar.timegm(time.strptime(line[:19], "%Y-%m-%dT%H:%M:%S")) for line in runs(log)]
     assert ends[-1] >= int(asked)
-    # Times of the ends, in whole seconds: a run may take longer than the one before it.
+    # The ends of runs are logged in whole seconds, so they may be only one second apart if the earlier run took longer.
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 
@@ -212,7 +212,7 @@ def test_backoffice_disable(start, folder_of, tmp_path):
     server = start({"backoffice": "yes", "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
-    # The runs of earlier requests would have ended before that of the last one.
+    # If the earlier requests had started runs, these would have ended before the run of the last request.
     wait_until(lambda: runs(tmp_path / RUNS) and not jobs(server), "a run")
     assert files(tmp_path / RUNS) == {str(folder / "other.fossil")} and "backoffice" not in rows(folder / "none.fossil")
 
@@ -239,7 +239,7 @@ def test_all_repositories_have_runs_without_requests(start, folder_of, tmp_path)
 
 @pytest.mark.slow
 def test_a_digest_is_sent_without_requests(fresh, start, tmp_path, fossil):
-    """The server's timer starts the run that finds a new day."""
+    """A new day has begun. A timer of the server starts the run that sends the digest."""
     mail.set_up(fresh, fossil, tmp_path / "mails")
     fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
@@ -274,7 +274,7 @@ def test_a_reload_and_a_stop_end_sleeping_processes(served):
     sleeper = jobs(server)[0]
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: sleeper not in jobs(server), "its end")
-    # There is no next holder, so that a request starts one.
+    # No process is registered as the next holder of the lease, so a request starts one.
     ask(server)
     wait_until(lambda: jobs(server), "another one")
     server.main.stop()
@@ -298,12 +298,13 @@ def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, tmp_path)
 
 
 def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
-    """While a run of one pool takes the only place, that of the other waits; sleeping processes take none."""
+    """While a run of one pool occupies the only slot, the run of the other pool waits. Sleeping processes do not occupy
+    slots."""
     repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
     slow = tmp_path / "slow.fifo"
     for pool, path in repositories.items():
         fossil.new(path)
-        # A writer of the pipe is blocked until the test reads.
+        # A run that logs to this pipe blocks until the test reads it.
         repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
     os.mkfifo(slow)
     other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
@@ -323,12 +324,12 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
     assert not runs(tmp_path / RUNS)
     assert slow.read_text().count("backoffice") == 1
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1 and not jobs(server), "the other one's run")
-    # Both pools have a sleeping process, and none waits.
+    # Each pool has a sleeping process, and no run waits for a slot.
     for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
         fastcgi.ask(socket, "/")
         wait_until(lambda: figures(server, pool)["paused"] == 1, "a sleeping process")  # noqa: B023
     assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
-    # The pools' status has the same counts, and keeps them after a reload.
+    # The status pages of the pools show the same counts, also after a reload.
     counted = {"www": (2, 0), "other": (2, 1)}
 
     def shown_by_pools():

@@ -1,5 +1,5 @@
-"""`fossil server` and quarryd on one file, both with their backoffice: they share the lease, and each alert is sent
-once."""
+"""`fossil server` and quarryd serve the same file, both with their backoffice. They share the lease, and each alert is
+sent once."""
 
 import concurrent.futures
 import contextlib
@@ -17,10 +17,10 @@ from support import documents, mail, places, process, repofile
 from support.process import Process, free_port, wait_until
 from support.wire import Peer, file_card
 
-LEASE = 60  # seconds; fossil has no other
+LEASE = 60  # seconds; fossil's lease time cannot be configured
 TO = "ann@example.net"
 
-#: Stores a mail, and notes in `at-once` if another mail is being stored at the same time.
+#: Stores a mail, and writes a line to `at-once` if another process is storing a mail at the same time.
 MAILER = """#!/bin/sh
 mkdir {folder}/busy 2>/dev/null || echo "$$" >> {folder}/at-once
 cat > {folder}/$$.tmp
@@ -31,7 +31,7 @@ rmdir {folder}/busy 2>/dev/null
 
 
 class Both:
-    """One repository served by both servers. Mail to a subscriber is sent with a program."""
+    """One repository served by both servers. Mail to its subscriber is sent by a program."""
 
     def __init__(self, path, fossil, folder, start):
         self.path = path
@@ -77,7 +77,7 @@ class Both:
         return titles
 
     def programs(self):
-        """Which programs have sent mail."""
+        """Names of the programs that have sent mail."""
         return {"fossil" if "automated email sent by the Fossil" in mail.text(message) else "quarry"
                 for message in mail.read(self.mails)}
 
@@ -86,9 +86,10 @@ class Both:
                 (repofile.value(self.path, "SELECT value FROM config WHERE name='backoffice'") or "0 0 0 0").split()]
 
     def pass_time(self, seconds):
-        """As if SECONDS had passed for the lease, for which no process is waiting. Returns its holder."""
+        """Moves the end of the lease as if SECONDS had passed. No process may be waiting for the lease. Returns its
+        holder."""
         current = self.lease()[0]
-        # For fossil, a zombie is alive.
+        # fossil considers a zombie alive.
         wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")
         with repofile.database(self.path, write=True) as database:
             database.execute("BEGIN IMMEDIATE")
@@ -102,7 +103,7 @@ class Both:
         repofile.set_config(self.path, "backoffice-disable", 1)
         self.fossil.stop()
         self.quarryd.stop()
-        # A sleeping process of fossil would outlive the test.
+        # A sleeping fossil process would outlive the test.
         for pid in {self.lease()[0], self.lease()[2]} - {0}:
             if process.name(pid) == "fossil":
                 os.kill(pid, signal.SIGKILL)
@@ -126,8 +127,8 @@ def both_at_once(*actions):
 
 @pytest.mark.slow
 def test_no_alert_is_sent_twice_or_lost(both, fossil):
-    """Pages are pushed to quarryd, and both servers get requests, in turn or at once; then a minute passes. No process
-    waits for the lease, so that changing its row has the effect of a minute."""
+    """Pages are pushed to quarryd, and both servers get requests, one after the other or at once; then the clock is
+    moved by a minute. No process waits for the lease, so changing its row has the same effect as waiting."""
     repofile.set_config(both.path, "backoffice-nodelay", 1)
     titles = (f"Page-{number}" for number in itertools.count())
     pushed = []
@@ -147,7 +148,7 @@ def test_no_alert_is_sent_twice_or_lost(both, fossil):
             action()
         run()
         holders.append(both.lease()[0])
-        # The next run sends this.
+        # The next run sends the alert of this page.
         both.show()
         news()
         assert both.pass_time(LEASE + 1) == holders[-1], "there was another run within the minute"

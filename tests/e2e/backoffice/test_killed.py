@@ -1,5 +1,5 @@
-"""The courier and backoffice runs are killed at random while clients push: every artifact is reported by webhook, in a
-file and by mail at least once, and exactly once if nothing is killed."""
+"""The courier and backoffice runs are killed at random while clients push. Every artifact is reported by webhook, in a
+file and by mail: at least once, and exactly once if nothing is killed."""
 
 import contextlib
 import itertools
@@ -44,7 +44,7 @@ class World:
                             http={"listen": f"127.0.0.1:{port}"}, more=courier)
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
-        self.pages = {}  # title by the artifact's name
+        self.pages = {}  # artifact name: title
         # The first run only stores the current position.
         self.poke_until(lambda: repofile.value(path, "SELECT value FROM config WHERE name='quarry-told'"), "a first run")
 
@@ -56,7 +56,7 @@ class World:
         self.pages[wire.sha3(page)] = title
 
     def poke_until(self, condition, what, seconds=60):
-        """Sends a request each second, which starts runs, until CONDITION."""
+        """Sends a request each second, each of which may start a run, until CONDITION is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert not self.peer.pull().errors()
@@ -78,11 +78,11 @@ class World:
     def nothing_waits(self):
         done = quarry("courier", "status", "--json", "--config", self.server.config)
         if done.returncode != 0:
-            return False  # the courier is just being started
+            return False  # the courier is not ready yet
         return all(each["waiting"] == 0 and each["dead"] == 0 for each in json.loads(done.stdout)["destinations"])
 
     def end_claims(self):
-        """As if the five minutes had passed for which a killed process has claimed a mail."""
+        """Ends claims as if the five minutes had passed for which a killed process has claimed a mail."""
         if repofile.value(self.path, "SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_mail'"):
             repofile.execute(self.path, "UPDATE fx_quarry_mail SET due=due-400")
 
@@ -92,7 +92,7 @@ def pages_in(events):
 
 
 class Killer:
-    """Kills the courier and backoffice runs in turn, at any moment."""
+    """Kills the courier and backoffice runs in turn, at random moments."""
 
     def __init__(self, world, seed):
         self.world = world
@@ -108,7 +108,7 @@ class Killer:
             end = time.monotonic() + self.chance.uniform(0.1, 1)
             while not (found := self.world.processes(kind)) and time.monotonic() < end:
                 self.is_over.wait(0.002)
-            # A run takes some milliseconds, and may sleep for a second before it.
+            # A run takes some milliseconds, and may sleep for up to a second before.
             self.is_over.wait(self.chance.choice([0, self.chance.uniform(0, 0.03), self.chance.uniform(0, 1)]))
             if found:
                 with contextlib.suppress(ProcessLookupError):
@@ -134,7 +134,7 @@ def world(tmp_path, fossil, start):
 
 
 def wait_for_all(world):
-    """Returns the pages that were reported: by webhook, in the file, and by mail."""
+    """Waits until all pages are reported, and returns those reported by webhook, in the file, and by mail."""
     world.poke_until(lambda: set(pages_in(world.hook.taken)) >= set(world.pages), "all events by webhook")
     wait_until(lambda: set(world.pages_in_file()) >= set(world.pages), "all events in the file")
     world.end_claims()

@@ -1,4 +1,4 @@
-"""How mail is sent: to a real SMTP server that works, refuses, hangs or is down, with a command, or to a database; also
+"""Mail is sent to a real SMTP server (which works, refuses, hangs or is down), by a command, or to a database; also
 while runs are killed or overlap."""
 
 import contextlib
@@ -33,7 +33,7 @@ def world(tmp_path, fossil):
 
 @pytest.fixture
 def relay(world):
-    """A mail server that the repository uses, not started yet."""
+    """A mail server for the repository, which is not started yet."""
     server = MailServer()
     use_method(world, "relay", "email-send-relayhost", f"127.0.0.1:{server.port}")
     return server
@@ -45,7 +45,7 @@ def use_method(path, method, setting, value):
 
 
 def move_clock(path, seconds):
-    """As if SECONDS had passed."""
+    """Changes the stored times as if SECONDS had passed."""
     repofile.execute(path, "UPDATE fx_quarry_mail SET due=due-?, made=made-?", seconds, seconds)
 
 
@@ -104,7 +104,7 @@ def test_a_relay_that_was_down_for_an_hour_gets_each_mail_once(world, relay):
 def test_a_relay_that_hangs_is_tried_once_per_run(world, relay):
     with socket.create_server(("127.0.0.1", relay.port)) as silent:
         assert send(world).returncode == 1
-        # It waits for a minute once, not for each subscriber.
+        # The run times out once after a minute, not once for each subscriber.
         silent.setblocking(False)
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
@@ -173,7 +173,7 @@ def test_after_unsubscribing_no_waiting_mail_is_sent(world, relay):
 
 
 def many(path, number):
-    """Adds subscribers, and returns the addresses of all."""
+    """Adds NUMBER subscribers, and returns the addresses of all subscribers."""
     more = [f"more{each}@example.net" for each in range(number)]
     for address in more:
         mail.subscribe(path, address, "c")
@@ -204,6 +204,6 @@ def test_killed_runs_lose_no_mail(world, relay):
         move_clock(world, 3600)
         assert send(world).returncode == 0
         assert sorted(set(relay.reached())) == addresses
-        # Each kill can repeat the mail that was being sent.
+        # Each kill may cause one mail, which was being sent, to be sent twice.
         assert len(relay.mails) <= 200 + 8
     assert waiting(world) == 0

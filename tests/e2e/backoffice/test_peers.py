@@ -17,7 +17,7 @@ from support.fossil import ADMIN, Checkout
 from support.process import free_port, wait_until
 from support.program import quarry as run_quarry
 
-#: Seconds to wait; a sync takes long on a loaded machine with a sanitizer.
+#: Timeout in seconds, because a sync takes long on a loaded machine with a sanitizer.
 SECONDS = 90
 QUICK = {"interval": "1s", "retry.delay": "1s", "retry.max_delay": "1s"}
 RIGHTS = "gioxy"
@@ -47,7 +47,7 @@ class Place:
 
 
 class World:
-    """Repositories of one project."""
+    """Several repositories of one project, and their servers."""
 
     def __init__(self, folder: Path, fresh: Path, start, launch_fossil, fossil):
         self.folder = folder
@@ -61,7 +61,7 @@ class World:
         self.check_ins = 0
 
     def place(self, name: str) -> Place:
-        """A clone that is not served yet."""
+        """Makes a clone that is not served yet."""
         path = self.folder / f"{name}.fossil"
         done = run_quarry("clone", "--once", "--admin-user", ADMIN, self.original, path)
         assert done.returncode == 0, done.stderr
@@ -69,7 +69,7 @@ class World:
         return self.places[-1]
 
     def peer(self, name: str, of: Place | str, **words: object) -> str:
-        """The section of a peer."""
+        """A configuration section of a peer."""
         url = of if isinstance(of, str) else of.url
         password = self.password if "@" in url and url.startswith("http") else None
         return section(f"peer {name}", {"url": url, "password_file": password, **QUICK, **words})
@@ -85,7 +85,7 @@ class World:
         place.port = self.launch_fossil(place.path).port
 
     def commit(self, place: Place) -> str:
-        """A check-in in the file itself."""
+        """Commits directly into the file."""
         return self.commit_in(place.path)
 
     def commit_in(self, path: Path) -> str:
@@ -100,7 +100,7 @@ class World:
         return head
 
     def push(self, place: Place) -> str:
-        """A check-in that a client pushes."""
+        """Commits in a clone and pushes the check-in."""
         self.check_ins += 1
         clone = self.folder / f"client-{self.check_ins}.fossil"
         self.fossil.clone(place.url.replace("peer@", "peer:pen@"), clone)
@@ -109,7 +109,7 @@ class World:
         return head
 
     def courier(self, events: str) -> tuple[str, Path]:
-        """The sections of a courier that writes EVENTS to a file, and that file."""
+        """Configuration sections of a courier that writes EVENTS to a file, and the path of that file."""
         spool, file = self.folder / "spool", self.folder / "events"
         spool.mkdir()
         return (section("courier", {"socket": self.folder / "courier.sock", "spool.directory": spool}) +
@@ -163,7 +163,7 @@ def test_a_check_in_reaches_all_servers(world):
 
 
 def test_a_push_is_passed_on_immediately(world):
-    """Also through a server in the middle."""
+    """A push is also passed on through a server in the middle."""
     first, middle, last = world.place("first"), world.place("middle"), world.place("last")
     world.serve(last)
     world.serve(middle, world.peer("last", last, interval="1h"))
@@ -211,7 +211,7 @@ def test_a_restart_keeps_the_state(world):
     before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
     ours.daemon.stop()
     world.serve(ours, world.peer("there", theirs, **words))
-    # Content that was added while the server was down is found at the start.
+    # Content that was added while the server was down is sent when the server starts.
     ours.daemon.stop()
     made = world.commit(ours)
     assert world.status(ours)["last_success"] == before["last_success"]
@@ -282,7 +282,7 @@ def test_private_and_unversioned_content_only_if_configured(world):
     assert not closed.has(secret)
     assert not repofile.query(closed.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'") or \
         repofile.value(closed.path, files) is None
-    # A new unversioned file starts a sync, too.
+    # A new unversioned file also starts a sync.
     note.write_text("another text\n")
     world.fossil("uv", "add", note, "--as", "second.txt", "-R", ours.path)
     wait_until(lambda: repofile.value(open_.path, files) == "note.txt,second.txt", "the other file", SECONDS)
@@ -349,12 +349,12 @@ def test_a_wrong_password_is_retried_with_increasing_delay_and_not_logged(world)
     world.serve(ours, world.peer("there", theirs))
     seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 3, "refusals")
     assert "login failed" in seen["error"]
-    # The delays are one, two and four seconds, less up to a quarter.
+    # The delays are one, two and four seconds, each shortened by up to a quarter.
     assert time.monotonic() - began >= 2
     wanted = theirs.daemon.log() + ours.daemon.log() + str(repofile.everything(ours.path))
     assert "not-the-password" not in wanted
     assert "login failed" in ours.daemon.log() and "peer there" in ours.daemon.log()
-    # `quarry peer sync` does not wait, and reads the file again.
+    # `quarry peer sync` does not wait for the next try, and reads the password file again.
     world.password.write_text("pen\n")
     made = world.commit(ours)
     wait_until(lambda: run_quarry("peer", "sync", "--config", ours.daemon.config, "there").returncode == 0, "a sync", SECONDS)
@@ -375,7 +375,7 @@ def test_the_list_of_processes_shows_no_password(world):
 
 @contextlib.contextmanager
 def hanging():
-    """A server to which clients can connect, and that sends nothing."""
+    """A server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
         yield server.getsockname()[1]
 
@@ -393,13 +393,13 @@ def test_a_peer_that_hangs_delays_no_other(world):
         theirs.wait_for(*made)
         ours.wait_for(*made)
         wait_until(runs.exists, "a run of the backoffice", SECONDS)
-        # No other process syncs with it.
+        # While a process syncs with a peer, no other process does.
         assert world.status(ours, "hangs")["process"] == seen["process"]
         done = run_quarry("peer", "sync", "--config", ours.daemon.config, "hangs")
         assert done.returncode == 1 and f"process {seen['process']} is already syncing with it" in done.stderr
         ours.daemon.stop()
         assert not process.exists(seen["process"])
-        # A process that has ended does not count, though it is in the row.
+        # The row names a process that has ended, which does not count as a sync in progress.
         assert world.status(ours, "hangs")["condition"] != "syncing"
 
 

@@ -1,4 +1,4 @@
-"""Servers with queues of change sets whose daemons do nothing."""
+"""Fixtures: servers with queues of change sets whose daemons do nothing."""
 
 import tempfile
 import uuid
@@ -19,7 +19,7 @@ def idle_quarryd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) -> Iterator[Launcher]:
-    """As `launch`."""
+    """Like `launch`, but with daemons that do nothing."""
     launcher = Launcher(server_kind, tmp_path, fossil, quarryd=idle_quarryd)
     yield launcher
     launcher.stop_all()
@@ -35,13 +35,13 @@ def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mark() -> str:
-    """A word for the arguments of a gate, to find its processes."""
+    """A unique argument for the gate, by which its processes are found."""
     return f"quarry-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
 def everybodys() -> Iterator[Path]:
-    """A folder that other users can access, unlike that of the test."""
+    """A folder that other users can access, unlike the test's own."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)

@@ -182,13 +182,13 @@ def test_wait_reports_the_outcome_and_can_be_interrupted(submit, checkout, fresh
 
 @pytest.fixture
 def waiting(server, fresh):
-    """Three change sets in queue/, of the same file: their ids in order."""
+    """Three change sets in queue/ that change the same file; returns their ids in order."""
     writer = somebody(server.port, fresh)
     ids = []
     for i in range(3):
         ids.append(writer.submit(changes.tarball({"a.txt": b"%d\n" % i}, comment=f"number {i}")).json["id"])
         Queue.of(fresh).take(ids[-1])
-        # Change sets are ordered by time in milliseconds.
+        # The queue orders change sets by their time in milliseconds.
         now = time.time_ns() // 1_000_000
         wait_until(lambda: time.time_ns() // 1_000_000 > now, "the next one")
     return ids
@@ -196,7 +196,7 @@ def waiting(server, fresh):
 
 @pytest.fixture(params=["here", "there"])
 def queue_command(request, server, quarry, fresh):
-    """`quarry queue`, on local folders and over HTTP."""
+    """`quarry queue`, once on local folders and once over HTTP."""
     repofile.add_user(fresh, "boss", "pen", "s")
     place = (["-R", fresh] if request.param == "here" else
              ["--to", server.url, "--user", "boss", "--password-file", quarry.password("pen")])
@@ -284,7 +284,7 @@ def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
 
 
 def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
-    """As a CGI program, if the folders exist."""
+    """`quarry http`, as a CGI program, serves the queue if its folders exist."""
     body = changes.tarball({"a": b"1"})
     writer = somebody(0, fresh)
 

@@ -1,4 +1,5 @@
-"""A full disk at each step: change sets stay intact where they are, show the reason, and continue when there is space."""
+"""The disk is full at each step: change sets stay intact in their folder, show the reason, and continue when there is
+space."""
 
 import contextlib
 import errno
@@ -105,7 +106,7 @@ def check_ins(repository):
 
 
 def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> None:
-    """Waits until the daemon KIND has failed twice; the job is still intact in STAGE."""
+    """Waits until the daemon KIND has failed twice, and checks that the job is still intact in STAGE."""
     def failures() -> int:
         return daemons.log(kind).count("No space left")
 
@@ -113,7 +114,7 @@ def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> No
     seen = failures()
     wait_until(lambda: failures() > seen, f"another failure of {kind}")
     assert queue.stage_of(id_) == stage
-    # The job file is complete, or still empty in prequeue/.
+    # The job file is still empty in prequeue/, and complete in the other folders.
     assert (queue.job(id_) == "") == (stage == "prequeue")
 
 
@@ -133,7 +134,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
                                ("execution", "run", "done")):
         if kind == "execution":
-            # Cached contents would be used, which needs no space and frees some.
+            # Remove cached contents: using them would need no space, and deleting them would free some.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
         fill(disk)
@@ -143,7 +144,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         else:
             # The move to run/ needs no space, but the files of the tarball do.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The first failure is that of writing the pid file.
+            # The first of these failures is that of writing the pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)
@@ -165,13 +166,13 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
 
 
 def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, repository, disk, fossil, everybodys):
-    """The disk fills up during the gate: the check-in is stored, but the job cannot be moved."""
+    """The disk fills up while the gate runs: the check-in is stored, but the job cannot be moved."""
     writer, queue = queued
     gate = everybodys / "gate"
     gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
     gate.chmod(0o755)
     id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
-    # A single crash would make it fail, but a full disk is not a crash.
+    # With this limit a single crash would make the change set fail, but a full disk does not count as a crash.
     daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",
                       "changes.max_crashes=1", "changes.max_put_off=0")
     for kind in ("prequeue", "queueing", "execution"):
@@ -192,7 +193,7 @@ def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, reposito
 
 
 def test_many_change_sets_that_wait_for_space_all_land(queued, make_daemons, repository, disk, fossil):
-    """The disk is full again and again, with a little space in between."""
+    """The disk becomes full repeatedly, and a little space is freed each time."""
     writer, queue = queued
     daemons = make_daemons(queue.base)
     ids = [writer.submit(tarball({f"{number % 4}.bin": os.urandom(50_000)})).json["id"] for number in range(12)]
@@ -222,7 +223,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
                                     "changes.retry_delay": "200ms", "changes.max_put_off": "1"})
     writer, queue = somebody(server.port, path), Queue(base / "small.changes")
     before = check_ins(path)
-    # Enough to open the repository, but not to store the files.
+    # This is enough to open the repository, but not to store the files.
     fill(disk, keep=150_000)
     id_ = writer.submit(tarball({"new.bin": os.urandom(300_000)})).json["id"]
 
@@ -231,7 +232,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
             return queue.job(id_).count("the server's disk is full")
         return 0
 
-    # More often than changes.max_put_off allows for other reasons.
+    # This is more often than changes.max_put_off allows for other reasons.
     wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
     assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)

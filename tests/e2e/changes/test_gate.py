@@ -1,4 +1,5 @@
-"""Gates and hostile change sets: real programs in the real sandbox (tests/unit/changes/gate/run_gate.cc)."""
+"""Gates with hostile change sets: real programs run in the real sandbox, through
+tests/unit/changes/gate/run_gate.cc."""
 
 import os
 import shutil
@@ -34,7 +35,7 @@ def verdict_in(text: str) -> Verdict:
 
 
 def gate(*words: object, env: dict[str, str] | None = None) -> Verdict:
-    """The verdict of run-gate OPTIONS… PROGRAM ARGUMENT…"""
+    """Runs run-gate with WORDS (options, program and arguments) and returns the verdict."""
     done = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
     assert not done.stderr, done.stderr
     return verdict_in(done.stdout)
@@ -50,7 +51,7 @@ def python(text: str, *options: object) -> Verdict:
 
 @pytest.fixture
 def mark() -> Iterator[str]:
-    """A word for the arguments of a gate, whose processes must all have ended after the test."""
+    """A unique argument for the gate; when the test ends, no process with it may be left."""
     word = f"quarry-test-{uuid.uuid4()}"
     yield word
     assert not processes(word)
@@ -93,7 +94,7 @@ def test_the_gate_sees_the_merged_tree(tree: Path):
 
 
 def test_a_tree_with_any_names(tree: Path):
-    """Names in old check-ins are not all UTF-8."""
+    """Names in old check-ins are not always UTF-8."""
     names = [b"\xe4 in Latin 1", b"\xff" * 200, b"- *?[", b"x" * 250, b"a/" * 100 + b"\xfe"]
     for name in names:
         path = os.fsencode(tree) + b"/" + name
@@ -120,7 +121,7 @@ def test_a_gate_inherits_no_descriptors(tmp_path: Path):
         os.set_inheritable(file.fileno(), True)
         done = subprocess.run(command("python3", "-I", "-c", "import os\nprint(sorted(os.listdir('/proc/self/fd')))"),
                               capture_output=True, text=True, timeout=PATIENCE, check=True, pass_fds=[file.fileno()])
-    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # and the folder that is listed
+    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # 3 is the folder that is being listed
 
 
 def test_a_gate_cannot_read_the_repository(everybodys: Path):
@@ -198,7 +199,7 @@ def test_a_gate_has_no_network():
     with socket.socket() as server, socket.socket(socket.AF_UNIX) as local:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        local.bind(f"\0quarry-test-{os.getpid()}")  # abstract: not of the file system, but of the network
+        local.bind(f"\0quarry-test-{os.getpid()}")  # abstract: of the network, not of the file system
         local.listen()
         text = f"""
 import socket
@@ -235,7 +236,7 @@ def test_a_fork_bomb(mark: str):
     wait_until(has_ended, "the end of the gate", pause=0.05)
     verdict = verdict_in(running.communicate(timeout=PATIENCE)[0])
     assert verdict.word == "fail" and verdict.reason == "the gate was killed: it took more than 4 s (changes.gate_timeout)"
-    # The limit, plus run-gate, bwrap and its first process.
+    # The limit, plus run-gate, bwrap and the first process in the sandbox.
     assert 10 < max(counts) <= 44
 
 
@@ -343,7 +344,7 @@ def test_without_bubblewrap_no_gate_is_run(tmp_path: Path):
 
 
 def test_the_error_of_bwrap_is_shown(everybodys: Path):
-    # Like a kernel that does not allow user namespaces.
+    # This stand-in fails like bwrap on a kernel that does not allow user namespaces.
     (everybodys / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (everybodys / "bwrap").chmod(0o755)
     verdict = script("echo never", env={**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"})
@@ -367,7 +368,7 @@ def test_without_a_sandbox_the_timeout_kills_the_process_group(mark: str):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_as_another_user(tree: Path):
     own = script("echo $(id -u); sleep 0", "--user", "daemon", "--tree", tree)
-    assert own.output == "1000\n"  # as it sees itself
+    assert own.output == "1000\n"  # the user that the gate itself sees
     verdict = script("id -un", "--user", "daemon", "--without-sandbox")
     assert verdict.output == "daemon\n"
     assert script("true", "--user", "root").word == "error"

@@ -1,5 +1,5 @@
-"""Ten users submit change sets of all kinds at once. The branch is the result of landing them one after another, even if
-processes are killed meanwhile."""
+"""Ten users submit change sets of all kinds at once. The resulting branch is the same as if the change sets had landed
+one after another, even if processes are killed meanwhile."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ from support.servers import Launcher, Server
 
 SUBMITTERS = 10
 FILES = 8
-SPACE = 4  # lines between two that are changed, so that they do not conflict
+SPACE = 4  # distance between changed lines, so that the changes do not conflict
 PLACES = 6
 OVER = ("done", "fail", "term", "abandon")
 
-# Builds and runs all programs of the tree; each has to exit with 0.
+# Compiles and runs all programs of the tree; each has to exit with 0.
 GATE = """#!/bin/sh
 set -e
 for each in src/*.c; do
@@ -66,7 +66,7 @@ def at_base() -> dict[str, bytes]:
 
 
 class People:
-    """Submitters, who retry until the queue has their change sets, even if quarryd is killed meanwhile."""
+    """Submitters, who retry until the queue has accepted their change sets, even if quarryd is killed meanwhile."""
 
     def __init__(self, server: Server, repository: Path):
         for number in range(SUBMITTERS):
@@ -83,7 +83,8 @@ class People:
         return bool(found)
 
     def send(self, each: Set) -> None:
-        """An answer may be lost although the queue has the change set, whose comment is known only after its check."""
+        """Submits a change set. If no answer arrives, the queue may still have it: its comment, which is known only
+        after the change set was checked, shows whether it has to be submitted again."""
         def is_sent() -> bool:
             answer = self.by_login[each.who].submit(each.body(), each.kind)
             assert answer.status in (202, 502, 503, 504), answer.body
@@ -108,7 +109,7 @@ class People:
         raise AssertionError(f"the queue took no {each.comment}")
 
     def send_all(self, sets: list[Set]) -> None:
-        """Each user submits in order, all users at once."""
+        """Submits the change sets: all users at the same time, each user's own in order."""
         failures: list[BaseException] = []
 
         def send(own: list[Set]) -> None:
@@ -128,7 +129,7 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Changes of a line: most are based on the first check-in, the others replace the file."""
+    """Change sets that change one line: most are based on the first check-in, the others replace the file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -139,7 +140,7 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
-    """STATE after EACH has landed."""
+    """The files of the branch after EACH has landed on STATE."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:
@@ -187,7 +188,8 @@ def landed_in_order(repository: Path) -> list[str]:
 
 def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, folder: Path, count: int, *,
                   seconds: float) -> Counter:
-    """Submits COUNT change sets and returns their fates. Checks each, and the resulting branch."""
+    """Submits COUNT change sets and checks what becomes of each, and the resulting branch. Returns their final
+    folders."""
     base_state = at_base()
     checkout = Checkout(fossil, repository, folder / "base")
     for name, content in base_state.items():
@@ -210,7 +212,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 
         wait_until(is_done, "the boss's word")
 
-    # All wait while the branch is frozen; an emergency is submitted last and lands first.
+    # All change sets wait while the branch is frozen. An emergency is submitted last and lands first.
     patiently(lambda: boss.post(f"/queue/freeze?branch=trunk&r={random.random()}", kind=changes.ACTION))
     slow = [whole(f"slow {number}", number, {"urgent.txt": f"slow {number}\n".encode()}) for number in range(3)]
     root = whole("root", 0, {"shared.txt": b"root\n", "kept/0.txt": b"root\n"})
@@ -223,7 +225,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     doomed = whole("doomed", 3, {"src/doomed.c": GOOD.encode()}, broken[0])
     urgent = whole("urgent", 0, {"urgent.txt": b"urgent\n"}, kind="EM")
     people.send_all([*leaves, doomed, urgent])
-    # It depends on a leaf, so five change sets depend on the root.
+    # This one depends on a leaf, so five change sets depend on the root.
     last_leaf = whole("leaf 5", 5, {"kept/5.txt": b"leaf\n"}, leaves[0])
     people.send_all([last_leaf])
     known = [*first, *leaves, doomed, urgent, last_leaf]
@@ -244,7 +246,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     rollback = quarry("queue", "rollback", root.id, "-R", repository).split()[-1]
     wait_until(lambda: is_quiet() and queue.stage_of(rollback) in OVER, "the end of the rollback", seconds)
 
-    # Each is in exactly one folder.
+    # Each change set is in exactly one folder.
     stages = {each.id: queue.stage_of(each.id) for each in known}
     assert queue.stage_of(rollback) == "done", queue.job(rollback)
     assert len(stages) == len(known) == count - 1
@@ -260,7 +262,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
             reason = queue.job(each.id).splitlines()[-1]
             assert each.base and "conflicts with" in reason or "changes nothing" in reason, queue.job(each.id)
 
-    # The branch is the result of landing the finished ones in order.
+    # The content of the branch is the result of landing the finished change sets in order.
     order = landed_in_order(repository)
     by_id = {each.id: each for each in known}
     assert set(order) == {id_ for id_, stage in stages.items() if stage == "done"} | {rollback}
@@ -293,7 +295,7 @@ def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: 
 
 
 def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -> None:
-    """Kills a child or grandchild of the master; or all processes, and starts another master."""
+    """Kills a random child or grandchild of the master, or all processes, in which case it starts another master."""
     choice = random.Random(11)
     environment = {**os.environ, "TZ": "UTC"}
     while not enough.wait(choice.uniform(0.3, 1.5)):
@@ -317,7 +319,7 @@ def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -
 
 
 def test_ten_submit_at_once(work_place, fresh, fossil, quarry, tmp_path):
-    """With several change sets in a batch: if its gate rejects it, only those at fault fail."""
+    """Several change sets form a batch. If the gate rejects the batch, only the change sets at fault fail."""
     launcher, _, settings = work_place
     server = launcher(fresh, settings={**settings, "changes.batch": "4"})
     fates = the_whole_day(server, fossil, fresh, quarry, tmp_path, 30, seconds=240)

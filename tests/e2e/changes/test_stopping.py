@@ -12,7 +12,7 @@ from support.process import processes, wait_until
 @pytest.fixture
 def server(launch, repository, everybodys, mark):
     gate = everybodys / "gate"
-    # With a background process, which must end with the gate.
+    # The gate starts a background process, which must end with it.
     gate.write_text("#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
                     f"sh -c 'sleep 300; : {mark}' &\nsh -c 'sleep 300; : {mark}'\n")
     gate.chmod(0o755)

@@ -42,7 +42,7 @@ def test_a_submission_is_stored_before_it_is_answered(writer, fresh):
         assert path.stat().st_mode & 0o777 == 0o600
     submission = (queue.base / "data" / f"{name}.submission").read_text().splitlines()
     assert submission[0] == "submitter writer" and submission[2] == "address 127.0.0.1"
-    # The capabilities of writer and nobody.
+    # The submission records the capabilities of the users writer and nobody.
     assert set("giox") <= set(submission[1].removeprefix("capabilities ")) <= set("giox" + str(nobody(fresh)))
     shown = writer.get(f"/queue/{answer.json['id'][:7]}.json").json
     assert (shown["stage"], shown["submitter"], shown["is_new"]) == ("prequeue", "writer", True)
@@ -89,7 +89,7 @@ def test_hostile_paths(server, writer, fresh, tmp_path):
                  "/queue.json?waiting=-1", "/queue.json?waiting=999999999999999999999", "/queue.json?branch=%zz",
                  "/queue.json?state=..", "/queue.json?after=w../../../etc/passwd", "/queue?limit=1&after=%22%3E"):
         answer = writer.get(path)
-        # nginx passes other paths to fossil's pages, which are not running.
+        # nginx passes other paths to fossil's pages, which are not running here.
         assert answer.status in (200, 400, 404, 409, 414, 502), (path, answer.status)
         assert b"found" not in answer.body and b"root:" not in answer.body
     for action in ("", "hold/more", "../../x", "explode", "HOLD"):
@@ -114,7 +114,7 @@ def test_garbage_in_cookies_and_dates(server, writer, fresh):
 
 
 def test_secrets_are_neither_logged_nor_returned(server, writer, fresh, quarry, tmp_path):
-    """Nor shown in the list of processes."""
+    """Secrets are not shown in the list of processes, either."""
     secret = hashlib.sha1(f"{writer.code}/writer/pen".encode()).hexdigest()
     body = tarball({"a": b"1"})
     headers = writer.headers("POST", "/queue", body, changes.TARBALL)

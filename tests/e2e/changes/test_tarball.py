@@ -1,4 +1,4 @@
-"""Tarballs made by common programs (tests/unit/changes/tarball/read_tarball.cc)."""
+"""Tarballs made by common programs, read by tests/unit/changes/tarball/read_tarball.cc."""
 
 import io
 import os
@@ -60,7 +60,7 @@ def test_unexpected_entries_are_named(change_set: Path):
     path = change_set.parent / "t"
     subprocess.run(["tar", "-C", change_set, "-czf", path, "."], check=True)
     assert read(path) == ['error: the entry "." is neither the file meta nor in the folder lroot']
-    # Two names of a file.
+    # A hard link gives a file a second name.
     (change_set / "lroot" / "twin").hardlink_to(change_set / "lroot" / "run")
     subprocess.run(["tar", "-C", change_set, "-czf", path, "meta", "lroot"], check=True)
     assert "a hard link" in read(path)[0]

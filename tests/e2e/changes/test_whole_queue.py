@@ -32,7 +32,7 @@ def writer(server, fresh):
 
 
 def outcome(somebody_, id_, queue="/queue"):
-    """The change set once it is finished."""
+    """Waits until the change set is finished and returns its JSON."""
     seen = {}
 
     def is_over():
@@ -150,7 +150,7 @@ def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
 
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing")
     assert {each["id"] for each in told()} == {id_}
-    # Three daemons report moves, each in order.
+    # Three daemons report moves; the moves of each daemon are in order.
     assert sorted((each["from"], each["stage"]) for each in told()) == [
         ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
     assert [each["stage"] for each in told()][-1] == "done"

@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Where a test clones to."""
+    """The file into which a test clones."""
     return tmp_path / "clone.fossil"

@@ -1,4 +1,4 @@
-"""What the commands of `quarry` that work on a repository file do with other files and wrong arguments."""
+"""How the commands of `quarry` for repository files react to other files and to wrong arguments."""
 
 import pytest
 

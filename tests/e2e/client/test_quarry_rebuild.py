@@ -1,4 +1,5 @@
-"""`quarry rebuild` has the results of `fossil rebuild`, except for the order of processing, or changes nothing."""
+"""`quarry rebuild` has the same results as `fossil rebuild`, except for the order of processing, or else changes
+nothing."""
 
 import contextlib
 import os
@@ -157,7 +158,7 @@ def test_an_interrupted_rebuild_changes_nothing(generated, number):
         running.send_signal(number)
         assert running.wait(60) == -number
         assert journal.exists() == (number == signal.SIGKILL)
-        # The next program that opens the file rolls back.
+        # The next program that opens the file rolls the transaction back.
         assert "attempt to write" not in quarry("verify", generated).stderr
 
 
@@ -166,7 +167,7 @@ def test_progress_is_only_shown_on_a_terminal(small):
     with subprocess.Popen([places.program("quarry"), "rebuild", small], stderr=follower, stdout=subprocess.PIPE) as running:
         os.close(follower)
         shown = b""
-        with contextlib.suppress(OSError):  # the end of the terminal
+        with contextlib.suppress(OSError):  # the terminal has been closed
             while piece := os.read(leader, 1 << 16):
                 shown += piece
         assert running.stdout.read().decode() == f"{small}: rebuilt\n"

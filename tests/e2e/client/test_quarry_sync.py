@@ -1,4 +1,4 @@
-"""`quarry sync`: in both directions, with fossil and with quarryd, and its failures."""
+"""`quarry sync` in both directions, with fossil and with quarryd, and its failures."""
 
 import os
 import pty
@@ -37,7 +37,8 @@ def assert_equal(one, other):
 
 
 def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path):
-    """From a clone that has everything to a server that has nothing, and on to an empty one."""
+    """The history is pushed from a clone that has everything to a server that has nothing, and then pulled into another
+    empty clone."""
     repofile.set_config(fresh, "project-code", repofile.project_code(small))
     repofile.add_user(fresh, "writer", "pen", "giox")
     empty = repofile.copy(fresh, tmp_path / "empty.fossil")
@@ -55,7 +56,7 @@ def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path
     assert not repofile.phantoms(fresh)
     assert repofile.artifacts(fresh) >= repofile.public_artifacts(small) - repofile.clusters(small)
     if server.kind == "fossil":
-        fossil("rebuild", fresh)  # its own tables depend on the order of arrival
+        fossil("rebuild", fresh)  # its own derived tables depend on the order of arrival
     proof.check(fresh, fossil)
 
 
@@ -213,7 +214,7 @@ def test_the_list_of_processes_shows_no_password_or_query(quarry, fresh, query, 
 
 
 def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -> tuple[int, bytes]:
-    """Runs the program at a terminal where each question is answered with the next of PASSWORDS."""
+    """Runs the program on a terminal, where each prompt is answered with the next of PASSWORDS."""
     pid, terminal = pty.fork()
     if pid == 0:
         program = str(places.program("quarry"))
@@ -227,7 +228,7 @@ def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -
         while part := os.read(terminal, 1000):
             shown += part
     except OSError:
-        pass  # the end of a terminal
+        pass  # the terminal has been closed
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), shown

@@ -1,4 +1,4 @@
-"""`quarry verify` finds no fault in a correct file, and every fault in others."""
+"""`quarry verify` finds no faults in a correct file, and every fault in damaged ones."""
 
 import contextlib
 import hashlib
@@ -77,7 +77,7 @@ def test_a_full_temporary_folder(generated, tmp_path):
 
 
 def test_a_pushed_history(launch, small, fossil, tmp_path):
-    """The server's file after a whole history was pushed, without a rebuild by fossil."""
+    """The server's file is correct after a whole history was pushed, without a rebuild by fossil."""
     served = tmp_path / "served.fossil"
     fossil.new(served)
     repofile.make_empty(served, repofile.project_code(small))
@@ -114,7 +114,7 @@ def flip(content):
 
 
 def forge(content):
-    """Other content of the same size."""
+    """Changes the content, but not its size."""
     data = bytearray(zlib.decompress(content[4:]))
     data[0] ^= 1
     return content[:4] + zlib.compress(bytes(data))

@@ -76,7 +76,7 @@ def test_a_refused_mail_is_a_dead_letter(tmp_path: Path):
 
 
 def assert_waits(courier: Courier, name: str, why: str) -> None:
-    """Deliveries to the destination NAME are retried because of WHY."""
+    """Waits until deliveries to the destination NAME are retried because of WHY."""
     wait_until(lambda: courier.status()[name]["tries"] >= 2, "retries")
     assert why in courier.status()[name]["last_error"]
 
@@ -97,7 +97,8 @@ def test_mail_with_a_login(tmp_path: Path):
 def test_mail_over_starttls(tmp_path: Path):
     tls = certificate(tmp_path)
     with MailServer(tls) as server, MailServer() as plain, running(tmp_path / "c", {
-            # Mail servers often have self-signed certificates, so they are checked only if encryption is required.
+            # Mail servers often have self-signed certificates, so certificates are verified only if encryption is
+            # required.
             "offered": mail(server), "trusted": mail(server, starttls="required", ca_file=tls[0]),
             "untrusted": mail(server, starttls="required"), "plain": mail(plain, starttls="required", ca_file=tls[0])}) \
             as courier:
@@ -243,7 +244,7 @@ def test_a_pipe_without_a_reader_keeps_its_events(tmp_path: Path):
         try:
             courier.wait_until_delivered("file")
             assert json.loads(os.read(reader, 100_000))["id"] == event(0)["id"]
-            # More than a pipe holds, and the reader has stopped.
+            # These lines are more than a pipe holds, and the reader has stopped.
             long = [event(number, "artifact.wiki", part={"comment": "x" * 50_000}) for number in range(1, 11)]
             courier.hand_over(long)
             wait_until(lambda: bytes_in(reader) > 60_000, "a full pipe")
@@ -275,7 +276,7 @@ def test_a_log_daemon_that_restarts(tmp_path: Path, kind: str):
             as courier:
         courier.hand_over([event(1)])
         first = daemon.recv(100_000).decode()
-        # A daemon that is started again.
+        # The log daemon is restarted.
         daemon.close()
         path.unlink()
         daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -331,7 +332,7 @@ def hook(number: int, command: str, repository: object = "/x/one.fossil", **part
 
 
 def test_a_hook_runs_as_in_fossil(tmp_path: Path, fossil: Fossil):
-    """The same command under `fossil hook test` and under the courier."""
+    """The same command runs under `fossil hook test` and under the courier."""
     repository = tmp_path / "one.fossil"
     fossil("init", repository)
     line = f'cat > {tmp_path}/input; echo "%R|%A|%%|%x|%F" > {tmp_path}/line'

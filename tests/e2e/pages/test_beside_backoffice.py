@@ -39,7 +39,7 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
                 page = browser.get("/wcontent")
-                # fossil fails if another process writes at that moment, also when it stores its base URL.
+                # fossil fails if another process writes at that moment; it writes, too, when it stores its base URL.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
                 seen.append(page.status)
@@ -57,7 +57,7 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
             assert answer.status == 200 and not answer.errors(), answer.raw
         wait_until(lambda: set(alerted(mails)) == set(titles), "the alerts")
         wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks")
-        # And pages do not send them again.
+        # Pages do not send the alerts again.
         soon = len(seen) + 60
         wait_until(lambda: len(seen) > soon or wrong, "more pages")
     finally:
@@ -77,6 +77,6 @@ def alerted(mails):
 
 
 def hooked(output, pages):
-    """The names of PAGES that the hook got, each as often as it did."""
+    """The PAGES whose names the hook received, each as often as it was received."""
     names = [line.split()[0] for line in output.read_text().splitlines()] if output.exists() else []
     return [name for name in names if name in {sha3(page) for page in pages}]

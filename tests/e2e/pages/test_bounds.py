@@ -1,4 +1,5 @@
-"""A `fossil` that dies, hangs, floods or replies with garbage, and clients that stall: limited and logged."""
+"""A `fossil` that dies, hangs, or sends too much or invalid output, and clients that do not read: all are limited and
+logged."""
 
 import concurrent.futures
 import contextlib
@@ -69,7 +70,7 @@ else:
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """A server whose pages are made by that program, and a visitor."""
+    """Starts a server whose pages are made by PROGRAM; returns it and a visitor."""
     program = tmp_path / "fossil-of-ours"
     program.write_text(PROGRAM)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -92,7 +93,7 @@ def starter(server):
 
 
 def makers(server):
-    """The processes that make a page or wait for a request."""
+    """Processes that make a page or wait for a request."""
     return children(starter(server))
 
 
@@ -133,7 +134,7 @@ def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):
 
 
 def test_a_page_that_meets_a_locked_database_is_requested_again(serve):
-    """fossil replies 400 if another process was writing at the same time, but also to malformed requests."""
+    """fossil replies 400 if another process was writing at the same time, but also if a request is malformed."""
     _, visitor = serve()
     met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
     assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)
@@ -252,5 +253,5 @@ def test_a_missing_program_is_logged(start, tmp_path):
     server.wait_for_log("cannot start /nowhere/fossil")
     page = Browser(port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
-    # With increasing delay, so that the log stays short.
+    # The delay between attempts increases, so that the log stays short.
     server.wait_for_log("retrying in 800 ms")

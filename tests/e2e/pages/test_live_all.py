@@ -1,4 +1,4 @@
-"""The operator's page of all pools, and of what they share."""
+"""The live page of all pools, for operators, and what it shows about shared processes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from support.program import quarry
 
 ALL = "/status?live&all"
 
-# Each worker caches the state of the courier's files for some seconds.
+# With one worker there is only one cached copy of the courier's state, which a worker keeps for some seconds.
 ONE = {"pm.max_children": 1}
 
 
@@ -26,7 +26,8 @@ def document(port: int, address: str = ALL + "&json") -> dict:
 
 
 class Two:
-    """Two pools: www, behind [http], which may show both, and `other`. WORDS and OTHER: their directives; MORE: sections."""
+    """Two pools: `www`, behind [http], whose page may show both, and `other`. WORDS and OTHER are their directives,
+    MORE is further sections."""
 
     def __init__(self, start, repository: Path, folder: Path, more: str = "", other: dict[str, object] | None = None,
                  http: dict[str, object] | None = None, **words: object):
@@ -135,7 +136,7 @@ def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fres
     front = seen[0]["www", "front", 413]
     assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
     assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
-    # Each pool's own page has its own, without the 404.
+    # The page of each pool shows only its own refusals, without the 404.
     assert set(refusals(document(two.port, "/status?live&json"))) == {("", "front", 413), ("", "worker", 415)}
 
 
@@ -151,7 +152,7 @@ def test_refusals_by_the_pages_process_are_shown(launch, fresh, tmp_path):
 
 
 def change_sets_of_www(two: Two) -> dict:
-    """The change sets of www on the page of the other pool."""
+    """The change sets of www, as shown on the page of the other pool."""
     reply = fastcgi.ask(two.other, "/status", "live&all&json")
     assert reply.status == 200, reply.text
     return {each["pool"]: each for each in json.loads(reply.body)["pools"]}["www"]["changes"]

@@ -13,7 +13,7 @@ HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/w
 
 
 def is_strict(page) -> bool:
-    """Whether the policy allows only the style sheet, by its hash."""
+    """Whether the page's content security policy allows only its style sheet, by its hash."""
     policy = page.headers["content-security-policy"]
     return policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
 
@@ -142,7 +142,7 @@ def test_subfolders_have_their_own_index(listed, folder):
     assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two"]
     assert "skin" not in page.text and "called one" not in page.text
     assert visitor.get("/deep/").text == f"{listed.url}deep/two\n"
-    # Repositories come first, and keep the URLs of their pages.
+    # Repositories take precedence over index pages, and keep the URLs of their pages.
     assert "fossil clone" not in visitor.get("/one/").text or "called one" in visitor.get("/one/", Accept=HTML).text
     # A folder without public repositories looks like one that does not exist.
     repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "")

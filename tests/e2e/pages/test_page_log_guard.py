@@ -1,5 +1,5 @@
-"""The write-ahead log's rules (src/repository/store/wal_lock_rules.h) hold for the processes that make pages: none copies
-frames of the log into the file without the write lock."""
+"""Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h): none
+copies frames of the log into the file without the write lock."""
 
 import random
 import re
@@ -25,7 +25,7 @@ COPY = re.compile(r"pwrite64\(\d+<[^>]*/fresh\.fossil>, ")
 
 @pytest.fixture
 def serve(start):
-    """A server that caches no pages."""
+    """Starts a server that does not cache pages."""
     def begin(**more):
         port = free_port()
         server = start({"pages": "fossil", "pages.cache_ttl": "0s", "pm.max_children": 4, **more.pop("pool", {})},
@@ -44,7 +44,8 @@ def page_processes(server) -> list[int]:
 
 
 def contents(repository: Path) -> str:
-    """Read by another process, because this one would drop its SQLite's locks when it closes the file."""
+    """The contents of the file, read by another process, because this process would lose its SQLite locks when it
+    closes the file."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 
 
@@ -57,10 +58,10 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
 
         def show_page():
             assert Browser(port).get("/timeline").status == 200
-            # fossil makes a checkpoint when it closes the repository, after its reply.
+            # After its reply, fossil makes a checkpoint when it closes the repository.
             wait_until(lambda: not page_processes(server), "the end of its process")
 
-        show_page()  # fossil stores the address of its first visit
+        show_page()  # on its first visit, fossil stores the address
         writer.execute("INSERT INTO config VALUES('one','1',1)")
         writer.execute("BEGIN IMMEDIATE")
         before = contents(fresh)
@@ -72,7 +73,7 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
 
 
 class Crowd:
-    """Clients that push, and visitors, until the context ends."""
+    """Clients that push and visitors that request pages, until the context ends."""
 
     def __init__(self, port: int, repository: Path):
         self.port = port
@@ -84,7 +85,7 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # Workers keep their connections open, so that no page closes the last one, for which SQLite takes other locks.
+        # Workers then keep connections open. If a page closed the last connection, SQLite would take different locks.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()
@@ -99,7 +100,7 @@ class Crowd:
         try:
             while not self.ended.is_set():
                 work(*arguments)
-        except Exception as error:  # whatever it is, the test has to hear of it
+        except Exception as error:  # of any kind: the test must not miss it
             self.failures.append(error)
             self.ended.set()
 
@@ -108,18 +109,18 @@ class Crowd:
         assert answer.status == 200 and not answer.errors(), answer.raw
 
     def visit(self, browser: Browser) -> None:
-        # 400: fossil met another writer.
+        # 400 means that another process was writing.
         assert browser.get("/timeline").status in (200, 400)
 
 
 def page_checkpoints(server, traces: Path) -> list[bool]:
-    """The checkpoints of processes that make pages: whether each held the write lock all the time."""
+    """For each checkpoint by a process that makes pages, whether it held the write lock all the time."""
     others = [server.main.pid, *process.children(server.main.pid)]
     return [held for trace in traces.iterdir() if int(trace.suffix[1:]) not in others for held in checkpoints(trace)]
 
 
 def checkpoints(trace: Path) -> list[bool]:
-    """The same of one process."""
+    """For each checkpoint of one process, whether it held the write lock all the time."""
     held, current, found = set(), [], []
     for line in trace.read_text().splitlines():
         lock = LOCK.match(line)

@@ -1,4 +1,4 @@
-"""A project's web pages at the same URL as its syncs: fossil's own, made by a `fossil` that quarryd runs."""
+"""A project's web pages, made by fossil processes that quarryd runs, have the same URL as its syncs."""
 
 import re
 import signal
@@ -109,7 +109,7 @@ def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tm
 
 
 def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
-    """fossil would serve the shortest repository name that exists, even through a link."""
+    """fossil would serve the shortest name that matches a repository, even through a link."""
     folder = tmp_path / "many"
     (folder / "link").mkdir(parents=True)
     repofile.copy(small, folder / "link" / "timeline.fossil")
@@ -123,7 +123,7 @@ def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
 
 
 def test_fossil_sees_the_client_address_and_no_forged_variables(served, fresh):
-    """fossil shows its environment to administrators."""
+    """fossil shows the environment of its process to administrators."""
     server, visitor = served
     repofile.set_config(fresh, "remote_user_ok", 1)
     repofile.add_user(fresh, "chief", "word", "s")
@@ -152,7 +152,7 @@ def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
 
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):
-    """With the URL as the client sent it; the log is reopened as for syncs."""
+    """The log contains the URL as the client sent it, and is reopened in the same way as for syncs."""
     port = process.free_port()
     log = tmp_path / "access.log"
     server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},

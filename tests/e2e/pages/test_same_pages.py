@@ -1,4 +1,4 @@
-"""The pages are those of `fossil server`, behind each kind of web server, with a path prefix and TLS."""
+"""The pages equal those of `fossil server`, behind each kind of web server, with a path prefix and TLS."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree
 
 @pytest.fixture
 def peer(small, fossil, tmp_path):
-    """`fossil server` with a copy of the repository, at the given path prefix and scheme of its base URL."""
+    """Starts `fossil server` with a copy of the repository; the base URL has the given path prefix and scheme."""
     started = []
 
     def begin(prefix="", scheme="http"):
@@ -37,12 +37,12 @@ def peer(small, fossil, tmp_path):
 def check(visitor, other, prefix=""):
     visitor.prefix = prefix
     for path in PAGES:
-        for _ in range(2):  # the second from the cache, where that may be
+        for _ in range(2):  # the second page may come from the cache
             assert plain(visitor.get(path), visitor.port) == plain(other.get(path), other.port), path
 
 
 def certificate(folder):
-    """A self-signed certificate and its key."""
+    """Makes a self-signed certificate and its key."""
     both = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=127.0.0.1", "-out", both[0], "-keyout", both[1]], check=True, capture_output=True)
@@ -58,7 +58,7 @@ def replace(path, *changes):
 
 
 def configure_nginx(folder, port, pool_socket, prefix, is_secure):
-    """The sample configuration, changed for a path prefix and TLS."""
+    """Writes the sample configuration, changed for a path prefix and TLS."""
     config = write_nginx_config(folder, port, pool_socket)
     sample = folder / "quarry.conf"
     if prefix:
@@ -88,7 +88,7 @@ def configure_apache(folder, port, pool_socket, prefix, is_secure):
 
 
 def configure_front(folder, port, gateway_port):
-    """nginx as a TLS proxy in front of the gateway, as the manual says."""
+    """Writes a configuration in which nginx is a TLS proxy in front of the gateway, as in the manual."""
     written, key = certificate(folder)
     config = folder / "front.conf"
     kinds = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
@@ -104,14 +104,14 @@ http {{ access_log off; {kinds}
 
 @pytest.fixture
 def way(fossil, small, tmp_path):
-    """Call it with a kind of server to get a visitor of the pages of SMALL on that server."""
+    """Call it with a kind of server; it returns a visitor of the pages of SMALL on such a server."""
     fronts, launchers = [], []
 
     def begin(kind, prefix, is_secure) -> Browser:
         launchers.append(Launcher(kind, tmp_path, fossil))
         target = small
         if prefix and kind == "gateway":
-            # The prefix is the name of a repository in a folder.
+            # With the gateway, the prefix is the name of a repository in a folder.
             target = tmp_path / "folder"
             target.mkdir()
             repofile.copy(small, target / f"{prefix[1:]}.fossil")
@@ -156,7 +156,7 @@ def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme
 
 
 def test_behind_a_proxy_with_tls(start, small, tmp_path):
-    """A trusted proxy forwards the scheme and the client's address."""
+    """A trusted proxy passes on the scheme and the client's address."""
     port = free_port()
     start({"pages": "fossil"}, repository=small, http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
     page = Browser(port).get("/timeline", X_Forwarded_Proto="https", X_Forwarded_For="192.0.2.77", Host="code.example")

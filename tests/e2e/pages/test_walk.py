@@ -91,7 +91,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
     if (server := launch(fresh, settings={limit: "1M"}, web_pages=True)).kind != "gateway":
         pytest.skip("web servers have pages of their own")
     large = tmp_path / "large"
-    # More than fits into all buffers, so that the page arrives before the browser has sent the body.
+    # The file is larger than all buffers, so that the reply arrives before the browser has sent the whole body.
     with large.open("wb") as file:
         file.truncate(60 << 20)
     form = (f'<form method="post" enctype="multipart/form-data" action="{server.url}attachadd">'
@@ -102,7 +102,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
         browser.click("input[type=submit]")
         browser.wait_for_text("Send less data in one request")
         assert browser.driver.title.startswith("413 ")
-    # The console only mentions the error status.
+    # The console shows only the error status.
     assert all("413" in each for each in browser.complaints())
     browser.open(server.url)
     browser.wait_for_text("Timeline")

@@ -1,4 +1,4 @@
-"""Errors in a configuration are all reported with file and line, and nothing is started or lost.
+"""All errors in a configuration are reported with file and line, and nothing is started or lost.
 
 The individual errors are tested in tests/unit/app/quarryd/configuration_test.cc."""
 
@@ -23,7 +23,7 @@ def run(path: Path, *more: str, **how) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def world(tmp_path, fresh):
-    """Writes configurations: a valid pool, and MORE."""
+    """Returns a function that writes a configuration: a valid pool, and MORE."""
 
     def write(more: str = "", name: str = "quarryd.conf", pool: str = "www") -> Path:
         words = {"listen": tmp_path / f"{pool}.sock", "repository": fresh, **user()}
@@ -34,7 +34,7 @@ def world(tmp_path, fresh):
 
 
 def complaint(path: Path) -> str:
-    """The output of --test, which must be the same as that of a start, with exit code 1."""
+    """Returns the output of --test. A start must print the same and fail with exit code 1."""
     tested, started = run(path, "--test"), run(path)
     assert tested.returncode == started.returncode == 1, tested.stderr + started.stderr
     assert not tested.stdout and tested.stderr == started.stderr

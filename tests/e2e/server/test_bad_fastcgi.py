@@ -1,4 +1,5 @@
-"""Invalid requests to a pool's socket are closed and logged, affect no one else, and are limited in time and memory."""
+"""Invalid requests to a pool's socket are closed and logged, do not affect other clients, and are limited in time and
+memory."""
 
 import contextlib
 import os
@@ -64,7 +65,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def send(connection: socket.socket, data: bytes) -> None:
-    with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # it need not read all of it
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # the server need not read all of it
         connection.sendall(data)
 
 
@@ -188,12 +189,12 @@ def test_a_thousand_silent_clients_of_one_pool_do_not_affect_another(start, fres
         if not is_sanitized():
             assert all(process.memory_kib(pid, "VmHWM") < 60 << 10 for pid in workers)
             assert process.memory_kib(server.main.pid, "VmRSS") < 30 << 10
-    # The workers are released at once when the clients have disconnected.
+    # The workers become free as soon as the clients have disconnected.
     assert pings(server.socket)
     assert server.children() == workers
 
 
 def places_to_wait() -> int:
-    """The kernel's limit on waiting connections."""
+    """The kernel's limit on connections that wait to be accepted."""
     with open("/proc/sys/net/core/somaxconn", encoding="ascii") as limit:
         return int(limit.read())

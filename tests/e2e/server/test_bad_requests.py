@@ -1,4 +1,5 @@
-"""Invalid bodies and HTTP: answered with a status or an error card, nothing stored, memory within the limits."""
+"""Invalid bodies and HTTP requests are answered with a status or an error card; nothing is stored, and memory is
+limited."""
 
 import dataclasses
 import zlib

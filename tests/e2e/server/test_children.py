@@ -1,4 +1,4 @@
-"""The configuration of children, checked in /proc, on their sockets and in the logs."""
+"""The configuration of child processes, checked in /proc, on their sockets and in the logs."""
 
 import grp
 import itertools
@@ -21,7 +21,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
-    """A worker and the gateway, both with the directives WORDS."""
+    """A worker and the gateway, started with the directives WORDS for both."""
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
 
@@ -85,7 +85,7 @@ def test_workers_have_only_the_rights_of_their_user_and_group(start):
 @as_root
 @pytest.mark.parametrize("dumpable, owner", [("yes", NOBODY.pw_uid), ("no", 0)])
 def test_dumpable_workers_can_be_debugged_by_their_user(start, dumpable, owner):
-    """/proc/PID belongs to root if the process is not dumpable."""
+    """The files in /proc/PID belong to root if the process is not dumpable."""
     pid = start({"user": "nobody", "process.dumpable": dumpable}).child()
     assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
 
@@ -175,7 +175,7 @@ def test_users_and_groups_may_be_numbers(start):
 
 
 def test_backlog_limits_the_number_of_waiting_connections(start):
-    """While the only worker is stopped, the kernel keeps one connection more than the backlog."""
+    """While the only worker is stopped, the kernel accepts one connection more than the backlog."""
     import socket
     server = start({"listen.backlog": 3})
     pid = server.child()
@@ -216,7 +216,7 @@ def acl_of(path: Path) -> list[str]:
 
 
 def may_connect(path: Path, user: int) -> bool:
-    """Whether USER, without supplementary groups, may."""
+    """Whether USER, without supplementary groups, may connect to the socket PATH."""
     script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
                           capture_output=True, text=True, check=False)
@@ -252,7 +252,7 @@ def test_only_users_and_groups_in_the_access_list_may_connect(start, open_folder
 
 
 def say(pid: int, stream: int, text: bytes) -> None:
-    """Prints as the process would: a worker itself prints nothing."""
+    """Prints TEXT on a stream of the process PID, because a worker itself prints nothing."""
     with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:
         output.write(text)
 
@@ -289,7 +289,7 @@ def test_undecorated_output_is_logged_unchanged(start):
 
 
 def test_endless_output_does_not_block_the_master(start):
-    """A pipe holds 64 KiB: if the writer continues, the master reads."""
+    """The output exceeds the 64 KiB that a pipe holds, so the writer can only continue if the master reads."""
     server = start({"catch_workers_output": "yes", "pm.max_children": 2}, settings={"log_level": "error"},
                    wait=False)
     wait_until(lambda: len(server.children()) == 2, "two workers")
@@ -307,7 +307,7 @@ def test_output_is_discarded_by_default(start):
 
 
 def test_log_messages_of_workers_do_not_depend_on_their_standard_error(start):
-    """A worker's messages are logged even if its standard error is discarded."""
+    """They are logged even if the worker's standard error is discarded."""
     server = start(settings={"error_log": "stderr"})
     fastcgi.connect(server.socket).close()
     with fastcgi.connect(server.socket) as connection:
@@ -320,10 +320,10 @@ def test_log_messages_of_workers_do_not_depend_on_their_standard_error(start):
 
 @as_root
 def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fresh):
-    """The test itself runs quarryd as nobody."""
+    """The test runs quarryd as the user nobody."""
     program = tmp_path / "as-nobody"
     program.mkdir()
-    program.chmod(0o777)  # the socket is created in it
+    program.chmod(0o777)  # the server creates its socket in this folder
     for path in itertools.takewhile(lambda path: path != Path(tempfile.gettempdir()), [tmp_path, *tmp_path.parents]):
         path.chmod(path.stat().st_mode | 0o011)
     try:

@@ -1,4 +1,4 @@
-"""`quarry status` and the control socket, on which the master reports the status."""
+"""`quarry status` and the control socket, on which the master reports its status."""
 
 import json
 import os
@@ -32,7 +32,8 @@ def document(socket_path: Path, *words: object) -> dict:
 
 
 def row(text: str, first: str) -> dict[str, str]:
-    """The line of a table that begins with FIRST, by the heads of columns; the last column may contain spaces."""
+    """The line of a table that begins with FIRST, as a dictionary by column heads; the last column may contain
+    spaces."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
     head = max(i for i in range(at) if lines[i].split()[:1] in (["POOL"], ["PID"]))
@@ -45,7 +46,7 @@ def connect(path: Path) -> socket.socket:
 
 
 def heard(connection: socket.socket) -> bytes:
-    """Everything received until the end of the connection."""
+    """Reads until the connection ends."""
     out = b""
     try:
         while more := connection.recv(65536):
@@ -57,7 +58,7 @@ def heard(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def watched(start, tmp_path):
-    """quarryd with a control socket, `control`."""
+    """Starts quarryd with a control socket, whose path is its attribute `control`."""
     def make(pool: dict[str, object] | None = None, settings: dict[str, object] | None = None, **more):
         server = start(pool, settings={"control.socket": tmp_path / "control", **(settings or {})}, **more)
         server.control = tmp_path / "control"
@@ -99,7 +100,7 @@ def test_status_equals_the_status_page(watched, tmp_path):
         return json.loads(fastcgi.ask(tmp_path / "status", "/status", "json&full").text)
 
     def still(page: dict) -> dict:
-        """Without figures that grow by themselves."""
+        """PAGE without figures that change by themselves."""
         for each in page["processes"]:
             del each["start since"]
         del page["start since"]
@@ -216,13 +217,13 @@ def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     server.main.send(signal.SIGUSR2)
     seen = 0
     while seen < 2:
-        # Requests during the reload are answered.
+        # Requests are answered during the reload, too.
         seen = document(server.control)["generation"]
     assert server.control.stat().st_ino == inode
     moved = tmp_path / "elsewhere"
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
-    # The check of the new configuration binds it already, for a moment.
+    # The check of the new configuration also binds this path, for a moment.
     server.wait_for_log("generation 2 becomes 3")
     wait_until(moved.exists, "the new socket")
     assert document(moved)["generation"] == 3

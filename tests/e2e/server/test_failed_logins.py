@@ -25,7 +25,7 @@ def log_of(server) -> list[re.Match]:
 
 
 def logged(server, part: str) -> re.Match:
-    """The first line of the log with PART in it."""
+    """The first line of the log that contains PART."""
     wait_until(lambda: any(part in line[4] for line in log_of(server)), f"{part!r} in the log")
     return next(line for line in log_of(server) if part in line[4])
 
@@ -144,7 +144,7 @@ def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
 
 
 def test_quarry_http_logs_failed_logins_in_the_same_form(fresh):
-    """As a CGI program; test_quarry_http.py has the other tests."""
+    """Here `quarry http` runs as a CGI program; test_quarry_http.py contains the other tests."""
     for name, target in itertools.product(filter(None, NAMES), ("/x?password=hunter2", "http://ann:hunter2@h/x#hunter2")):
         body = wire.signed(NOTHING, name, "0" * 40)
         variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": target,

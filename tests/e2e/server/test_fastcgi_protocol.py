@@ -1,4 +1,4 @@
-"""FastCGI beyond single requests: records, kept connections, management records."""
+"""FastCGI beyond single requests: records, kept connections and management records."""
 
 import struct
 
@@ -17,7 +17,7 @@ def server(start):
 
 
 def kept(path: str, method: str = "GET", query: str = "") -> bytes:
-    """A request after which the connection stays open."""
+    """A request that asks the server to keep the connection open."""
     whole = fastcgi.head(method, path, QUERY_STRING=query) + record(STDIN)
     assert whole.startswith(struct.pack(">BB", 1, BEGIN))
     return whole[:8] + struct.pack(">HB5x", RESPONDER, KEEP_CONNECTION) + whole[16:]
@@ -43,7 +43,7 @@ def body(records: list[tuple[int, bytes]]) -> bytes:
 
 
 def answer(connection) -> dict[str, str]:
-    """To a question."""
+    """Reads the answer to a question."""
     (kind, content), = fastcgi.read_records(connection, GET_VALUES_RESULT)
     assert kind == GET_VALUES_RESULT
     return values(content)

@@ -29,7 +29,7 @@ def rows(server) -> dict[int, dict]:
 
 
 def hold(server) -> tuple[int, fastcgi.Held]:
-    """A worker with an incomplete request, and the request."""
+    """Occupies a worker with an incomplete request. Returns its process ID and the request."""
     before = {pid for pid, each in rows(server).items() if each["state"] == "Running"}
     held = fastcgi.hold(server.socket, size=len(REQUEST))
     running = set()
@@ -42,7 +42,7 @@ def hold(server) -> tuple[int, fastcgi.Held]:
 
 
 def change(server, **words: object) -> None:
-    """New values of the pool's directives, with two underscores for a dot."""
+    """Changes directives of the pool; two underscores in a name stand for a dot."""
     text = server.config.read_text()
     for name, value in words.items():
         name = name.replace("__", ".")
@@ -52,7 +52,8 @@ def change(server, **words: object) -> None:
 
 
 def reload(server, previous: int = -1) -> int:
-    """Reloads, and waits until ELDERS children of previous generations are left (-1: any number). Returns the generation."""
+    """Reloads, and waits until PREVIOUS children of previous generations are left (-1: any number). Returns the
+    generation."""
     generation = document(server.control)["generation"] + 1
     server.main.send(signal.SIGUSR2)
 
@@ -64,7 +65,7 @@ def reload(server, previous: int = -1) -> int:
 
 
 def boards_of(pid: int) -> set[str]:
-    """The inodes of the scoreboards mapped by PID."""
+    """The inodes of the scoreboards that PID has mapped."""
     lines = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
     return {words[4] for words in lines}
 
@@ -314,7 +315,7 @@ def test_an_old_worker_may_print_more_than_a_pipe_holds(watched):  # noqa: F811
 
 
 def test_a_program_that_disappears_before_it_is_executed_prevents_a_reload(watched, tmp_path, monkeypatch):  # noqa: F811
-    """It passes the check, and is removed then: the old program keeps everything."""
+    """The program passes the check and is then removed; the old program keeps running with everything it has."""
     real, program = places.program("quarryd"), tmp_path / "quarryd"
     shutil.copy(real, program)
     monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else real.parent / name)

@@ -1,4 +1,4 @@
-"""The end of children, and their replacement."""
+"""How children end and are replaced."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_a_refused_client_does_not_make_a_worker_overdue(start, fresh, tmp_path)
     assert is_refused(port)
     figures = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
     assert figures["active processes"] == 0 and figures["accepted conn"] == 0
-    # A later overdue request shows that the master has checked.
+    # A request that becomes overdue later and is killed shows that the master has checked.
     held = fastcgi.hold(tmp_path / "other.sock")
     server.wait_for_log("[pool other] child")
     held.close()
@@ -86,7 +86,7 @@ def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp
                         "pm.max_children": 2}, repository=path)
         held = fastcgi.hold(server.socket, size=len(body))
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
-        # A later overdue request shows that the master has checked.
+        # A request that becomes overdue later and is killed shows that the master has checked.
         later = fastcgi.hold(server.socket)
         wait_until(lambda s=server: s.log().count("is killed") >= (2 if word == "yes" else 1), "an end")
         ended[word] = server.log().count("is killed")
@@ -152,7 +152,7 @@ def test_a_server_that_cannot_start_workers_keeps_trying(start, manager):
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(fastcgi.head() + fastcgi.record(fastcgi.STDIN))
         server.wait_for_log("Too many open files")
-        # It retries every second, and waits in between.
+        # The master retries every second, and waits in between.
         before = process.times_waited(server.main.pid)
         wait_until(lambda: process.times_waited(server.main.pid) >= before + 3, "more tries")
         assert server.main.is_running() and server.log().count("Too many open files") == 1
@@ -182,7 +182,7 @@ def test_many_crashes_replace_all_children(start):
 
 
 def test_a_stopped_worker_continues_its_request(start):
-    """A read with a timeout is interrupted when its process is stopped."""
+    """Stopping the process interrupts a read that has a timeout; the worker must then continue to read."""
     server = start()
     pid = server.child()
     had_read = daemon.bytes_read(pid)

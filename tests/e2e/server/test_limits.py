@@ -1,4 +1,4 @@
-"""Limits of pools and of the sync protocol. Those of the HTTP front are tested in tests/unit/gateway."""
+"""Limits of pools and of the sync protocol; those of the HTTP front are tested in tests/unit/gateway."""
 
 import os
 
@@ -27,7 +27,7 @@ def test_repository_cache(start, fresh, fossil, tmp_path, size, kept):
 
 
 def test_content_cache(start, generated):
-    """Cached content need not be expanded from deltas again, which saves processor time."""
+    """Cached content does not have to be computed from deltas again, which saves processor time."""
     repofile.add_user(generated, "hand", "written", "gio")
     code = repofile.project_code(generated)
     names = [name for name, in repofile.query(generated, "SELECT uuid FROM event JOIN blob ON rid=objid WHERE type='ci'"
@@ -55,7 +55,7 @@ def test_max_gimme(launch, fresh, peer_of):
 
 @pytest.mark.parametrize("switch", ["yes", "no"])
 def test_refuse_own_server_code(launch, fresh, peer_of, switch):
-    """A client with the same server code: the old protocol refused it."""
+    """The client has the same server code as the server, which the old protocol refused."""
     own = repofile.value(fresh, "SELECT value FROM config WHERE name='server-code'")
     peer = peer_of(launch(fresh, settings={"sync.refuse_own_server_code": switch}))
     answer = peer.ask(f"pull {own} {peer.project_code}\n")

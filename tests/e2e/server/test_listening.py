@@ -1,4 +1,4 @@
-"""Every form of a listen address, and the clients that may connect."""
+"""Every form of a listen address, and which clients may connect."""
 
 import contextlib
 import os
@@ -69,7 +69,7 @@ def test_sockets_of_a_worker_are_closed_on_exec(start):
 
     def look() -> bool:
         for entry in Path(f"/proc/{worker}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            with contextlib.suppress(FileNotFoundError):  # the file was closed meanwhile
                 if entry.readlink().name.startswith("socket:"):
                     info = Path(f"/proc/{worker}/fdinfo/{entry.name}").read_text()
                     flags[entry.name] = int(re.search(r"flags:\s+(\d+)", info)[1], 8)

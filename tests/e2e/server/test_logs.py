@@ -41,7 +41,7 @@ def wait_for_line(path: Path, part: str) -> str:
 
 
 def ask_for_a_long_line(server) -> None:
-    """Has the worker write one message of more than 700 bytes."""
+    """Makes the worker write one message of more than 700 bytes."""
     server.ask("\2" * 100, "/" + "\3" * 100, REMOTE_ADDR="\1" * 100)
 
 
@@ -78,7 +78,7 @@ def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
 def test_errors_of_clients_are_notices(start, sent, logged):
-    """Scanners send such things all day."""
+    """Scanners send such requests all day."""
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}"})
     wait_until(lambda: process.port_answers(port), "the front")
@@ -111,7 +111,7 @@ def test_log_limit_divides_a_long_message_into_lines(start, form):
 
 @pytest.mark.parametrize("buffering", ["yes", "no"])
 def test_log_buffering_makes_each_line_one_write(fresh, tmp_path, buffering):
-    """A socket that keeps messages apart shows each write(2)."""
+    """Each write(2) is visible on a socket that preserves message boundaries."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     config = tmp_path / "quarryd.conf"
     config.write_text(section("global", {"log_buffering": buffering})
@@ -193,7 +193,7 @@ def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
 def test_a_hanging_logging_daemon_does_not_delay_requests(start, daemon):
     server = start(settings={"error_log": f"syslog:{daemon.path}"})
     daemon.wait_for(b"ready")
-    # Nothing is received from here on, and the queue is full long before the last request.
+    # From here on the log daemon receives nothing, and its queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
         assert b"405" in server.ask("PUT", f"/unheard/{i}")
@@ -328,7 +328,7 @@ def test_lines_of_many_workers_never_mix(start, access):
 
 
 def test_the_access_log_can_be_standard_error(start):
-    """As is usual in containers."""
+    """This is usual in containers."""
     server = start({"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'}, settings={"error_log": None})
     server.ask(path="/ping")
     assert "asked /ping" in server.main.output().splitlines()
@@ -337,7 +337,7 @@ def test_the_access_log_can_be_standard_error(start):
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
 def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
-    """The name means something else in a worker, whose own standard error is discarded."""
+    """In a worker the path would name the worker's own standard error, which is discarded."""
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
@@ -402,7 +402,7 @@ def test_a_busy_worker_reopens_its_logs_after_its_request(start, access, fresh):
 
 
 def test_a_starting_worker_reopens_its_logs(start, access):
-    """A worker must not be killed by the signal, nor lose it, before it has installed handlers."""
+    """The signal must neither kill a worker that has not installed its handlers yet, nor be lost."""
     server = start({"access.log": access, "access.format": "%r"})
     for _ in range(8):
         before = process.children(server.main.pid)
@@ -429,7 +429,7 @@ def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
 
 @is_root
 def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
-    """It runs as another user, and only root may enter the folder."""
+    """The worker runs as another user, and only root may enter the folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

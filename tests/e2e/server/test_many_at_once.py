@@ -1,4 +1,4 @@
-"""Concurrent clients: slow clients do not delay others, and nothing is lost."""
+"""Concurrent clients: slow clients do not delay others, and no data is lost."""
 
 import concurrent.futures
 import contextlib
@@ -52,7 +52,7 @@ def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
 
 
 def unfinished_request(server, body, sent, content_type=wire.PLAIN):
-    """A connection on which only the first SENT bytes of a request were sent."""
+    """A connection on which only the first SENT bytes of a request have been sent."""
     connection = socket.create_connection(("127.0.0.1", server.port))
     head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     connection.sendall((head + body)[:len(head) + sent])
@@ -60,7 +60,7 @@ def unfinished_request(server, body, sent, content_type=wire.PLAIN):
 
 
 def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
-    """With more stalled pushes than workers, another push and a pull succeed."""
+    """While more pushes stall than there are workers, another push and a pull succeed."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
@@ -77,7 +77,7 @@ def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
 
 
 def test_slow_readers_do_not_delay_others(launch, generated, peer_of):
-    """With more clones whose replies are not read than workers, a push succeeds."""
+    """While the replies of more clones than there are workers are not read, a push succeeds."""
     server = launch(generated, workers=2, settings={"http.client_timeout": "10m"})
     peer = peer_of(server)
     body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
@@ -97,7 +97,7 @@ def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
 
     worker, = server.workers()
     idle = process.sockets(worker)
-    # Short enough that the front passes it on as a whole.
+    # The request is short enough that the front passes it on as a whole.
     files = [b"%d of who left" % number for number in range(4000)]
     cards = wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", *map(wire.file_card, files))
     body = wire.compress(wire.signed(cards, peer.login, peer.secret))
@@ -116,7 +116,8 @@ def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
 
 @pytest.mark.ours("each pull takes minutes, too")
 def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
-    """200,000 phantoms in a file whose statistics say that its tables are small; four concurrent pulls, and a push."""
+    """The file has 200,000 phantoms, but its statistics say that the tables are small. Four concurrent pulls and a push
+    must not time out."""
     repofile.execute(fresh, "ANALYZE")
     server = launch(fresh, workers=4)
     peer = peer_of(server)
@@ -124,7 +125,7 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
     assert not peer.push(*names, content_type=wire.COMPRESSED).errors()
     assert len(repofile.phantoms(fresh)) == 200_000
     with concurrent.futures.ThreadPoolExecutor(5) as crowd:
-        # Each has as long as Peer waits.
+        # Each pull must end within the timeout of Peer.
         pulls = [crowd.submit(peer.pull) for _ in range(4)]
         push = crowd.submit(peer.push, wire.file_card(b"beside them"))
         assert not push.result().errors()
@@ -136,7 +137,7 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
 
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
 def test_a_push_waits_for_another_writer_up_to_busy_timeout(launch, fresh, peer_of):
-    """Another writer holds the lock: a pull succeeds at once, a push waits and then gets an error."""
+    """Another writer holds the lock: a pull succeeds immediately; a push waits and then gets an error."""
     server = launch(fresh, settings={"repository.busy_timeout": "1s"})
     peer = peer_of(server)
     with repofile.database(fresh, write=True) as connection:
@@ -158,7 +159,7 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
         connection.execute("BEGIN IMMEDIATE")
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             push = other.submit(peer.push, wire.file_card(b"waits"))
-            # The only visible sign of waiting is that it does not end.
+            # That the push waits is only visible in that it does not end.
             assert not concurrent.futures.wait([push], 0.7).done
             connection.execute("COMMIT")
             assert not push.result(60).errors()
@@ -167,7 +168,7 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
 
 @pytest.mark.ours("it has no workers")
 def test_thousands_of_requests_leak_nothing(launch, fresh, peer_of):
-    """Memory and descriptors of a worker stay constant over many requests."""
+    """A worker's memory and descriptors stay constant over many requests."""
     server = launch(fresh, workers=1, settings={"pm.max_requests": "0"})
     peer = peer_of(server)
     worker, = server.workers()
@@ -191,7 +192,7 @@ def test_thousands_of_requests_leak_nothing(launch, fresh, peer_of):
 @pytest.mark.slow
 @pytest.mark.ours("it forks for each request")
 def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of):
-    """Memory is limited to what clients have sent and little more, and is released."""
+    """Memory is limited to a little more than what clients have sent, and is released."""
     if is_sanitized():
         pytest.skip("says nothing here")
     crowd, size = 6, 20 << 20
@@ -205,7 +206,7 @@ def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of
     children = process.children(server.main.pid)
     workers = server.workers()
     for pid in children:
-        # A worker holds one body and derived data, the gateway holds all bodies.
+        # A worker holds one body and data derived from it; the gateway holds all bodies.
         most = 6 * size if pid in workers else crowd * size * 3 // 2
         assert process.memory_kib(pid, "VmHWM") << 10 < most
         process.wait_until(lambda pid=pid: process.memory_kib(pid, "VmRSS") < 40 << 10, "the memory to be given back")
@@ -213,7 +214,7 @@ def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of
 
 @pytest.mark.ours("it resets connections when there are many")
 def test_concurrent_requests_get_their_own_answers(launch, small, peer_of):
-    """Each asks for another artifact."""
+    """Each request asks for a different artifact."""
     server = launch(small)
     peer = peer_of(server)
     names = sorted(repofile.public_artifacts(small))[:200]
@@ -223,7 +224,7 @@ def test_concurrent_requests_get_their_own_answers(launch, small, peer_of):
 
 
 def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp_path, peer_of):
-    """Two programs, one file: neither loses anything.
+    """Neither fossil nor Quarry loses a commit when both write to the same file.
 
     fossil begins its transaction as a reader. In write-ahead-log mode it cannot become a writer when
     somebody else has written since: it says that the database is locked, and can be run again."""
@@ -266,7 +267,7 @@ def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp
 
 
 def test_changed_settings_apply_to_the_next_request(launch, fresh, peer_of):
-    """Workers keep what they have read only as long as the file stays the same."""
+    """Workers use cached settings only as long as the file is unchanged."""
     server = launch(fresh, workers=3, settings={"sync.login_failures": "0"})
     peer = peer_of(server)
     name = wire.sha3(b"a secret soon")

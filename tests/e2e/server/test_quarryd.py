@@ -40,7 +40,7 @@ def test_serving_a_file_that_is_not_a_repository(tmp_path):
 @pytest.fixture
 def running(fresh, tmp_path, fossil):
     port = free_port()
-    # A killed server leaves its sockets; their paths have to be short.
+    # The paths of sockets must be short, and a killed server does not remove them.
     with tempfile.TemporaryDirectory() as folder:
         server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}"], tmp_path / "log",
                          env={**fossil.environment, "TMPDIR": folder})
@@ -62,7 +62,7 @@ def test_signals_stop_the_server(running, number):
 
 
 def test_sigquit_finishes_in_flight_requests(running, fresh):
-    """A request that is half received is still answered."""
+    """A request that has been received only in part is still answered."""
     server, port = running
     body = b"# a comment\n" * 10
     wait_until(lambda: "gateway" in [process.name(pid) for pid in process.children(server.pid)], "the gateway")
@@ -81,7 +81,7 @@ def test_sigquit_finishes_in_flight_requests(running, fresh):
 
 
 def test_get_shows_a_description(fresh, tmp_path, fossil):
-    """Without web pages."""
+    """The server has no web pages."""
     port = free_port()
     server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
                      env=fossil.environment)
@@ -98,7 +98,7 @@ def test_get_shows_a_description(fresh, tmp_path, fossil):
 
 
 def test_the_schema_of_a_served_file_is_unchanged(running, fresh, fossil):
-    """Only our own tables may be added."""
+    """Only Quarry's own tables may be added."""
     _, port = running
     assert wire.Peer(port).post(b"").status == 200
     names = [name for name, in repofile.query(fresh, "SELECT name FROM sqlite_schema")]

@@ -43,7 +43,7 @@ def test_demonstration_repository_with_a_queue(quickstart, fossil, tmp_path):
     server = quickstart("--port", port, "--changes")
     wait_for_port(server, port)
     wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints")
-    # As it is printed.
+    # Use the command exactly as it is printed.
     command = re.search(r"echo note.*\n.* submit .*\n.* note\.txt", server.output())
     assert command, server.output()
     folder = tmp_path / "any"

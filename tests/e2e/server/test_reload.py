@@ -1,4 +1,4 @@
-"""Reload by signal: the program takes its own place, and no request is lost."""
+"""Reload by signal: the master executes the program again in the same process, and no request is lost."""
 
 import contextlib
 import os
@@ -97,7 +97,7 @@ def test_a_reload_adds_and_removes_a_pool(start, tmp_path):
 
 
 def test_a_reload_removes_one_of_very_many_pools(start):
-    """More sockets are handed over than fit into a small table."""
+    """The number of sockets that are handed over must not be limited by a small table."""
     pool = start({"pm": "ondemand"})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]
@@ -117,7 +117,7 @@ def test_a_reload_removes_one_of_very_many_pools(start):
 def test_a_worker_that_ignores_signals_is_killed(start):
     pool = start(settings={"process_control_timeout": "1s"})
     old = pool.child()
-    os.kill(old, signal.SIGSTOP)  # it then takes neither SIGQUIT nor SIGTERM
+    os.kill(old, signal.SIGSTOP)  # a stopped process handles neither SIGQUIT nor SIGTERM
     pool.reload()
     wait_until(lambda: not process.exists(old), "the end of the old worker")
     assert pool.is_served()
@@ -184,14 +184,14 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
             each.join()
     assert killed > reloads // 2
     assert len(failed) <= killed, failed[:5]
-    # A worker that was killed in a request cuts it off; nothing else may have happened.
+    # A request may only fail because its worker was killed, which cuts the connection off.
     cut_off = (b"ConnectionResetError", b"BrokenPipeError")
     assert all(reply == b"" or reply.startswith(cut_off) for reply in failed), failed[:5]
 
 
 class Regular:
-    """Sends requests to the HTTP front over one connection, and reconnects only after the front has announced that it closes
-    it."""
+    """A client that sends requests to the HTTP front over one connection, and reconnects only after the front has
+    announced that it will close it."""
 
     def __init__(self, port: int):
         self.port = port
@@ -207,7 +207,7 @@ class Regular:
                 self.failures.append(repr(error))
 
     def ask(self, connection: socket.socket) -> bool:
-        """False if the connection must not be used again."""
+        """Sends a request. Returns false if the connection must not be used again."""
         self.asked += 1
         connection.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
         reply = b""

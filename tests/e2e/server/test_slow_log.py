@@ -1,4 +1,4 @@
-"""request_slowlog_timeout: the line that the master writes about a request that takes long."""
+"""request_slowlog_timeout: the line that the master logs about a slow request."""
 
 import re
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_the_slow_log_shows_the_bytes_received(start, tmp_path):
 
 
 def test_the_slow_log_shows_the_cards_read(start, tmp_path, fresh):
-    """It waits for another writer of the same repository."""
+    """The request waits for another writer of the same repository."""
     server = start(slow_pool(tmp_path, **{"repository.busy_timeout": "60s"}))
     secret = wire.shared_secret(repofile.project_code(fresh), "writer", "pen")
     body = wire.signed(wire.body(f"push {wire.SERVER_CODE} {repofile.project_code(fresh)}", wire.file_card(b"new")),

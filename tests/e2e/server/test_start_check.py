@@ -1,4 +1,4 @@
-"""--test finds everything that prevents a start, and a configuration that passes can be started."""
+"""--test finds everything that prevents a start, and a configuration that passes the check can be started."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 class World:
-    """A valid configuration: a pool and the front."""
+    """A valid configuration with a pool and the front."""
 
     def __init__(self, folder: Path, repository: Path):
         self.folder = folder
@@ -29,7 +29,7 @@ class World:
             "www": {"listen": folder / "pool.sock", "repository": repository, "pm": "static", "pm.max_children": 1, **user()}}
 
     def set(self, name: str, **words: object) -> None:
-        """Dots of a word are written __."""
+        """Sets directives of the section NAME; __ in a word stands for a dot."""
         self.all_of_it.setdefault(name, {}).update({word.replace("__", "."): value for word, value in words.items()})
         if name not in ("global", "http", "www"):
             self.all_of_it[name] = {**self.all_of_it["www"], "listen": self.folder / f"{name}.sock", **self.all_of_it[name]}
@@ -51,7 +51,7 @@ class World:
 
 @pytest.fixture
 def world(open_folder: Path, fresh: Path) -> World:
-    """In a folder that everybody can enter, because other users connect to a socket in it."""
+    """The configuration is in a folder that everybody can enter, because other users connect to a socket in it."""
     repository = open_folder / "fresh.fossil"
     repository.write_bytes(fresh.read_bytes())
     repository.chmod(0o666)
@@ -59,7 +59,7 @@ def world(open_folder: Path, fresh: Path) -> World:
 
 
 def fails_alike(world: World, reason: str, *more: str, **how: object) -> None:
-    """--test prints REASON, and a start fails."""
+    """Checks that --test prints REASON, and that a start fails."""
     tested = world.test(*more, **how)
     assert tested.returncode == 1 and reason in tested.stderr and not tested.stdout, tested.stderr
     started = world.run(*more, **how)
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_created(world, name, word, place):
 
 
 def test_pid_file_that_is_a_fifo(world):
-    """Reading it would block forever, because nothing writes to it."""
+    """Reading the FIFO would block forever, because no process writes to it."""
     os.mkfifo(world.folder / "q.pid")
     world.set("global", pid=world.folder / "q.pid", control__socket="off")
     fails_alike(world, f"the pid file {world.folder}/q.pid is not a regular file")
@@ -123,7 +123,7 @@ def test_too_few_descriptors_for_the_first_children(world):
 
 @as_root
 def test_a_front_that_cannot_reach_its_pool(world):
-    """The server would start, and answer every request with 502."""
+    """Otherwise the server would start, and answer every request with 502."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("http", user="nobody")
@@ -137,7 +137,7 @@ def test_a_front_that_cannot_reach_its_pool(world):
 @as_root
 @pytest.mark.parametrize("name", ["http", "www"])
 def test_a_working_folder_that_a_child_may_not_enter(world, name):
-    """The server would report that it is ready, and restart children forever."""
+    """Otherwise the server would report that it is ready, and restart its children forever."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("www", user="nobody")
@@ -150,7 +150,7 @@ def test_a_working_folder_that_a_child_may_not_enter(world, name):
 @as_root
 @pytest.mark.parametrize("word", ["repository", "repositories"])
 def test_repositories_that_a_child_cannot_reach(world, word):
-    """The server would start, and refuse every request."""
+    """Otherwise the server would start, and refuse every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     path = inside
@@ -202,7 +202,7 @@ def test_files_of_a_running_server_are_not_errors(world, running):
 
 
 def test_a_pid_file_of_a_zombie_is_ignored(world, running):
-    """A zombie exists, but does not run."""
+    """A zombie process exists, but the server does not run."""
     running.send(signal.SIGKILL)
     os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
     assert Path(f"/proc/{running.pid}/stat").read_text().split(") ")[1][0] == "Z"
@@ -218,7 +218,7 @@ def test_a_pid_file_of_a_zombie_is_ignored(world, running):
 
 
 def test_the_inherited_limit_of_descriptors_is_checked(world):
-    """Without rlimit_files."""
+    """The configuration does not set rlimit_files."""
     world.set("www", pm__max_children=100)
     few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))}
     done = world.test(**few)

@@ -1,4 +1,4 @@
-"""The status page and ping: compared with a real PHP-FPM, their figures, and their readers."""
+"""The status page and ping: compared with a real PHP-FPM, the values that they show, and programs that read them."""
 
 import http.client
 import json
@@ -33,7 +33,7 @@ def php(tmp_path):
 
 
 class Cells(HTMLParser):
-    """The th cells of a page, in order."""
+    """The contents of the th cells of a page, in order."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -51,7 +51,7 @@ class Cells(HTMLParser):
 
 
 def names_of(query: str, text: str) -> tuple[list[str], list[str]]:
-    """The names of the pool's figures and, of the first process, of its own, in the order of the page."""
+    """The names of the pool's figures, and of those of the first process, in the order of the page."""
     if "json" in query:
         page = json.loads(text)
         processes = page.pop("processes", [{}])
@@ -84,9 +84,9 @@ def test_the_page_has_the_names_of_php_fpm_in_its_order_and_then_our_own(pool, p
 
 @pytest.mark.parametrize("query", FORMATS[:-1])
 def test_the_page_equals_that_of_php_fpm_except_for_numbers(pool, php, query):
-    """Except the last format, whose help texts are our own."""
+    """The last format is an exception, because its help texts are our own."""
     def as_lines(text):
-        # Times and counts differ from one moment to the next; so does the title.
+        # Times and counts differ from one moment to the next, and the title is different.
         text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
         text = re.sub(r"PHP-FPM|Quarry", "SERVER", text)
         return re.sub(r"(?<![\w.-])\d+(?!\.\d)", "N", text)
@@ -136,7 +136,7 @@ def test_syncs_artifacts_and_bytes_are_counted(pool, fresh, fossil, tmp_path):
     assert not peer.push(wire.file_card(content)).errors()
     assert not peer.pull().errors()
     assert peer.push("file nonsense").errors()
-    # Three, and the status request before them.
+    # Three requests, and the status request before them.
     after = counted(pool, before["requests"] + 4)
     grown = {name: after[name] - before[name] for name in ("pushes", "pulls", "clones", "refusals", "artifacts in")}
     assert grown == {"pushes": 2, "pulls": 1, "clones": 0, "refusals": 1, "artifacts in": 1}
@@ -179,7 +179,7 @@ def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
     page = pool.page("/status", "openmetrics")
     done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=60, check=False)
     complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if line.strip()]
-    assert done.returncode in (0, 3), complaints  # 3: it was read, and has remarks on style
+    assert done.returncode in (0, 3), complaints  # 3: the output was read, and there are remarks about style
     assert [line for line in complaints if not line.startswith("phpfpm_")] == []
     broken = subprocess.run(["promtool", "check", "metrics"], input=page.body + b"quarry_x{ 1\n", capture_output=True,
                             timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""The separate address of the status page: with every worker busy, and with a corrupted scoreboard."""
+"""The separate address of the status page, with every worker busy, and with a corrupted scoreboard."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
         assert figures["pool"] == "www" and figures["max children"] == WORKERS == figures["children"]
         assert figures["start time"] == before["start time"]
     assert pool.main.is_running() and pool.children()
-    # Each worker rewrites its slot when it gets a request: one each, at the same time.
+    # Each worker rewrites its slot when it gets a request, so each gets one, all at the same time.
     with contextlib.ExitStack() as held:
         connections = [held.enter_context(fastcgi.connect(pool.socket)) for _ in range(WORKERS)]
         wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == 0, "three readable slots")

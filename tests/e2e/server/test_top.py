@@ -1,4 +1,4 @@
-"""`quarry top`, in a pseudo terminal and without one."""
+"""`quarry top` in a pseudo terminal and without a terminal."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 class Screen:
-    """quarry top in a pseudo terminal, and what it has drawn."""
+    """`quarry top` in a pseudo terminal, and what it has drawn."""
 
     def __init__(self, control, *words: object, rows: int = 24, term: str = "xterm"):
         self.drawn = ""
@@ -43,12 +43,12 @@ class Screen:
         return self.drawn
 
     def frames(self) -> list[str]:
-        """Complete frames, as lines without control sequences."""
+        """The complete frames, as lines without control sequences."""
         parts = self.read().split("\x1b[H")[1:]
         return [re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", part).replace("\r\n", "\n") for part in parts if "\x1b[J" in part]
 
     def next_frame(self) -> str:
-        """A frame that was begun after this call."""
+        """Waits for a frame that began after this call."""
         count = len(self.frames()) + 1
         wait_until(lambda: len(self.frames()) > count, "another frame")
         return self.frames()[-1]
@@ -60,7 +60,7 @@ class Screen:
         fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 120, 0, 0))
 
     def wait(self) -> int:
-        """The exit status; the terminal must be restored."""
+        """Waits for the end, checks that the terminal is restored, and returns the exit status."""
         def has_ended():
             self.read()
             return self.process.poll() is not None

@@ -1,4 +1,4 @@
-"""Repositories that cannot be written, and full disks: reported clearly, and nothing is half done."""
+"""Repositories that cannot be written, and full disks: errors are clear, and no change is stored only in part."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_rea
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder with room for four megabytes."""
+    """A folder with space for four megabytes."""
     path = tmp_path / "disk"
     path.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", path], capture_output=True).returncode != 0:

@@ -1,4 +1,4 @@
-"""Wrong command lines: one line with the error and a suggestion, and exit code 2."""
+"""A wrong command line is answered with one line, which contains the error and a suggestion, and with exit code 2."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""A worker is killed in the middle of a push: the file stays correct, and the next sync completes."""
+"""A worker is killed in the middle of a push: the file stays correct, and the next sync completes the push."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ CALM = 5
 
 
 def bytes_read(pid):
-    """Bytes that the process has read so far: they grow when a request arrives."""
+    """Number of bytes that the process has read so far; it grows when a request arrives."""
     try:
         return int(Path(f"/proc/{pid}/io").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -27,7 +27,7 @@ def bytes_read(pid):
 
 
 def sleeps(pid):
-    """Whether it waits for something other than the disk."""
+    """Whether the process waits for something other than the disk."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):
@@ -35,8 +35,8 @@ def sleeps(pid):
 
 
 class Watcher(threading.Thread):
-    """Waits for the worker to get a request, and kills it KILL_AFTER seconds later, or else measures
-    how long it works on it."""
+    """Waits until the worker gets a request, and kills it KILL_AFTER seconds later; if KILL_AFTER is None, measures how
+    long it works on the request."""
 
     def __init__(self, worker, kill_after):
         super().__init__()
@@ -60,11 +60,11 @@ class Watcher(threading.Thread):
 
 
 def push_under_watch(fossil, server, url, client, kill_after=None):
-    """Pushes. Returns whether it went through, and how long the worker worked on its first request."""
+    """Pushes. Returns whether the push succeeded, and how long the worker worked on its first request."""
     wait_until(lambda: server.workers(), "a worker")
     watcher = Watcher(server.workers()[0], kill_after)
     watcher.start()
-    # The client's exit status is 0 whatever the server says.
+    # The client's exit status is 0 even if the server reports an error.
     status, output = fossil.attempt("push", "--once", url, "-R", client)
     watcher.push_is_over.set()
     watcher.join()
@@ -72,7 +72,7 @@ def push_under_watch(fossil, server, url, client, kill_after=None):
 
 
 def batches(path, count):
-    """All public artifacts in COUNT parts, in the order of their arrival."""
+    """All public artifacts, divided into COUNT parts in the order of their arrival."""
     public = repofile.public_artifacts(path)
     names = [name for name, in repofile.query(path, "SELECT uuid FROM blob ORDER BY rid") if name in public]
     return [names[len(names) * part // count:len(names) * (part + 1) // count] for part in range(count)]
@@ -88,12 +88,12 @@ def offer(client, names):
 @pytest.mark.slow
 @pytest.mark.ours("it has no workers")
 def test_fifty_kills_at_different_moments(launch, server_kind, generated_original, fossil, tmp_path):
-    """A history arrives in many pushes. During fifty of them the worker is killed, each time at a later moment. (With a
-    web server in front the worker does the same, so ten are enough.)
+    """A history arrives in many pushes. During fifty of them the worker is killed, each time at a later moment. (Behind
+    a web server ten kills are enough, because the worker does the same.)
 
     If a kill came too late, the next push is interrupted instead."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
-    # Nothing is offered by name alone: each push brings its own batch.
+    # Nothing is offered by an igot card: each push contains its own batch.
     repofile.execute(client, "DELETE FROM unclustered")
     served = tmp_path / "served.fossil"
     fossil.new(served)
@@ -119,7 +119,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
         moment = sorted(worked)[CALM // 2] * (interrupted + chance.random()) / kills
         went_through, duration = push_under_watch(fossil, server, url, client, moment)
         interrupted += not went_through
-        if went_through:  # use the current speed of the machine
+        if went_through:  # adapt to the current speed of the machine
             worked = [*worked[1:], duration]
         assert repofile.query(served, "PRAGMA quick_check") == [("ok",)]
         offer(client, names)
@@ -145,7 +145,7 @@ def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
         told = []
 
         def is_told():
-            # Both workers were just killed: a request may still reach one that has not exited yet.
+            # Both workers have just been killed, and a request may still reach one that has not exited yet.
             with contextlib.suppress(OSError):
                 told.append(peer.push(wire.file_card(data)))
             return told and told[-1].status == 200

@@ -96,16 +96,16 @@ def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
     wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-    # The feeder only checks after everything has been removed.
+    # The feeder must not check before everything has been removed.
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
     reported = feeder.communicate(given, timeout=60)[1].decode()
     assert feeder.returncode == 1 and "was removed" in reported
-    # It reads more lines first only if the folder is unchanged.
+    # The feeder reads more lines before it checks only if the folder itself is unchanged.
     expected = "were not stored" if given and change is remove_segments else "100 messages could not be saved"
     assert expected in reported, reported
-    # Nothing was written elsewhere.
+    # Nothing was written to another place.
     assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
 
 
@@ -115,7 +115,8 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-        # It must only see the complete change: in the middle of it, it might still save lines that are removed next.
+        # The feeder must only see the complete change: in the middle of it, it could still save lines that are removed
+        # next.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)

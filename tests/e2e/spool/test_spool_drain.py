@@ -15,7 +15,7 @@ from support.spool import following, lines, unread
 
 
 class Reader:
-    """Reads what a drain writes to a pipe, and may acknowledge it on another one."""
+    """Reads what `drain` writes to a pipe, and may acknowledge it on another pipe."""
 
     def __init__(self, source: int, acknowledge: int):
         self.source = source
@@ -23,7 +23,7 @@ class Reader:
         self.got = b""
 
     def read(self, count: int) -> None:
-        """Until COUNT lines have come, in all."""
+        """Reads until COUNT lines have been received in total."""
         while self.got.count(b"\n") < count:
             more = os.read(self.source, 4096)
             assert more, self.got
@@ -62,7 +62,7 @@ def reading(spool, *options: object, acknowledges: bool = False) -> Iterator[tup
 
 @contextlib.contextmanager
 def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
-    """A reader that has read ten lines and acknowledged none."""
+    """A reader that has read ten lines and acknowledged none of them."""
     spool("feed", given=lines(1, 10))
     with reading(spool, acknowledges=True) as (reader, drain):
         reader.read(10)
@@ -70,7 +70,7 @@ def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
 
 
 def whole(text: bytes) -> bytes:
-    """The lines of TEXT that have an end."""
+    """The complete lines of TEXT."""
     return text[:text.rfind(b"\n") + 1]
 
 
@@ -84,7 +84,7 @@ def test_unread_lines_in_a_pipe_are_repeated(spool):
         reported = drain.stderr.read().decode()
     assert "standard output: Broken pipe: " in reported
     assert "written messages were not read and will be repeated" in reported
-    # Exactly to the line: a line that was read only in part is repeated as a whole.
+    # Exactly the unread lines are repeated; a line that was read only in part is repeated as a whole.
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
 
@@ -145,7 +145,7 @@ def test_unread_lines_in_a_socket_are_repeated(spool):
         assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
-    # At most what it has read is repeated.
+    # At most the lines that the reader has read are repeated.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
 
@@ -252,14 +252,14 @@ def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
         done = subprocess.run(spool.command("drain", "--ack", writable.fileno()), pass_fds=[writable.fileno()],
                               capture_output=True, timeout=60, check=False)
     assert done.returncode == 1 and b"not open for reading" in done.stderr
-    # Closed before anything was written.
+    # The descriptor is closed before anything was written.
     done = spool.run("drain", "--ack", 0)
     assert done.returncode == 1 and b"standard input: closed" in done.stderr
     assert spool("drain") == lines(1, 10) and spool("drain", "--ack", 0) == b""
 
 
 def test_shell_acknowledges_processed_lines(spool, tmp_path):
-    """The example of the manual, whose consumer fails once."""
+    """The example of the manual; its consumer fails once."""
     spool("feed", given=lines(1, 20))
     script = """
         quarry=$1; folder=$2; cd "$3"
@@ -302,7 +302,7 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
     with reading(spool, "--follow", *least, 3600000) as (reader, drain):
         wait_until(lambda: spool.status()["reader"], "the drain")
         spool("feed", given=lines(3, 3))
-        # At once, in one write.
+        # The three lines arrive at once, in one write.
         assert os.read(reader.source, 4096) == lines(1, 3)
         wait_until(lambda: spool.status()["messages"] == 0, "their deletion")
         spool("feed", given=lines(4, 4))
@@ -310,7 +310,7 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
         assert drain.wait(60) == -signal.SIGTERM
     with reading(spool, "--follow", *least, 20) as (reader, drain):
         assert os.read(reader.source, 4096) == lines(4, 4)
-    # Without --follow it does not wait.
+    # Without --follow, drain does not wait for more lines.
     spool("feed", given=lines(5, 5))
     assert spool("drain", *least, 3600000).endswith(lines(5, 5))
 
@@ -318,7 +318,7 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
 @pytest.mark.parametrize("ends", ["signal", "reader"])
 def test_drain_waits_for_its_hours(spool, monkeypatch, ends):
     spool("feed", given=lines(1, 10))
-    # Use a time zone in which it is noon, or a little later.
+    # Use a time zone in which the time is between 12:00 and 13:00.
     monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
     begin, end = "--dequeuetimebegin", "--dequeuetimeend"
     drain = spool.start("drain", begin, 22, end, 4, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -50,7 +50,7 @@ def test_read_only_file_system_can_be_inspected(spool):
 @needs_root
 @pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
 def test_feed_and_drain_work_with_room_for_one_file(spool, tmp_path, options):
-    """The reader frees the space that the writer waits for, though both use the same file."""
+    """The reader frees the space that the writer waits for, although both use the same file."""
     with small_disk(spool, "256k"), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, 40000))
@@ -76,7 +76,7 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 @needs_root
 @pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
-    """The drain has no space to save its position, for which the feeder waits."""
+    """The drain has no space to save its position, which the feeder waits for."""
     with small_disk(spool, size), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
@@ -165,7 +165,7 @@ def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
-    # Messages that are more important are not discarded, and nothing is reported.
+    # Messages that are more important are not discarded, and then nothing is reported.
     done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
     assert done.returncode == 0 and done.stderr == b""
 
@@ -183,7 +183,7 @@ def test_help_shows_the_actual_defaults(spool):
     def reported(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
                               check=True).stdout
-        # An option's description may be on the next line; its last parentheses hold the default.
+        # The description of an option may be on the next line; its last parentheses contain the default.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
         return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 
@@ -193,13 +193,13 @@ def test_help_shows_the_actual_defaults(spool):
         "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",
         "discardmark": "80 % of the size", "discardseverity": "8", "samplinginterval": "0", "maxfilesize": "1m",
         "maxdiskspace": "no limit", "syncqueuefiles": "off", "timeoutenqueue": "for ever", "timeoutshutdown": "for ever"}
-    # The default of --ack is described in other words.
+    # The default of --ack is described in a different form.
     drain.pop("ack")
     assert drain == {
         "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
         "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
         "oncorruption": "safe"}
-    # By default more than 10,000 lines do not make the feeder wait. With a size of ten, the mark is 80 % of it.
+    # By default the feeder does not wait even with more than 10,000 lines. With a size of ten, the mark is 80 % of it.
     spool("feed", given=lines(1, 12000))
     assert spool.status()["messages"] == 12000
     spool("purge")

@@ -1,4 +1,4 @@
-"""`quarry spool` on the files of a stream that another program holds."""
+"""`quarry spool` on the files of a stream that another process uses."""
 
 import contextlib
 import json
@@ -75,7 +75,7 @@ def test_replayed_dead_letters_return_to_their_subscription(stream):
     mail = stream.subscription("mail")
     assert (mail["waiting"], mail["dead"]) == (4, 0)
     assert stream.numbers("--dead", "mail") == []
-    # As they were, and the others'.
+    # The original messages are unchanged, and those that were returned follow them with their numbers.
     assert stream.numbers() == [1, 2, 3, 4, 5, 2, 3]
     assert "no subscription nobody" in stream.refused("replay", "--dead", "nobody")
     assert [one["name"] for one in stream.status()["subscriptions"]] == ["hook", "mail"]

@@ -6,13 +6,13 @@ from .wire import fossilize, sha3
 
 
 def with_checksum(cards: list[str]) -> bytes:
-    """CARDS, sorted as the format wants them, and their Z card."""
+    """CARDS in the order that the format requires, followed by their Z card."""
     text = "".join(card + "\n" for card in sorted(cards, key=str.encode)).encode()
     return text + f"Z {hashlib.md5(text).hexdigest()}\n".encode()
 
 
 def repository_checksum(files: dict[str, bytes]) -> str:
-    """The R card: over names, sizes and contents of all files in name order."""
+    """The checksum of the R card, over names, sizes and contents of all files in the order of their names."""
     digest = hashlib.md5()
     for name in sorted(files):
         digest.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -21,8 +21,8 @@ def repository_checksum(files: dict[str, bytes]) -> str:
 
 def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parents: list[str] = (),
              tags: list[str] = (), baseline: str | None = None) -> bytes:
-    """A check-in. DATE like 2026-01-02T03:04:05.000; TAGS are T cards without the leading letter.
-    With BASELINE, FILES are those that differ from it."""
+    """A check-in manifest. DATE has the form 2026-01-02T03:04:05.000; TAGS are T cards without the leading letter. With
+    BASELINE it is a delta manifest, and FILES are those that differ from the baseline."""
     cards = [f"C {fossilize(comment)}", f"D {date}", f"U {fossilize(user)}",
              *[f"F {fossilize(name)} {sha3(data)}" for name, data in files.items()], *[f"T {tag}" for tag in tags]]
     if parents:
@@ -35,7 +35,7 @@ def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parent
 
 
 def control(date: str, user: str, tags: list[str]) -> bytes:
-    """A control artifact. TAGS are T cards without the leading letter, with full target names."""
+    """A control artifact. TAGS are T cards without the leading letter, with full hashes of their targets."""
     return with_checksum([f"D {date}", f"U {fossilize(user)}", *[f"T {tag}" for tag in tags]])
 
 

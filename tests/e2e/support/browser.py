@@ -75,7 +75,8 @@ class Browser:
 
 
 def plain(page: Page, port: int) -> tuple:
-    """What two requests for the same page have in common: PORT, nonces, ages and captchas differ."""
+    """What two requests for the same page have in common: replaces PORT, nonces, ages and captchas, which may
+    differ."""
     body = page.body.replace(f":{port}".encode(), b":PORT")
     if page.headers.get("content-type") != "application/x-compressed":
         for pattern, word in ((rb"[0-9a-f]{48}", b"NONCE"),

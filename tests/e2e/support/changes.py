@@ -1,5 +1,5 @@
-"""The queue of change sets: its endpoint as a stranger's program speaks to it (written from quarry-changes(7), not from
-our sources), its folders, and servers whose daemons do nothing, so that what was submitted stays where it was put."""
+"""The queue of change sets: a client written from quarry-changes(7) and not from our sources, the queue's folders, and
+servers whose daemons do nothing, so that submitted change sets stay where they are."""
 
 import datetime
 import hashlib
@@ -22,7 +22,7 @@ STAGES = ("prequeue", "queue", "staging", "pending", "run", "done", "fail", "ter
 
 
 def idle_programs(folder: Path) -> Path:
-    """A quarryd whose quarry-changes only sleeps."""
+    """Makes a copy of quarryd whose quarry-changes only sleeps, and returns its path."""
     folder.mkdir()
     shutil.copy(places.program("quarryd"), folder)
     (folder / "quarry-changes").write_text("#!/bin/sh\nexec sleep 1000000\n")
@@ -32,7 +32,7 @@ def idle_programs(folder: Path) -> Path:
 
 def tarball(files: dict[str, bytes | None], *, target: str = "trunk", comment: str = "a change", kind: str = "DC",
             **sections: str) -> bytes:
-    """FILES with None as content are removed."""
+    """A change set's tarball. FILES whose content is None are removed by it."""
     meta = {"movetype": kind, "target": target, "files": "\n".join(files), "comment": comment, **sections}
     text = "".join(f"##{name}\n{value}\n" for name, value in meta.items() if value)
     out = io.BytesIO()
@@ -58,7 +58,7 @@ class Answer:
 
 @dataclass
 class Somebody:
-    """Signs requests as LOGIN."""
+    """A client that signs its requests as LOGIN."""
 
     port: int
     code: str
@@ -73,7 +73,7 @@ class Somebody:
         return "x-f-l-c=" + urllib.parse.quote_plus(f"login {self.login} {nonce} {signature}")
 
     def headers(self, method: str, target: str, body: bytes = b"", kind: str = "", late: float = 0) -> dict[str, str]:
-        """LATE: by how many seconds the date is off."""
+        """The headers of a signed request. LATE is the number of seconds by which the date is too early."""
         date = datetime.datetime.fromtimestamp(time.time() - late, datetime.timezone.utc)
         text = date.strftime("%Y-%m-%dT%H:%M:%S.") + f"{date.microsecond // 1000:03d}Z"
         headers = {"X-Quarry-Date": text, "Cookie": self.signed(method, target, body, text)}
@@ -117,7 +117,7 @@ class Queue:
         return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
 
     def stage_of(self, id_: str) -> str:
-        # A job that moves while the folders are listed may be seen twice, or not at all.
+        # A job that is moved while the folders are listed may be seen twice, or not at all.
         for _ in range(5):
             found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
             if len(found) == 1:
@@ -125,7 +125,7 @@ class Queue:
         raise AssertionError(f"{id_} is in {found}")
 
     def is_in(self, id_: str, *stages: str) -> bool:
-        """Also works for a change set that may be moving."""
+        """Whether the change set is in one of STAGES; works also if it is being moved."""
         return any(name.startswith(id_) for stage in stages for name in self.names(stage))
 
     def files(self) -> list[str]:
@@ -139,14 +139,14 @@ class Queue:
         return (self.base / stage / name).read_text()
 
     def content(self, id_: str) -> dict[str, bytes]:
-        """What is in the tarball."""
+        """The files in the tarball."""
         path = next(each for each in (self.base / "data").iterdir()
                     if each.name.startswith(id_) and not each.name.endswith(".submission"))
         with tarfile.open(path) as archive:
             return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
 
     def take(self, id_: str, stage: str = "queue") -> None:
-        """What the prequeue daemon does, in short: a job file, from the tarball's meta file."""
+        """Does the essential work of the prequeue daemon: creates a job file from the tarball's meta file."""
         name = next(each for each in self.names("prequeue") if each.startswith(id_))
         submission = dict(line.split(" ", 1) for line in
                           (self.base / "data" / f"{name}.submission").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Debian's chromium without a window: a page after its script ran, and the messages of the console."""
+"""Debian's chromium, headless: a page after its script has run, and the messages of the console."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ class Shown:
 
 
 def show(url: str, folder: Path, milliseconds: int = 0) -> Shown:
-    """URL after MILLISECONDS of the page's own time. FOLDER is for the browser's profile."""
+    """Loads URL and returns the page after MILLISECONDS of the page's own time. The browser's profile is in FOLDER."""
     arguments = [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                  "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                  "--enable-logging=stderr", "--dump-dom"]

@@ -45,7 +45,8 @@ class Quarry:
 
     def attempt(self, *arguments: object, env: dict[str, str] | None = None, stdin: str = "",
                 seconds: float = 120) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error. In a session of its own, so that there is no terminal."""
+        """Runs the program in a session of its own, so that it has no terminal. Returns exit status, standard output
+        and standard error."""
         done = subprocess.run([places.program("quarry"), *map(str, arguments)], env={**self.environment, **(env or {})},
                               input=stdin, capture_output=True, text=True, timeout=seconds, check=False,
                               start_new_session=True)
@@ -57,7 +58,7 @@ class Quarry:
         return output + errors
 
     def refused(self, *arguments: object, **more: object) -> str:
-        """The one line that says why."""
+        """Runs a command that must fail, and returns its one line of error."""
         status, output, errors = self.attempt(*arguments, **more)
         assert status == 1, f"exit status {status}\n{output}{errors}"
         lines = [line for line in errors.splitlines() if "warning: a password on the command line" not in line]
@@ -91,7 +92,7 @@ class Pretender:
         self.bodies: list[bytes] = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # noqa: N802: the library's name
+            def do_POST(self) -> None:  # noqa: N802: a name of the library
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 pretender.bodies.append(body)
                 answer(self, body)
@@ -125,7 +126,7 @@ class Pretender:
 
 
 def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> bytes:
-    """What the HTTP server on PORT answers to the request, header included."""
+    """The reply of HANDLER, an HTTP server on PORT, to the request, header included."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -133,12 +134,12 @@ def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: byte
 
 
 def forward(port: int) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
-    """Hands each request to the HTTP server on PORT."""
+    """A handler that passes each request on to the HTTP server on PORT."""
     return lambda handler, body: handler.wfile.write(answer_of(port, handler, body))
 
 
 def reply(status: int, body: bytes = b"", **headers: str) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
-    """Answers each request with STATUS, BODY and HEADERS (with _ for -)."""
+    """A handler that answers each request with STATUS, BODY and HEADERS (with _ for -)."""
     def answer(handler: http.server.BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -153,7 +154,7 @@ def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPReques
 
 
 def certificate(folder: Path) -> Path:
-    """Key and self-signed certificate of `localhost` in one file."""
+    """Makes a file with a key and a self-signed certificate of `localhost`."""
     key, made, both = folder / "key.pem", folder / "made.pem", folder / "certificate.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made],

@@ -64,7 +64,7 @@ def _files(session: Session) -> str:
     session.commit("rename and edit")
     session.edit("gone.txt", "it is back")
     checkout("add", "gone.txt")
-    checkout("mv", "--hard", "two.txt", "one.txt")  # a name that another file had
+    checkout("mv", "--hard", "two.txt", "one.txt")  # a name that another file had before
     session.commit("a name used again", "--delta")
     for step in range(6):
         session.edit("three.txt", f"step {step}")
@@ -96,7 +96,7 @@ def _branches(session: Session, first: str) -> None:
     session.commit("after the mistake")
     checkout("merge", "--backout", wrong)
     session.commit("take it back")
-    # `right` and trunk both changed one.txt at the same place: the conflict is part of the history.
+    # `right` and trunk have changed one.txt at the same place: the conflict becomes part of the history.
     checkout("merge", "right")
     session.commit("merge right, and close it", "--allow-conflict", "--integrate")
     checkout("update", first)

@@ -23,7 +23,7 @@ QUICK = {"retry.delay": "20ms", "retry.max_delay": "100ms"}
 
 
 def event(number: int, type_: str = "push", **more: object) -> dict:
-    """An event as the backoffice sends it."""
+    """An event in the form in which the backoffice sends it."""
     part = {"push": "push", "hook": "hook", "test": "test", "security": "security"}.get(type_, "artifact")
     members = {"push": {"login": "ann", "artifacts": number}}.get(part, {})
     head = {"version": 1, "type": type_, "id": f"0a1b/{type_}/{number}", "time": "2026-03-04T05:06:07.123Z",
@@ -32,7 +32,7 @@ def event(number: int, type_: str = "push", **more: object) -> dict:
 
 
 class Courier:
-    """[courier] with WORDS, and a [destination NAME] for each of DESTINATIONS."""
+    """quarry-courier with the directives WORDS in [courier], and a [destination NAME] for each of DESTINATIONS."""
 
     def __init__(self, folder: Path, destinations: dict[str, dict[str, object]], **words: object):
         folder.mkdir(exist_ok=True)
@@ -62,7 +62,8 @@ class Courier:
         return output.read_text(errors="replace") if output.exists() else ""
 
     def reopen(self) -> None:
-        """Has the files reopened. Signals are handled one after the other: when the second is taken, the first is done."""
+        """Makes the courier reopen its files. Signals are handled one after the other: when the second is handled, the
+        first is done."""
         for _ in range(2):
             self.main.send(signal.SIGUSR1)
             wait_until(lambda: not int(status(self.main.pid, "ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1, "the signal to be taken")
@@ -99,13 +100,13 @@ def running(folder: Path, destinations: dict[str, dict[str, object]], **words: o
 
 
 class Webhook:
-    """An HTTP server that records requests. ANSWER returns its reaction to a request: a status, a status with
-    headers, "reset", or "hang": no answer until the server ends."""
+    """An HTTP server that records requests. ANSWER returns its reaction to a request: a status, a status with headers,
+    "reset", or "hang" (no answer until the server ends)."""
 
     def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
         self.port = port or free_port()
         self.answer = answer
-        self.taken: list[dict] = []  # answered with 2xx
+        self.taken: list[dict] = []  # requests answered with 2xx
         self.requests: list[tuple[float, dict[str, str], bytes]] = []
         self.connections = 0
         self.is_over = threading.Event()
@@ -183,6 +184,6 @@ class Webhook:
 
 
 def is_signed(headers: dict[str, str], body: bytes, secret: str) -> bool:
-    """As shown in the manual."""
+    """Checks the signature as shown in the manual."""
     expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected, headers.get("X-Quarry-Signature", ""))

@@ -1,4 +1,4 @@
-"""quarryd with the test's own directives, and its children as /proc shows them."""
+"""quarryd with the test's own directives, and facts about its children from /proc."""
 
 import os
 import signal
@@ -9,25 +9,26 @@ from . import fastcgi, places, process
 from .process import Process, wait_until
 
 
-#: Without it, sanitizers turn the signals of a crash into an exit.
+#: Without this setting, sanitizers turn the signals of a crash into an exit.
 WITHOUT_HANDLERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_sigbus=0"}
 
 
 def section(name: str, words: dict[str, object]) -> str:
-    """WORDS without those that are None; a list is a directive with several values."""
+    """A section with the directives WORDS. A list is a directive with several values; None is omitted."""
     lines = [f"{key} = {each}" for key, value in words.items() for each in (value if isinstance(value, list) else [value])
              if each is not None]
     return "\n".join([f"[{name}]", *lines]) + "\n"
 
 
 def user() -> dict[str, object]:
-    """What a pool needs if the tests run as root."""
+    """The directive that a pool needs if the tests run as root."""
     return {"user": "root"} if os.geteuid() == 0 else {}
 
 
 class Daemon:
-    """One pool, `www`, that serves REPOSITORY on a Unix socket, with the directives POOL; SETTINGS are for [global], HTTP for
-    [http], and MORE is further configuration. COMMAND is a program that starts quarryd, with its arguments."""
+    """A quarryd with one pool, `www`, that serves REPOSITORY on a Unix socket with the directives POOL. SETTINGS are
+    for [global], HTTP is for [http], and MORE is further configuration. COMMAND is a program, with arguments, that
+    starts quarryd."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object] | None = None, *,
                  settings: dict[str, object] | None = None, http: dict[str, object] | None = None,
@@ -37,7 +38,7 @@ class Daemon:
         self.socket = folder / "pool.sock"
         settings = {"error_log": folder / "error.log", **(settings or {})}
         self.log_path = settings["error_log"] if isinstance(settings["error_log"], Path) else folder / "error.log"
-        # A log that cannot be read here, or does not contain notices, does not show when the server is ready.
+        # If the log cannot be read here, or does not contain notices, it does not show when the server is ready.
         self._has_readable_log = str(settings["error_log"]).partition(":")[0] not in ("syslog", "journald") and \
             settings.get("log_level", "notice") in ("debug", "notice")
         self.config = folder / "quarryd.conf"
@@ -58,7 +59,7 @@ class Daemon:
         return self
 
     def log(self) -> str:
-        """The log, and what was printed before it was opened."""
+        """The error log, preceded by what was printed before it was opened."""
         texts = [path.read_text(errors="replace") for path in (self.main.output_path, self.log_path) if path.exists()]
         return "".join(texts)
 
@@ -66,7 +67,7 @@ class Daemon:
         wait_until(lambda: text in self.log(), f"\"{text}\" in the log")
 
     def children(self, kind: str = "pool www") -> list[int]:
-        """Children that are past their preparations, by the name that they give themselves last."""
+        """Children that have finished their preparations, recognized by the name that they set last."""
         return [pid for pid in process.children(self.main.pid) if process.name(pid) == kind]
 
     def child(self, kind: str = "pool www") -> int:
@@ -74,7 +75,7 @@ class Daemon:
         return self.children(kind)[0]
 
     def ask(self, method: str = "GET", path: str = "/", body: bytes = b"", **parameters: str) -> bytes:
-        """The reply to a FastCGI request, with its header."""
+        """Sends a FastCGI request and returns the reply, including its header."""
         parameters.setdefault("PATH_INFO", path.partition("?")[0])
         if body:
             parameters["CONTENT_LENGTH"] = str(len(body))
@@ -119,7 +120,7 @@ def nice(pid: int) -> int:
 
 
 def limit(pid: int, name: str) -> tuple[str, str]:
-    """The soft and the hard one."""
+    """The soft and the hard limit."""
     for line in Path(f"/proc/{pid}/limits").read_text().splitlines():
         if line.startswith(name):
             soft, hard = line[len(name):].split()[:2]
@@ -138,5 +139,5 @@ def processor_seconds(pid: int) -> float:
 
 
 def bytes_read(pid: int) -> int:
-    """By read(2), from sockets too."""
+    """Number of bytes read by read(2), including from sockets."""
     return int(Path(f"/proc/{pid}/io").read_text().split()[1])

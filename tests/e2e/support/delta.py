@@ -1,4 +1,4 @@
-"""Fossil's delta format, both ways.
+"""Creates and applies deltas in Fossil's format.
 
     TARGET-SIZE "\\n"  ( COUNT "@" OFFSET ","  |  COUNT ":" BYTES )*  CHECKSUM ";"
 
@@ -34,12 +34,12 @@ def insert(data: bytes) -> bytes:
 
 
 def compose(target_size: int, segments: list[bytes], total: int) -> bytes:
-    """A delta from its parts, which may be invalid."""
+    """Makes a delta from its parts; it may be invalid."""
     return number(target_size) + b"\n" + b"".join(segments) + number(total) + b";"
 
 
 def create(source: bytes, target: bytes) -> bytes:
-    """Copies the common beginning and end, which the tests' edits leave."""
+    """Makes a delta that copies the common beginning and end, which the tests' edits leave unchanged."""
     shorter = min(len(source), len(target))
     head = 0
     while head < shorter and source[head] == target[head]:
@@ -59,7 +59,7 @@ def create(source: bytes, target: bytes) -> bytes:
 
 
 def apply(source: bytes, delta: bytes) -> bytes:
-    """Raises ValueError if the delta is invalid."""
+    """Applies the delta. Raises ValueError if it is invalid."""
     position = 0
 
     def read_number() -> int:

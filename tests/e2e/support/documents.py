@@ -30,13 +30,13 @@ def technote(note: str, date: str, comment: str, text: str, prior: str = "", tag
 
 
 def ticket_change(ticket: str, date: str, fields: dict[str, str]) -> bytes:
-    """A field whose name begins with + is appended to."""
+    """An artifact that changes a ticket. A value is appended to a field whose name begins with +."""
     return with_checksum([f"D {date}", f"K {ticket}", "U hand",
                           *[f"J {name} {fossilize(value)}" for name, value in fields.items()]])
 
 
 def attachment(name: str, target: str, date: str, source: str = "", comment: str = "") -> bytes:
-    """SOURCE is the name of the attached artifact; without it, the attachment is removed."""
+    """SOURCE is the hash of the attached artifact; without it, the attachment is removed."""
     cards = [f"A {fossilize(name)} {fossilize(target)}" + (f" {source}" if source else ""), f"D {date}", "U hand"]
     return with_checksum(cards + ([f"C {fossilize(comment)}"] if comment else []))
 
@@ -51,8 +51,8 @@ def post(date: str, text: str, title: str = "", root: str = "", reply_to: str = 
 
 
 def of_every_kind() -> list[bytes]:
-    """Pages, tickets, notes and threads with versions, attachments and edits. Artifacts come after those that they refer
-    to."""
+    """Pages, tickets, technotes and threads, with versions, attachments and edits. Each artifact comes after those that
+    it refers to."""
     made: list[bytes] = []
 
     def add(artifact: bytes) -> str:

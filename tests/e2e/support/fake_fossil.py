@@ -1,10 +1,10 @@
-"""Programs that stand in for `fossil` and make no pages."""
+"""Stand-ins for `fossil` that do not make pages."""
 
 from pathlib import Path
 
 
 def write(path: Path, of_requests: str, of_help: str = 'exec fossil "$@"') -> Path:
-    """A shell script that runs OF_REQUESTS for each page, and OF_HELP for the list of its pages."""
+    """Writes a shell script that runs OF_REQUESTS for each page, and OF_HELP for the list of pages."""
     path.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21 [x]' ;; "
                     f"help) {of_help} ;; *) {of_requests} ;; esac\n")
     path.chmod(0o755)
@@ -16,5 +16,5 @@ def failing(folder: Path) -> Path:
 
 
 def hanging(folder: Path) -> Path:
-    """FOLDER/begun exists as soon as it has the first request."""
+    """A program that hangs, and creates FOLDER/begun when it gets the first request."""
     return write(folder / "hanging", f"head -c 1 | grep -q . && : > '{folder}/begun'; exec sleep 600")

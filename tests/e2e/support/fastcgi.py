@@ -17,7 +17,7 @@ def record(kind: int, content: bytes = b"") -> bytes:
 
 
 def pair(name: str, value: str) -> bytes:
-    """Both are shorter than 128 bytes."""
+    """Encodes a parameter whose name and value are shorter than 128 bytes."""
     return bytes([len(name), len(value)]) + name.encode() + value.encode()
 
 
@@ -36,7 +36,7 @@ class Reply:
 
     @property
     def status(self) -> int:
-        """As in CGI, 200 is the default."""
+        """The status, which is 200 by default, as in CGI."""
         return int(self.headers.get("status", "200").split()[0])
 
     @property
@@ -71,13 +71,13 @@ def request(params: dict[str, str]) -> bytes:
 
 
 def params_for(path: str, query: str = "", method: str = "GET") -> dict[str, str]:
-    """The relevant part of nginx's own fastcgi_params."""
+    """The parameters of nginx's own fastcgi_params that matter here."""
     return {"REQUEST_METHOD": method, "SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": query,
             "REQUEST_URI": path + (f"?{query}" if query else ""), "REMOTE_ADDR": "192.0.2.9", "CONTENT_LENGTH": "0"}
 
 
 def connect(address: Path | int | tuple[str, int], seconds: float = PATIENCE) -> socket.socket:
-    """To a Unix socket, to a port of the machine itself, or to an address and a port."""
+    """Connects to a Unix socket, to a port of this machine, or to an address and a port."""
     if isinstance(address, tuple):
         return socket.create_connection(address, timeout=seconds)
     if isinstance(address, int):
@@ -95,14 +95,14 @@ def hold(address: Path | int, path: str = "/xfer", size: int = 100) -> Held:
 
 
 def get(address: Path | int, path: str = "/") -> bytes:
-    """The reply with its header; empty if the connection was closed."""
+    """Requests PATH. Returns the reply, including its header; it is empty if the connection was closed."""
     with connect(address) as connection:
         connection.sendall(head("GET", path) + record(STDIN))
         return read_reply(connection)
 
 
 def read_records(connection: socket.socket, until: int = 0) -> list[tuple[int, bytes]]:
-    """Kind and content of each record, to the end of the connection or of a record of the kind UNTIL."""
+    """Reads records until one of the kind UNTIL, or until the connection ends. Returns kind and content of each."""
     records = []
     with connection.makefile("rb") as stream:
         while len(start := stream.read(8)) == 8:
@@ -119,7 +119,7 @@ def read_reply(connection: socket.socket) -> bytes:
 
 
 def ask(address: Path | int | tuple[str, int], path: str, query: str = "", method: str = "GET") -> Reply:
-    """The reply of the server that listens on ADDRESS."""
+    """Requests PATH from the server that listens on ADDRESS."""
     with connect(address) as connection:
         connection.sendall(request(params_for(path, query, method)))
         return read_page(connection)

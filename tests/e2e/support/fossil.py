@@ -1,4 +1,4 @@
-"""Running the stock fossil program, as a client and as a judge of repository files."""
+"""The stock fossil program, as a client and to check repository files."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 
-#: The user name that fossil sees, and so the first user of a new repository.
+#: The user name that fossil sees, and therefore the first user of a new repository.
 ADMIN = "admin"
 
 
@@ -32,7 +32,7 @@ class Fossil:
             self.environment.pop(name, None)
 
     def attempt(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> tuple[int, str]:
-        """Exit status and all output; lines that a carriage return overwrote are left out."""
+        """Runs a command. Returns its exit status and all output, without lines that a carriage return overwrote."""
         done = subprocess.run(["fossil", *map(str, arguments)], cwd=cwd, env=self.environment, timeout=seconds,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode(errors="replace")
@@ -40,7 +40,7 @@ class Fossil:
 
     def __call__(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> str:
         status, output = self.attempt(*arguments, cwd=cwd, seconds=seconds)
-        # Syncing commands exit with 0 whatever the server said.
+        # Syncing commands exit with 0 even if the server reports an error.
         if status != 0 or (arguments[0] in SYNCING and REFUSED.search(output)):
             raise FossilFailed([str(word) for word in arguments], status, output)
         return output
@@ -52,25 +52,25 @@ class Fossil:
         self("new", *options, path)
 
     def timeline(self, repository: Path) -> str:
-        """Every event, one line each. Fossil shows tags in the order in which they were computed, which does not belong to
-        the history: they are sorted here."""
+        """Every event as a line. Fossil shows tags in the order in which they were computed, which is not part of the
+        history, so they are sorted here."""
         text = self("timeline", "-n", 0, "-W", 0, "-R", repository)
         return re.sub(r"(?<= tags: )([^)\n]*)", lambda tags: ", ".join(sorted(tags[1].split(", "))), text)
 
     def timeline_differences(self, one: Path, other: Path) -> list[str]:
-        """Lines that only one of two repositories shows. The order of events of the same second does not matter."""
+        """Lines that only one of the two timelines contains. The order of events in the same second does not matter."""
         lines = [sorted(self.timeline(path).splitlines()) for path in (one, other)]
         return [] if lines[0] == lines[1] else sorted(set(lines[0]) ^ set(lines[1])) or ["equal lines, other counts"]
 
     def integrity(self, repository: Path) -> str:
-        """The complaints of test-integrity; empty when it is clean."""
+        """The faults that test-integrity reports; empty if there are none."""
         status, output = self.attempt("test-integrity", "-R", repository)
         clean = status == 0 and re.search(r"\b0 errors\b", output)
         return "" if clean else f"exit status {status}\n{output}"
 
 
 class Checkout:
-    """A work directory opened on a repository."""
+    """A folder in which a repository is checked out."""
 
     def __init__(self, fossil: Fossil, repository: Path, folder: Path, version: str = "trunk"):
         self.fossil = fossil
@@ -92,14 +92,14 @@ class Checkout:
         return self("commit", "--no-warnings", "--hash", "-m", comment, *options)
 
     def commit_file(self, name: str, content: str | bytes, comment: str, *options: object) -> str:
-        """A commit with a new file."""
+        """Commits a new file."""
         self.write(name, content)
         self("add", name)
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """While others write to the repository: fossil begins to write after it has read, and gives up at once if there was
-        another write in between (a fossil that exits may write statistics)."""
+        """Commits while others write to the repository, with retries: fossil reads first and then begins to write, and
+        gives up immediately if somebody has written in between (a fossil that exits may write statistics)."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)
@@ -109,13 +109,13 @@ class Checkout:
         raise AssertionError("the database is always locked")
 
     def head(self) -> str:
-        """The whole name of the checked-out version, which no command prints."""
+        """The full hash of the current check-in, which no command prints."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
             return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]
 
 
 def clone_and_open(fossil: Fossil, url: str, folder: Path) -> tuple[Path, Checkout]:
-    """A clone by URL, and a work directory on it."""
+    """Clones from a URL and checks out the clone."""
     clone = folder / "clone.fossil"
     fossil.clone(url, clone)
     return clone, Checkout(fossil, clone, folder / "work")

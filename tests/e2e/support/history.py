@@ -1,4 +1,4 @@
-"""A made-up history as a git fast-import stream: branches, merges, renames, deletions, tags, modes.
+"""A generated history as a git fast-import stream: branches, merges, renames, deletions, tags and modes.
 
 The same seed gives the same bytes. `fossil import --git` reads thousands of these check-ins in a
 few seconds, where making them with `fossil commit` would take minutes.
@@ -15,14 +15,14 @@ FIRST_SECOND = 1262304000  # 2010-01-01
 
 @dataclass
 class Line:
-    """One branch: its last check-in and its files. FILES: path → (mode, content)."""
+    """One branch: its last check-in and its files. FILES maps each path to (mode, content)."""
 
     mark: int
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
 
 class History:
-    """Writes check-ins one after another. `take(count)` returns the stream of the next COUNT."""
+    """Generates check-ins one after another. `take(count)` returns the stream of the next COUNT."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
@@ -114,7 +114,7 @@ class History:
         elif chance < 0.13 and len(paths) > 30:
             self._delete(line, self.random.choice(paths))
         elif chance < 0.20:
-            # A rename, which fossil's import sees as one file removed and another added.
+            # fossil's import sees a rename as the removal of one file and the addition of another.
             path = self.random.choice(paths)
             mode, content = line.files[path]
             self._delete(line, path)

@@ -1,4 +1,4 @@
-"""Change sets that land in a repository file, without the queue around them."""
+"""Lands change sets in a repository file, without a queue."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ class ChangeSets:
         self.numbers = itertools.count(1)
 
     def make(self, files: dict[str, str | tuple[str, str] | None] | None = None, branch: str = "trunk", **more) -> dict:
-        """FILES by name: a text, a text and its permission, or None to remove the file."""
+        """Makes a change set. FILES by name: a text, a text and its permission, or None to remove the file."""
         number = next(self.numbers)
         described = {name: None if file is None else
                      {"text": file} if isinstance(file, str) else {"text": file[0], "permission": file[1]}
@@ -40,7 +40,7 @@ def start(repository: Path, change_sets: list[dict], *options: object) -> subpro
 
 
 def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
-    """The outcome of each: `check_in` and `was_there`, or `reason` and `log`."""
+    """Lands the change sets. Returns the outcome of each: `check_in` and `was_there`, or `reason` and `log`."""
     process = start(repository, list(change_sets), "--batch", batch)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
@@ -48,7 +48,7 @@ def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
 
 
 def landed(repository: Path, *change_sets: dict, batch: int = 1) -> list[str]:
-    """The check-ins; all must land, for the first time."""
+    """Lands the change sets and returns their check-ins. All must land, for the first time."""
     outcomes = land(repository, *change_sets, batch=batch)
     assert all(outcome.get("was_there") is False for outcome in outcomes), outcomes
     return [outcome["check_in"] for outcome in outcomes]

@@ -1,4 +1,4 @@
-"""Logs as others read them: their lines, daemons that receive them, and what logrotate does."""
+"""Logs from outside: reads their lines, stands in for log daemons that receive them, and does what logrotate does."""
 
 import os
 import re
@@ -28,7 +28,7 @@ class LogDaemon:
         self.taken: list[bytes] = []
 
     def take(self) -> list[bytes]:
-        """All datagrams received so far."""
+        """Returns all datagrams received so far."""
         try:
             while True:
                 self.taken.append(self.socket.recv(1 << 20))
@@ -36,7 +36,7 @@ class LogDaemon:
             return self.taken
 
     def wait_for(self, part: bytes) -> bytes:
-        """The first datagram with PART in it."""
+        """Waits for a datagram that contains PART, and returns it."""
         wait_until(lambda: any(part in each for each in self.take()), f"{part!r} among {self.taken}")
         return next(each for each in self.taken if part in each)
 
@@ -58,7 +58,7 @@ def journal_fields(datagram: bytes) -> dict[str, str]:
 
 
 def holds_open(pid: int, path: Path) -> bool:
-    """Whether the process PID has the file that is at PATH now."""
+    """Whether the process PID has the file open that is now at PATH."""
     wanted = path.stat()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -71,7 +71,7 @@ def holds_open(pid: int, path: Path) -> bool:
 
 
 def move_away(path: Path) -> Path:
-    """Does what logrotate does: moves the file and makes a new one of the same owner and mode."""
+    """Does what logrotate does: moves the file away, and creates a new one with the same owner and mode."""
     moved = path.with_suffix(".1")
     before = path.stat()
     path.rename(moved)

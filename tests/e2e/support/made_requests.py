@@ -1,4 +1,4 @@
-"""Random sync requests from a seed, valid and invalid, for a repository with known content.
+"""Generates random sync requests from a seed, valid and invalid, for a repository with known content.
 
 Requests that Quarry answers differently on purpose (see test_same_answers.py) are not generated.
 """
@@ -43,7 +43,7 @@ class Material:
 
 
 class Maker:
-    """Requests may refer to content of earlier ones."""
+    """Generates requests, which may refer to content of earlier ones."""
 
     def __init__(self, material: Material, seed: int):
         self.chance = random.Random(seed)
@@ -60,7 +60,7 @@ class Maker:
         cards += getattr(self, kind)(user)
         if chance.random() < 0.2:
             chance.shuffle(cards)
-            # SHA3 has to be announced first.
+            # A client must announce SHA3 hashes first.
             cards.sort(key=lambda card: "client-version" not in str(card))
         body = wire.body(*cards, f"# {chance.getrandbits(80):x}")
         return self.signed(body, user)
@@ -94,7 +94,7 @@ class Maker:
 
     def sync(self, user: str) -> list:
         cards = self.some([self.file, self.igot, self.igot_known, self.gimme_known])
-        # A client does not ask for artifacts that it has.
+        # A client does not request artifacts that it has.
         had = {card[5:] for card in cards if isinstance(card, str) and card.startswith("igot ")}
         return [f"pull {self.codes()}", f"push {self.codes()}",
                 *[card for card in cards if isinstance(card, bytes) or card[6:] not in had]]
@@ -209,7 +209,7 @@ class Maker:
         return f"uvfile {self.chance.choice(self.material.uv_names)} {self.uv_time()} - 0 1"
 
     def uvtouch(self) -> bytes:
-        """A file, and then a later time of it without the content."""
+        """A file, followed by a card that sets a later time without the content."""
         data = self.uv_content()
         name, named, time = self.chance.choice(self.material.uv_names), wire.sha3(data), 1600000000 + self.uv_time() % 10
         return (f"uvfile {name} {time} {named} {len(data)} 0\n".encode() + data +

@@ -1,4 +1,4 @@
-"""Mail of a repository: setting it up, and reading what was sent."""
+"""The mail of a repository: settings, and the mails that were sent."""
 
 import email
 import email.policy
@@ -15,7 +15,7 @@ SELF = "project@example.org"
 
 
 def set_up(path: Path, fossil: Fossil, folder: Path, **settings: str) -> None:
-    """Lets fossil create its tables, and sends mail to FOLDER, unless SETTINGS (with _ for -) say otherwise."""
+    """Makes fossil create its tables, and delivers mail to FOLDER unless SETTINGS (with _ for -) say otherwise."""
     folder.mkdir(exist_ok=True)
     # Otherwise fossil would immediately send alerts that the test expects to be pending.
     fossil("settings", "backoffice-disable", "on", "-R", path)
@@ -34,7 +34,7 @@ def subscribe(path: Path, address: str, letters: str, user: str | None = None, d
 
 
 def send(path: Path, *cards: bytes) -> None:
-    """Pushes CARDS, with all rights, to fossil."""
+    """Sends a push with CARDS to fossil, with all rights."""
     code = repofile.project_code(path)
     body = wire.body(f"push {'0' * 40} {code}", *cards)
     request = (f"POST /xfer HTTP/1.0\r\nContent-Type: application/x-fossil-uncompressed\r\n"
@@ -44,18 +44,18 @@ def send(path: Path, *cards: bytes) -> None:
 
 
 def store(path: Path, *artifacts: bytes) -> list[str]:
-    """Pushes ARTIFACTS to fossil; returns their names."""
+    """Pushes ARTIFACTS to fossil and returns their names."""
     send(path, *[wire.file_card(artifact) for artifact in artifacts])
     return [wire.sha3(artifact) for artifact in artifacts]
 
 
 def number(path: Path, name: str) -> int:
-    """The row of the artifact NAME."""
+    """The row number of the artifact NAME."""
     return int(repofile.value(path, "SELECT rid FROM blob WHERE uuid=?", name))
 
 
 def hold_back(path: Path, name: str) -> None:
-    """The artifact NAME waits for a moderator."""
+    """Makes the artifact NAME wait for a moderator."""
     repofile.execute(path, "INSERT INTO private(rid) VALUES(?)", number(path, name))
 
 
@@ -74,7 +74,7 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """The mails in FOLDER but one that is being written, whose name begins with a point."""
+    """All mails in FOLDER, except one that is being written, whose name begins with a dot."""
     return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 
@@ -87,13 +87,13 @@ def _sorted_tags(found: re.Match) -> str:
 
 
 def facts(message: EmailMessage) -> dict:
-    """The parts that must be the same in the mails of both programs: all except the wording of the first line and
+    """The parts that must be equal in the mails of both programs: everything except the wording of the first line and
     random values."""
     body = re.sub(r" tags: ([^)\n]*)", _sorted_tags, text(message))
     is_post = " activity alert" not in message["Subject"]
     return {
         **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
-        # Later versions of fossil have these two in a post's mail as well.
+        # Later versions of fossil also have these two headers in mails about posts.
         **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
         "to": [address.addr_spec for address in message["To"].addresses],
         "from": [(address.display_name, address.addr_spec) for address in message["From"].addresses],

@@ -1,4 +1,4 @@
-"""PHP-FPM, if it is installed, to compare with."""
+"""A PHP-FPM to compare with, if it is installed."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ def is_installed() -> bool:
 
 
 class PhpFpm:
-    """One pool `www` with the SETTINGS of the pool of ours that it is compared with."""
+    """A PHP-FPM with one pool `www`, with the same SETTINGS as our pool that it is compared with."""
 
     def __init__(self, folder: Path, settings: dict[str, object]):
         self.socket = folder / "php.sock"

@@ -1,4 +1,4 @@
-"""Where the built programs, the sample configuration and the optional corpus are."""
+"""Paths of the built programs, the sample configuration and the optional corpus."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ def build_directory() -> Path:
 
 
 def program(name: str) -> Path:
-    """A program of ours. It must exist, because a suite that skips itself shows nothing."""
+    """The path of one of our programs. It must exist, because a suite that skips all its tests would show nothing."""
     path = build_directory() / "src" / "app" / name
     if not path.exists():
         raise FileNotFoundError(f"{path} is not built (set $QUARRY_BUILD to the build directory)")
@@ -22,7 +22,7 @@ def program(name: str) -> Path:
 
 
 def log_guard() -> Path:
-    """The library that is preloaded into a `fossil` that works on the same file as others."""
+    """The library that is preloaded into a `fossil` that uses the same file as other programs."""
     path = build_directory() / "src" / "repository" / "libquarry-log-guard.so"
     assert path.exists(), f"{path} is not built"
     return path
@@ -37,7 +37,7 @@ def apache_sample() -> Path:
 
 
 def corpus(name: str) -> Path | None:
-    """A file of the optional corpus: $QUARRY_CORPUS (the folder), or ../shared/data."""
+    """A file of the optional corpus, in the folder $QUARRY_CORPUS or ../shared/data."""
     folder = Path(os.environ.get("QUARRY_CORPUS", TOP.parent / "shared" / "data"))
     path = folder if folder.name == name else folder / name
     return path if path.exists() else None
@@ -45,6 +45,6 @@ def corpus(name: str) -> Path | None:
 
 @functools.cache
 def is_sanitized() -> bool:
-    """Whether quarryd was built with AddressSanitizer, which makes its memory usage meaningless."""
+    """Whether quarryd was built with AddressSanitizer, with which memory usage is not meaningful."""
     libraries = subprocess.run(["ldd", program("quarryd")], capture_output=True, text=True, check=False)
     return "libasan" in libraries.stdout or b"__asan_init" in program("quarryd").read_bytes()

@@ -1,4 +1,4 @@
-"""quarryd with a status page, which is read over FastCGI."""
+"""quarryd with a status page, which is read by FastCGI."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ class Pool(Daemon):
 
 
 def corrupt_board(pid: int) -> None:
-    """Overwrites the scoreboard that PID maps with random bytes."""
+    """Overwrites with random bytes the scoreboard that PID has mapped."""
     line = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
@@ -47,7 +47,7 @@ def corrupt_board(pid: int) -> None:
 
 @contextlib.contextmanager
 def stopped(pids: list[int]) -> Iterator[None]:
-    """PIDS are held by SIGSTOP."""
+    """Stops PIDS with SIGSTOP until the end of the block."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -64,7 +64,8 @@ def state_of(pid: int) -> str:
 
 
 def counted(pool: Pool, requests: int, address: Path | None = None) -> dict:
-    """The figures once at least that many requests are finished: a worker counts after its reply."""
+    """The figures as soon as at least REQUESTS requests are finished, because a worker counts a request after its
+    reply."""
     seen = []
 
     def is_there():

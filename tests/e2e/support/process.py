@@ -17,12 +17,12 @@ from pathlib import Path
 
 FIRST_PORT, LAST_PORT = 10_000, 32_000
 
-#: Timeout in seconds, only reached when something is wrong.
+#: Timeout in seconds, which is only reached if something is wrong.
 PATIENCE = 120.0
 
 
 def ports() -> Iterator[int]:
-    """Each port once before any is repeated. Tests that run at the same time use different ones."""
+    """Ports; each occurs once before any is repeated. Tests that run at the same time use different ones."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     share = range(FIRST_PORT + worker, LAST_PORT, workers)
@@ -101,7 +101,7 @@ def processes(mark: str) -> list[int]:
 
 
 def name(pid: int) -> str:
-    """The name that the process has given itself (prctl PR_SET_NAME), at most 15 characters."""
+    """The name that the process has set (prctl PR_SET_NAME), at most 15 characters."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -109,7 +109,7 @@ def name(pid: int) -> str:
 
 
 def memory_kib(pid: int, field: str) -> int:
-    """A field of /proc/PID/status: VmRSS (resident now), VmHWM (its peak)."""
+    """A field of /proc/PID/status: VmRSS (resident memory now) or VmHWM (its peak)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1])
@@ -117,7 +117,7 @@ def memory_kib(pid: int, field: str) -> int:
 
 
 def pss_kib(pid: int) -> int:
-    """Resident memory, with pages that several processes share counted in shares."""
+    """Resident memory, of which pages that several processes share count in part."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1])
@@ -150,10 +150,10 @@ def group(number: int) -> list[str]:
 
 
 class Process:
-    """A program in its own process group, with its output in a file."""
+    """A program in a process group of its own, whose output goes to a file."""
 
     def __init__(self, arguments: list[object], output: Path, **more: object):
-        """MORE: further arguments of Popen."""
+        """MORE is further arguments of Popen."""
         self.output_path = output
         with output.open("ab") as sink:
             self._popen = subprocess.Popen([str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=sink,
@@ -181,7 +181,7 @@ class Process:
         return self._popen.wait(seconds)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Sends a signal, then kills the rest of the group. Returns the exit status."""
+        """Sends a signal and waits, then kills the rest of the group. Returns the exit status."""
         self.send(number)
         try:
             return self.wait()
@@ -202,5 +202,5 @@ class Process:
 
 
 def times_waited(pid: int) -> int:
-    """How often the process has waited: it grows with each check."""
+    """How often the process has waited, which grows each time that it wakes up and checks something."""
     return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])

@@ -1,4 +1,4 @@
-"""./quickstart as from a terminal."""
+"""Runs ./quickstart as from a terminal."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from .process import Process, wait_until
 
 
 class Quickstart:
-    """Call it with its arguments; stops what it started."""
+    """Call it with the arguments of ./quickstart. At the end it stops what it has started."""
 
     def __init__(self, folder: Path, fossil: Fossil):
         self.folder, self.fossil = folder, fossil
@@ -29,13 +29,13 @@ class Quickstart:
 
 
 def wait_for_port(server: Process, port: int) -> None:
-    # The programs may have to be built first.
+    # This takes long if the programs have to be built first.
     wait_until(lambda: process.port_answers(port) or not server.is_running(), "quickstart", seconds=900)
     assert server.is_running(), server.output()
 
 
 def interrupt(server: Process) -> None:
-    """Ctrl-C: the terminal sends SIGINT to the whole group."""
+    """Does what Ctrl-C does: the terminal sends SIGINT to the whole process group."""
     os.killpg(server.pid, signal.SIGINT)
     status = server.wait()
     assert status in (0, 130, -signal.SIGINT), server.output()

@@ -35,7 +35,7 @@ def execute(path: Path, sql: str, *values: object) -> None:
 
 
 def copy(source: Path, target: Path) -> Path:
-    """A copy that includes the write-ahead log. TARGET must not exist."""
+    """Copies a repository including its write-ahead log. TARGET must not exist."""
     assert not target.exists()
     with database(source) as connection, contextlib.closing(sqlite3.connect(target)) as into:
         connection.backup(into)
@@ -69,7 +69,7 @@ def clusters(path: Path) -> set[str]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Every artifact's bytes by name, expanded from the stored rows by this code alone."""
+    """The bytes of every artifact by name, expanded from the stored rows without the help of any program."""
     sources = dict(query(path, "SELECT rid, srcid FROM delta"))
     stored = {rid: (name, content) for rid, name, content in
               query(path, "SELECT rid, uuid, content FROM blob WHERE size>=0")}
@@ -86,14 +86,14 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def everything(path: Path) -> list[str]:
-    """The whole file as SQL text, without the base URLs that a `fossil server` records."""
+    """The whole file as SQL text, except the base URLs that a `fossil server` records."""
     with database(path) as connection:
         return [line for line in connection.iterdump() if "VALUES('baseurl:" not in line]
 
 
 @contextlib.contextmanager
 def unchanged(path: Path) -> Iterator[None]:
-    """The block must not change the file."""
+    """Checks that the block does not change the file."""
     before = everything(path)
     yield
     after = everything(path)
@@ -107,7 +107,7 @@ def unchanged(path: Path) -> Iterator[None]:
 
 
 def add_user(path: Path, login: str, password: str, capabilities: str) -> str:
-    """Adds or replaces a user. Returns the secret that signs their logins."""
+    """Adds or replaces a user. Returns the secret that signs the user's logins."""
     secret = wire.shared_secret(project_code(path), login, password)
     with database(path, write=True) as connection:
         connection.execute("DELETE FROM user WHERE login=?", (login,))
@@ -124,7 +124,7 @@ def set_config(path: Path, name: str, text: object) -> None:
 
 
 def mark_all_unsent(path: Path) -> None:
-    """Makes the next push offer every artifact unasked."""
+    """Makes the next push offer every artifact, without being asked for it."""
     execute(path, "INSERT OR IGNORE INTO unsent SELECT rid FROM blob WHERE size>=0 AND rid NOT IN private")
 
 
@@ -132,17 +132,17 @@ def shun(path: Path, name: str) -> None:
     execute(path, "INSERT OR IGNORE INTO shun(uuid,mtime) VALUES(?,0)", name)
 
 
-#: Tables with rows of artifacts, which are empty in an empty repository.
+#: Tables with rows about artifacts, which are empty in an empty repository.
 ARTIFACT_TABLES = ("blob", "delta", "rcvfrom", "private", "event", "mlink", "plink", "leaf", "filename", "tagxref",
                    "cherrypick", "backlink", "attachment", "ticket", "ticketchng", "phantom", "unclustered", "orphan",
                    "unsent")
 
 
 def make_empty(path: Path, code: str) -> None:
-    """Turns a fresh repository into one of the project CODE without any artifact."""
+    """Turns a new repository into an empty one of the project CODE, without any artifact."""
     with database(path, write=True) as connection:
         for table in ARTIFACT_TABLES:
             connection.execute(f"DELETE FROM {table}")
-        # The eleven tags that every repository has stay; those of artifacts go.
+        # Keeps the eleven tags that every repository has, and deletes those of artifacts.
         connection.execute("DELETE FROM tag WHERE tagid>11")
         connection.execute("UPDATE config SET value=? WHERE name='project-code'", (code,))

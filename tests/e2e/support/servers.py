@@ -1,4 +1,4 @@
-"""The servers that the tests talk to, all serving the same repositories over HTTP on 127.0.0.1.
+"""The servers that are tested; all serve the same repositories over HTTP on 127.0.0.1.
 
     gateway   quarryd with its own HTTP front
     nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
@@ -19,13 +19,13 @@ from .fossil import Fossil
 from .process import Process, free_port, wait_until
 
 KINDS = ("gateway", "nginx")
-#: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, or a sanitizer's finding.
+#: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE or SIGSEGV, or a report of a sanitizer.
 CRASH = re.compile(r"(?:ended|killed) by signal (4|5|6|7|8|11)\b|Sanitizer|runtime error:|exited with code (?!0\b)")
 
 
 @dataclass
 class Server:
-    """A running server of one repository file or of a folder of them."""
+    """A running server of one repository or of a folder of repositories."""
 
     kind: str
     port: int
@@ -46,7 +46,7 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """Including the web server's errors: it refuses some requests itself."""
+        """The server's log and the errors of the web server, which refuses some requests itself."""
         path = self.folder / f"{self.kind}-error.log"
         return self.log() + (path.read_text(errors="replace") if path.exists() else "")
 
@@ -55,7 +55,7 @@ class Server:
         return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
-        """Pids of the children that answer requests."""
+        """Process IDs of the children that answer requests."""
         return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
@@ -81,14 +81,14 @@ class Launcher:
     folder: Path
     fossil: Fossil
     started: list[Server] = field(default_factory=list)
-    #: Another quarryd than that of the build, with other programs beside it.
+    #: A quarryd to use instead of the built one, with other programs beside it.
     quarryd: Path | None = None
     open_folders: list[tempfile.TemporaryDirectory] = field(default_factory=list)
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
-        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, requests other than syncs are answered by a
-        `fossil` that quarryd runs; tests of syncs do without, so that every reply is Quarry's."""
+        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, requests other than syncs are
+        answered by a `fossil` that quarryd runs. Tests of syncs do not use it, so that every reply is Quarry's."""
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
         settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
@@ -96,7 +96,7 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Called before waiting, because a server that does not get ready has to be stopped as well."""
+        """Called before waiting for the server, because a server that does not become ready has to be stopped, too."""
         self.started.append(server)
         return server
 
@@ -137,7 +137,7 @@ class Launcher:
         pool_socket = folder / "pool.sock"
         config = folder / "quarryd.conf"
         if self.kind == "apache":
-            # It does not run as root, and other users cannot enter a test's folder.
+            # The server does not run as root, and other users cannot enter the test's own folder.
             self.open_folders.append(tempfile.TemporaryDirectory())
             Path(self.open_folders[-1].name).chmod(0o755)
             pool_socket = Path(self.open_folders[-1].name) / "pool.sock"
@@ -157,7 +157,8 @@ class Launcher:
 
 
 def disable_backoffice(target: Path) -> None:
-    """Fossil's backoffice outlives the program, and would write into a folder that the next test has recreated."""
+    """Fossil's backoffice outlives the program that starts it, and could write into a folder that the next test has
+    created again."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)
@@ -169,13 +170,14 @@ def wait_for(server: Server, condition) -> None:
 
 
 def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str], http: str = "") -> str:
-    """SETTINGS whose names begin with `http.` are for the [http] section, the others for the pool's."""
+    """A configuration file. SETTINGS whose names begin with `http.` are for the [http] section, the others are for the
+    pool."""
     kind = "repositories" if target.is_dir() else "repository"
     lines = ["[global]", "error_log = stderr", ""]
     if http:
         lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    # Runs of the backoffice would be among the children that tests count, and write to the file.
+    # Without this, backoffice runs would be among the children that tests count, and would write to the file.
     settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", "backoffice": "no",
                 **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
@@ -187,7 +189,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
 
 def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str],
                       web_pages: bool) -> list[object]:
-    """--serve if that suffices, or a configuration file if a test needs its own limits."""
+    """Arguments of quarryd: --serve if that is enough, or a configuration file if a test needs its own limits."""
     if not settings:
         return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
                 *([] if web_pages else ["--no-pages"])]
@@ -202,7 +204,7 @@ def wait_for_front(front: Process, port: int) -> None:
 
 
 def write_nginx(folder: Path, http: str) -> Path:
-    """A configuration of nginx in FOLDER with HTTP in its http block. Returns the file."""
+    """Writes a configuration of nginx to FOLDER, with HTTP in its http block, and returns the file."""
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
@@ -225,15 +227,15 @@ def start_nginx(config: Path, port: int) -> Process:
 
 
 def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
-    """The sample configuration with its addresses replaced, MORE, and nothing else, in the minimum that nginx needs around it.
-    Returns the file to start nginx with."""
+    """Writes the sample configuration with its addresses replaced and with MORE, in the minimum that nginx needs around
+    it. Returns the file to start nginx with."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
                                                         "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
 
 
 def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) -> None:
-    """FOLDER/quarry.conf: the sample configuration of a web server with its addresses REPLACED and nothing else."""
+    """Writes the sample configuration of a web server to FOLDER/quarry.conf; only its addresses are REPLACED."""
     text = sample.read_text()
     for theirs, ours in replaced.items():
         assert text.count(theirs) == 1, f"{theirs} is not once in {sample}"
@@ -242,7 +244,8 @@ def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) ->
 
 
 def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """The sample configuration, in the minimum that Apache needs around it. Returns the file to start it with."""
+    """Writes the sample configuration in the minimum that Apache needs around it. Returns the file to start Apache
+    with."""
     write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
                                                          "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (

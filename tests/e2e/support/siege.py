@@ -1,4 +1,4 @@
-"""One server for a whole file of attacks, and checks after each of them."""
+"""One server for a whole file of attacks, which is checked after each attack."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Siege:
 
     @contextlib.contextmanager
     def nothing_happens(self) -> Iterator[None]:
-        """The block must not change the file or stop the server, and a log must mention the client."""
+        """Checks that the block neither changes the file nor stops the server, and that a log mentions the client."""
         logs = self.server.all_logs()
         with repofile.unchanged(self.repository):
             yield
@@ -37,16 +37,16 @@ class Siege:
         return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
 
     def peak_memory_mib(self) -> float:
-        """The largest peak of our processes. None may have been replaced, or its peak would be lost."""
+        """The largest peak of our processes. Checks that none was replaced, because its peak would be lost."""
         pids = set(process.children(self.server.main.pid))
         assert self.children <= pids
         return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024
 
 
 def is_refused(answer: wire.Answer) -> bool:
-    """A reply with only an error card, or an HTTP error with a reason."""
+    """Whether the reply consists of only an error card, or is an HTTP error with a reason."""
     if answer.status == 200:
         matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
-        # A clone that is refused begins with `push`, from which the client learns the project code.
+        # The reply to a clone that is refused begins with `push`, from which the client learns the project code.
         return matter in (["error"], ["push", "error"]) and bool(answer.errors()[0].strip())
     return 400 <= answer.status < 600 and answer.status != 500 and len(answer.raw.strip()) > 0

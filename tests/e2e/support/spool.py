@@ -1,4 +1,4 @@
-"""A queue's files and `quarry spool` on them."""
+"""The files of a queue, and `quarry spool` on them."""
 
 import array
 import contextlib
@@ -56,7 +56,7 @@ def lines(first: int, last: int) -> bytes:
 
 @contextlib.contextmanager
 def small_disk(spool: Spool, size: str) -> Iterator[None]:
-    """Mounts a file system of SIZE as SPOOL's folder, which needs root."""
+    """Mounts a file system of SIZE on SPOOL's folder; this needs root."""
     spool.folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", spool.folder], capture_output=True,
                              check=False)
@@ -70,7 +70,7 @@ def small_disk(spool: Spool, size: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def following(spool: Spool, out, *options: object, **streams: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A drain that writes to the file OUT until the end of the block."""
+    """Runs a drain that writes to the file OUT until the end of the block."""
     with out.open("ab") as sink:
         drain = spool.start("drain", "--follow", *options, stdout=sink, **streams)
     try:
@@ -81,7 +81,7 @@ def following(spool: Spool, out, *options: object, **streams: object) -> Iterato
 
 
 def damage(segment, offset: int, flipped: int = 1) -> None:
-    """Flips bits of the byte at OFFSET of SEGMENT."""
+    """Flips the bits FLIPPED of the byte at OFFSET of SEGMENT."""
     content = bytearray(segment.read_bytes())
     content[offset] ^= flipped
     segment.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Debian's chromium, driven with clicks, forms and downloads; and its console and requests."""
+"""Debian's chromium, controlled by a program (clicks, forms, downloads), with its console messages and requests."""
 
 import contextlib
 import json
@@ -29,14 +29,14 @@ needs_axe = pytest.mark.skipif(not AXE, reason="no axe-core in QUARRY_AXE")
 
 
 class Driven:
-    """A browser in FOLDER/browser that leaves what it downloads in FOLDER/downloads."""
+    """A browser in FOLDER/browser that stores its downloads in FOLDER/downloads."""
 
     def __init__(self, folder: Path):
         self.downloads = folder / "downloads"
         self.downloads.mkdir(parents=True)
         options = Options()
         options.binary_location = shutil.which("chromium")
-        # Names of other hosts are not resolved, so that requests to them are harmless and visible.
+        # Host names are not resolved, so that requests to other hosts are harmless and visible.
         for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                      "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
@@ -59,7 +59,7 @@ class Driven:
         return waiting.until(lambda _: condition(), what)
 
     def one(self, selector: str):
-        """The first element, as soon as it is shown."""
+        """Waits until the element is shown, and returns it; if there are several, the first."""
         def shown():
             return next((each for each in self.driver.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()), None)
         return self.wait(shown, f"{selector} on {self.driver.current_url}")
@@ -71,7 +71,7 @@ class Driven:
         self.one(selector).click()
 
     def follow(self, selector: str) -> None:
-        """Clicks on a link. Fossil's script may have to complete it first, which keeps robots out."""
+        """Clicks on a link, once fossil's script has completed it, which keeps robots out."""
         self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
         self.click(selector)
 
@@ -88,7 +88,7 @@ class Driven:
             "features": [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
 
     def barriers(self) -> list[str]:
-        """Accessibility violations that axe-core finds in the page."""
+        """Accessibility violations that axe-core finds on the page."""
         self.driver.execute_script(Path(AXE).read_text())
         found, passed = self.driver.execute_async_script("""
             const done = arguments[0];

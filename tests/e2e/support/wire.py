@@ -22,7 +22,7 @@ def sha3(data: bytes) -> str:
 
 
 def is_named(name: str, data: bytes) -> bool:
-    """Whether NAME is the hash of DATA, by the algorithm that its length implies."""
+    """Whether NAME is the hash of DATA, by the algorithm that the length of NAME implies."""
     return name == (sha1(data) if len(name) == 40 else sha3(data))
 
 
@@ -60,12 +60,13 @@ def defossilize(text: str) -> str:
 # --- cards out ---------------------------------------------------------------------------------------
 
 
-#: Announces SHA3 names; without DATE and TIME, which the server would answer.
+#: Announces support of SHA3 hashes, without the date and time that the server would answer.
 CLIENT_VERSION = "pragma client-version 22100"
 
 
 def body(*cards: bytes | str) -> bytes:
-    """A request. Text gets a newline here; cards with a payload are bytes that end with the payload."""
+    """The body of a request. Newlines are added to texts; a card with a payload is a bytes object that ends with the
+    payload."""
     return b"".join(card if isinstance(card, bytes) else card.encode() + b"\n" for card in cards)
 
 
@@ -83,7 +84,7 @@ def cfile_card(data: bytes, name: str | None = None) -> bytes:
 
 
 def signed(rest: bytes, login: str, secret: str) -> bytes:
-    """REST after a login card. SECRET is the password as stored in the server's user table."""
+    """REST, preceded by a login card. SECRET is the password as stored in the server's table of users."""
     nonce = sha1(rest)
     return f"login {fossilize(login)} {nonce} {sha1((nonce + secret).encode())}\n".encode() + rest
 
@@ -98,7 +99,7 @@ class Card:
     payload: bytes = b""
 
     def text(self) -> str:
-        """The first argument, unescaped: an error's or a message's text."""
+        """The unescaped first argument: the text of an error or a message."""
         return defossilize(self.arguments[0]) if self.arguments else ""
 
 
@@ -129,7 +130,7 @@ def parse(body: bytes) -> list[Card]:
 
 @dataclass
 class Answer:
-    """One HTTP response, with its cards if it is a sync reply."""
+    """An HTTP response, with its cards if it is a sync reply."""
 
     status: int
     headers: dict[str, str]
@@ -141,7 +142,7 @@ class Answer:
         return [card for card in self.cards if card.operator == operator]
 
     def names(self, operator: str) -> list[str]:
-        """The first argument of each OPERATOR card."""
+        """The first arguments of all OPERATOR cards."""
         return [card.arguments[0] for card in self.of(operator)]
 
     def errors(self) -> list[str]:
@@ -210,7 +211,7 @@ class Peer:
                 if half_close:
                     wire.shutdown(socket.SHUT_WR)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # refused before all of it was read: the answer says why
+                pass  # the request was refused before all of it was read; the reply contains the reason
             received = bytearray()
             try:
                 while chunk := wire.recv(65536):
@@ -220,7 +221,7 @@ class Peer:
             return bytes(received)
 
 
-#: The server code of the hand-written client: different from every repository's.
+#: The server code of the hand-written client, which differs from those of all repositories.
 SERVER_CODE = "00112233445566778899aabbccddeeff00112233"
 
 
@@ -264,7 +265,7 @@ class ClonedArtifacts:
         return set(self.whole) | set(self.deltas)
 
     def expand(self) -> dict[str, bytes]:
-        """Every artifact, with deltas applied and hashes checked."""
+        """Every artifact by name, with deltas applied and hashes checked."""
         content = dict(self.whole)
         for name in self.deltas:
             chain = []

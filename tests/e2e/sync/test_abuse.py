@@ -11,7 +11,7 @@ TOO_MANY = "too many failed logins: try again in "
 
 
 class RemoteClient:
-    """A client with ADDRESS, as a pool sees it behind a web server."""
+    """A client with ADDRESS, as a web server reports it to a pool."""
 
     def __init__(self, server, repository, address: str = HOME, login: str = "writer", password: str = "pen"):
         self.server = server
@@ -36,7 +36,7 @@ class RemoteClient:
         return fastcgi.ask(self.server.socket, "/status", "full&json").body
 
     def error(self) -> str:
-        """The error of a pull, or an empty string."""
+        """Pulls. Returns the error, or an empty string."""
         errors = [card.text() for card in self.ask(f"pull {wire.SERVER_CODE} {self.code}") if card.operator == "error"]
         return errors[0] if errors else ""
 

@@ -1,4 +1,5 @@
-"""Malformed and false cards: an error card, nothing stored, a line in the log, and the server continues."""
+"""Malformed and false cards are answered with an error card: nothing is stored, a line is logged, and the server
+continues."""
 
 import random
 
@@ -30,7 +31,7 @@ def siege(launch_shared, fossil, tmp_path_factory):
 
 
 def blob(size: int, data: bytes) -> bytes:
-    """DATA in blob format, which declares SIZE."""
+    """DATA in the format of blobs, with SIZE as the declared size."""
     return size.to_bytes(4, "big") + wire.zlib.compress(data)
 
 
@@ -165,7 +166,8 @@ def test_bad_delta_on_a_stored_artifact(siege, what):
 @pytest.mark.ours("it keeps the delta, and the true artifact is never stored")
 @pytest.mark.parametrize("what", BAD_DELTAS)
 def test_bad_delta_whose_source_arrives_later(siege, fossil, what):
-    """It can only be detected when the source arrives, and must then affect neither the source nor the true artifact."""
+    """The error can only be detected when the source arrives, and must then affect neither the source nor the true
+    artifact."""
     source = b"the source for one that " + what.encode() + b"\n" + SOURCE
     target = b"the target of it, " + what.encode() + b"\n" + TARGET
     siege.peer.push(wire.delta_card(wire.sha3(target), wire.sha3(source), BAD_DELTAS[what]))
@@ -182,7 +184,7 @@ def test_the_file_is_undamaged_after_all_that(siege, fossil):
 
 @pytest.mark.ours("it keeps the deltas, and the true artifacts are never stored")
 def test_delta_on_itself_and_in_a_cycle(siege, fossil):
-    """A delta on itself, and two on each other: never resolved or followed."""
+    """A delta on itself, and two deltas on each other, are never expanded."""
     one, other = b"one of a cycle\n", b"other of a cycle\n"
     siege.peer.push(wire.delta_card(wire.sha3(one), wire.sha3(one), delta.create(one, one)))
     siege.peer.push(wire.delta_card(wire.sha3(one), wire.sha3(other), delta.create(other, one)),
@@ -205,7 +207,8 @@ def large_manifest(megabytes: int) -> bytes:
 
 
 def check_quickly(path, fossil, request):
-    """A complete check of such a repository takes half a minute: only with --full."""
+    """Checks the repository. With --full this includes the complete proof, which takes half a minute for such a
+    repository."""
     if request.config.getoption("--full"):
         proof.check(path, fossil)
     else:
@@ -219,7 +222,7 @@ LARGE = {
     "10 MB of one card": (lambda: artifacts.with_checksum(["C " + "x" * 10_000_000, "D 2026-01-01T00:00:00", "U hand"]),
                           "ci"),
 }
-#: A push with malformed ones succeeds: they are stored as data.
+#: A push with malformed structural artifacts succeeds, and they are stored as data.
 DATA = {
     "10 MB of cards in a wrong order": lambda: artifacts.with_checksum(["D 2026-01-01T00:00:00"])[:-35] +
                                        b"F z\n" * 2_500_000,
@@ -232,7 +235,7 @@ DATA = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*LARGE, *DATA])
 def test_ten_megabytes_of_cards(launch, fresh, peer_of, fossil, what, request):
-    """They are parsed as in fossil, with limited memory."""
+    """The artifacts are parsed as in fossil, with limited memory."""
     server = launch(fresh)
     peer = peer_of(server)
     siege = Siege(server, fresh, peer)
@@ -261,7 +264,7 @@ STRANGE_MANIFESTS = {
 
 @pytest.mark.parametrize("what", STRANGE_MANIFESTS)
 def test_strange_structural_artifact(launch, fresh, peer_of, fossil, what):
-    """It is parsed as in fossil."""
+    """The artifact is parsed as in fossil."""
     server = launch(fresh)
     peer = peer_of(server)
     data = artifacts.with_checksum(STRANGE_MANIFESTS[what])

@@ -1,4 +1,4 @@
-"""The memory that a small compressed request can take in a worker before its login is checked."""
+"""How much memory a small compressed request can take in a worker before its login is checked."""
 
 import struct
 import urllib.parse
@@ -15,7 +15,7 @@ CONTENT = b"\0" * (100 * MIB)  # compressed: 100 KiB
 
 @pytest.fixture
 def served(start, fresh):
-    """A worker, its peak memory in MiB, and a client of it."""
+    """Starts a server with one worker. Returns a function for the worker's peak memory in MiB, and a client."""
     repofile.set_capabilities(fresh, "nobody", "oi")
     port = process.free_port()
     server = start(http={"listen": f"127.0.0.1:{port}", **user()})
@@ -56,7 +56,7 @@ def test_a_request_without_a_valid_login_takes_little_memory(served, compressed)
 
     assert peer.post(compressed(), wire.COMPRESSED).status == 413
     wrong = login_of(CONTENT, code, "wrong")
-    # A valid login for another body.
+    # The login is valid, but for another body.
     other = login_of(b"something else\n", code, "pen")
     for card in (wrong, other):
         assert peer.post(compressed(card), wire.COMPRESSED).errors() == ["login failed"]
@@ -69,7 +69,7 @@ def test_a_request_without_a_valid_login_takes_little_memory(served, compressed)
 
 
 def test_the_limit_can_be_configured(start, fresh):
-    """It applies without a login; a user's push may be larger."""
+    """The limit applies to requests without a login; a user's push may be larger."""
     repofile.set_capabilities(fresh, "nobody", "oi")
     port = process.free_port()
     start({"sync.max_body_without_login": "1M"}, http={"listen": f"127.0.0.1:{port}", **user()})

@@ -1,4 +1,5 @@
-"""Two users about to commit on one check-in: the second is warned while the first is still writing the comment."""
+"""Two users are about to commit on the same check-in: the second is warned while the first is still writing the
+comment."""
 
 import subprocess
 
@@ -10,7 +11,7 @@ from support.process import wait_until
 
 WARNING = 'Might fork due to a check-in race with user "anna"'
 
-#: Creates `started`, waits for `go`, writes a comment.
+#: An editor that creates `started`, waits for `go`, and writes a comment.
 EDITOR = """#!/bin/sh
 touch started
 while ! test -e go; do sleep 0.05; done

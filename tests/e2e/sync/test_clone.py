@@ -5,7 +5,7 @@ from support.fossil import Checkout
 
 
 def assert_is_whole_clone(fossil, clone, original):
-    """CLONE has every public artifact of ORIGINAL and shows the same history."""
+    """Checks that CLONE has every public artifact of ORIGINAL and shows the same history."""
     assert not repofile.artifacts(clone) ^ repofile.public_artifacts(original)
     assert not repofile.phantoms(clone)
     assert fossil.integrity(clone) == ""
@@ -27,13 +27,14 @@ def test_clone_of_a_real_history_is_complete(launch, hiredis, fossil, tmp_path):
     server = launch(hiredis)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url, clone)
-    # At least its own artifacts; the server may have added clusters.
+    # The clone has at least the artifacts of the history; the server may have added clusters.
     assert len(repofile.artifacts(clone)) >= 5640
     assert_is_whole_clone(fossil, clone, hiredis)
 
 
 def test_clone_with_a_password_if_anonymous_users_may_not(launch, small, fossil, tmp_path):
-    """The client's first request has no login: it gets the project code with the refusal."""
+    """The client's first request has no login. The reply that refuses it contains the project code, which a login
+    needs."""
     repofile.set_capabilities(small, "nobody", "")
     repofile.add_user(small, "reader1", "secret word", "go")
     server = launch(small)
@@ -50,7 +51,7 @@ def test_clone_changes_nothing_but_clusters(launch, small, fossil, tmp_path):
 
 
 def test_folder_of_repositories(launch, small, fossil, tmp_path):
-    """/srv/fossil/**/NAME.fossil is /NAME."""
+    """The file NAME.fossil in the folder or a subfolder is served under its path without the suffix."""
     root = tmp_path / "root"
     (root / "deep" / "er").mkdir(parents=True)
     repofile.copy(small, root / "one.fossil")

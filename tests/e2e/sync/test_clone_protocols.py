@@ -1,4 +1,4 @@
-"""The three kinds of clone, with hand-written requests."""
+"""Clones by the three versions of the protocol, with hand-written requests."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from support import repofile, wire
 
 
 def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
-    """Continues from each clone_seqno until it is 0. Returns the artifacts and all answers."""
+    """Sends further requests, each with the clone_seqno of the previous reply, until that is 0. Returns the artifacts
+    and all replies."""
     received = wire.ClonedArtifacts()
     answers = []
     sequence = first
@@ -23,7 +24,7 @@ def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
 
 
 def assert_complete(received, repository):
-    """Every public artifact arrived once, with the content of its name."""
+    """Checks that every public artifact arrived exactly once, with the content that its name says."""
     assert received.names() == repofile.public_artifacts(repository)
     assert received.repeated == 0
     assert received.expand() == {name: data for name, data in repofile.contents(repository).items()
@@ -50,7 +51,7 @@ def test_clone_3_continues_over_many_replies(launch, small, peer_of):
     for answer in answers:
         operators = [card.operator for card in answer.cards]
         assert operators.count("clone_seqno") == 1 and operators.count("push") == 1
-        # The client continues when it reads `push`, so the position must come before it.
+        # The client continues as soon as it reads `push`, so the position must come before that.
         assert operators.index("clone_seqno") < operators.index("push")
 
 
@@ -66,7 +67,8 @@ def test_clone_2_with_a_small_max_download(launch, small, peer_of):
 
 
 def test_legacy_clone(launch, small, peer_of):
-    """Without numbers: an igot for every artifact, which the client then requests."""
+    """Version 1 has no sequence numbers: the server announces every artifact with an igot card, and the client then
+    requests them."""
     repofile.set_config(small, "max-download", 30000)
     peer = peer_of(launch(small), login="")
     first = peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))

@@ -1,4 +1,4 @@
-"""Commits in several clones, pushes, pulls and a merge; in the end all repositories are equal."""
+"""Commits in several clones, with pushes, pulls and a merge, after which all repositories are equal."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from support.fossil import Checkout
 
 
 def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
-    """Two clones from SERVER, each with a checkout."""
+    """Two clones from SERVER, each with a check-out."""
     checkouts = []
     for name in ("left", "right"):
         clone = tmp_path / f"{name}.fossil"
@@ -18,7 +18,7 @@ def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
 
 
 def assert_all_equal(*repositories):
-    """All have the same artifacts."""
+    """Checks that all repositories have the same artifacts."""
     first, *others = [repofile.artifacts(path) for path in repositories]
     assert all(first == other for other in others)
     assert not any(repofile.phantoms(path) for path in repositories)
@@ -117,7 +117,7 @@ def test_delta_manifests_are_synced(launch, fresh, fossil, tmp_path):
 
 
 def test_autosync_commit(launch, fresh, fossil, tmp_path):
-    """Pull before and push after each commit, which is the default."""
+    """By default, fossil pulls before each commit and pushes after it."""
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     for checkout in (left, right):
@@ -133,7 +133,7 @@ def test_autosync_commit(launch, fresh, fossil, tmp_path):
 
 
 def test_fossil_commits_into_the_served_file(launch, fresh, fossil, tmp_path):
-    """Between two syncs."""
+    """The commit is made directly in the served file, between two syncs."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     left.commit_file("a.txt", "a\n", "over the wire")
@@ -150,7 +150,7 @@ def test_fossil_commits_into_the_served_file(launch, fresh, fossil, tmp_path):
 
 
 def test_sender_is_recorded(launch, fresh, fossil, tmp_path):
-    """One row of rcvfrom for a request that stored something, with user and address."""
+    """A request that stores something creates one row of rcvfrom, with user and address."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     before = repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom")
@@ -164,7 +164,7 @@ def test_sender_is_recorded(launch, fresh, fossil, tmp_path):
 
 
 def test_a_pull_makes_a_cluster(launch, fresh, fossil, tmp_path):
-    """If 100 or more artifacts are unclustered."""
+    """A pull makes a cluster if 100 or more artifacts are unclustered."""
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     for index in range(110):

@@ -1,4 +1,4 @@
-"""`fossil configuration`, area by area. (Rights and malformed rows: tests/unit/sync/server/configuration_test.cc.)"""
+"""`fossil configuration` for each area. (Rights and malformed rows: tests/unit/sync/server/configuration_test.cc.)"""
 
 import pytest
 
@@ -8,7 +8,7 @@ from support.fossil import Checkout
 
 SHUNNED = "ab" * 32
 
-#: Each area: a query for what is synced, and statements that change it.
+#: For each area, a query for what is synced, and statements that change it.
 AREAS = {
     "project": ("SELECT name, value FROM config WHERE name IN ('project-description','ignore-glob')",
                 ["REPLACE INTO config VALUES('project-description','It''s \"ours\"',{now})",
@@ -35,7 +35,7 @@ AREAS = {
 
 @pytest.fixture
 def served(launch, fresh, fossil, tmp_path):
-    """The server, and an admin's clone."""
+    """The server, and an administrator's clone."""
     repofile.add_user(fresh, "boss", "word", "agio")
     server = launch(fresh)
     clone = tmp_path / "clone.fossil"
@@ -48,7 +48,7 @@ def change(path, area, now, fossil):
         fossil("alerts", "subscribers", "-R", path)
         if not repofile.query(path, "SELECT 1 FROM sqlite_master WHERE name='subscriber'"):
             fossil("alerts", "reset", "--force", "-R", path)
-    if area == "user":  # the clone's owner has a new password there, which must not be pushed
+    if area == "user":  # the clone's owner has a different password in the clone, which must not be pushed
         repofile.execute(path, "UPDATE user SET mtime=NULL")
     for statement in AREAS[area][1]:
         repofile.execute(path, statement.format(now=now))

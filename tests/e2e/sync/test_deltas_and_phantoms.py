@@ -1,4 +1,4 @@
-"""Artifacts that arrive as deltas, before their sources or in chains, and phantoms."""
+"""Artifacts that arrive as deltas (before their sources, or in chains), and phantoms."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def test_delta_before_its_source_in_another_request(peer, fresh, fossil):
 
 
 def test_check_in_that_arrives_as_a_delta_before_its_source(peer, fresh, fossil):
-    """A manifest that waited for its source enters the derived tables when the source arrives."""
+    """A manifest that waited for its source is added to the derived tables when the source arrives."""
     files = {"a.txt": BASE, "b.txt": b"b\n"}
     first = artifacts.manifest("first", "2026-01-01T00:00:01.000", "hand", files,
                                tags=["*branch * trunk", "*sym-trunk *"])
@@ -58,7 +58,8 @@ def test_check_in_that_arrives_as_a_delta_before_its_source(peer, fresh, fossil)
 
 @pytest.mark.parametrize("order", ["forwards", "backwards"])
 def test_chain_of_a_thousand_deltas(peer, fresh, fossil, order):
-    """Each on the previous one; backwards, each waits for one in a later request."""
+    """Each artifact is a delta on the previous one. In reverse order, each waits for one that arrives in a later
+    request."""
     versions = [BASE]
     for step in range(1000):
         versions.append(edited(versions[-1], step))
@@ -82,7 +83,7 @@ def test_phantom_filled_two_requests_later(peer, fresh, fossil):
     name = wire.sha3(BASE)
     assert name in peer.push(f"igot {name}").names("gimme")
     assert repofile.phantoms(fresh) == {name}
-    # The second request does not bring it, so it is requested again.
+    # The second request does not contain the missing artifact, so it is requested again.
     assert name in peer.push(wire.file_card(b"something else")).names("gimme")
     # A phantom is not offered.
     assert name not in peer.pull().names("igot")
@@ -96,7 +97,7 @@ def test_phantom_filled_two_requests_later(peer, fresh, fossil):
 
 
 def test_files_of_a_check_in_that_arrives_first(peer, fresh, fossil):
-    """Files that the manifest names and that are missing become phantoms and are requested."""
+    """Files that the manifest names and that have not arrived become phantoms and are requested."""
     files = {f"f{number}": b"%d\n" % number for number in range(20)}
     manifest = artifacts.manifest("files follow", "2026-01-01T00:00:00.000", "hand", files,
                                   tags=["*branch * trunk", "*sym-trunk *"])
@@ -109,7 +110,7 @@ def test_files_of_a_check_in_that_arrives_first(peer, fresh, fossil):
 
 
 def test_delta_manifest_before_its_baseline(peer, fresh, fossil):
-    """It waits in the table orphan."""
+    """The delta manifest waits in the table orphan."""
     files = {"a": b"a\n", "b": b"b\n"}
     baseline = artifacts.manifest("baseline", "2026-01-01T00:00:01.000", "hand", files,
                                   tags=["*branch * trunk", "*sym-trunk *"])
@@ -125,7 +126,7 @@ def test_delta_manifest_before_its_baseline(peer, fresh, fossil):
 
 
 def test_cluster_from_a_client(peer, fresh, fossil):
-    """Its missing members become phantoms; all of them leave `unclustered`."""
+    """Missing members of the cluster become phantoms, and all members are removed from `unclustered`."""
     here, missing = b"here\n", b"missing\n"
     peer.push(wire.file_card(here))
     cluster = artifacts.cluster([wire.sha3(here), wire.sha3(missing)])
@@ -160,7 +161,7 @@ def test_sha1_and_sha3_names_side_by_side(peer, fresh, fossil):
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_leaves_of_branches_without_a_tag(launch, fresh, fossil, peer_of, order):
-    """The root of an old history and its children on trunk may have no branch tag."""
+    """In old histories, the root and its children on trunk may not have a branch tag."""
     date = "2026-01-0{}T00:00:00"
     root = artifacts.manifest("root", date.format(1), "hand", {"a": b"a"})
     branch = artifacts.manifest("one", date.format(2), "hand", {"a": b"a"}, [wire.sha3(root)],

@@ -1,4 +1,4 @@
-"""Artifacts of every kind, from the stock client and hand-written: the derived tables are those that fossil makes."""
+"""Artifacts of every kind, from the stock client and hand-written, result in the same derived tables as in fossil."""
 
 import random
 import subprocess
@@ -75,7 +75,7 @@ def test_from_client_to_client(served, client, fossil, tmp_path):
 
 
 def in_requests(peer, made, seed):
-    """Pushes MADE, shuffled and split by SEED."""
+    """Pushes MADE in several requests, shuffled and split by SEED."""
     chance = random.Random(seed)
     chance.shuffle(made)
     while made:
@@ -96,7 +96,8 @@ def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
 
 
 @pytest.mark.parametrize("definition", [
-    # Without ticketchng, tkt_ctime and status, with a generated column and an SQL keyword as a name.
+    # A ticket table without tkt_ctime and status, with a generated column and with an SQL keyword as a name; there is
+    # no table ticketchng.
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, \"order\", comment,"
     " words AS (length(comment)));",
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, status, title,"
@@ -170,8 +171,8 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
         peer.push(wire.file_card(artifact))
     events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
     waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
-    # The first check-in existed before; the technote's first version lost its event to the second; an attachment whose
-    # target was unknown has the letter of a wiki page.
+    # The first check-in existed before. The first version of the technote lost its event to the second. An attachment
+    # whose target was unknown has the letter of a wiki page.
     assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
     repofile.execute(fresh, "DELETE FROM pending_alert")
     later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})
@@ -183,7 +184,7 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
 
 
 def search(fossil, path, word):
-    """The page with the results, for a user with all rights."""
+    """The page of search results, for a user with all rights."""
     request = f"GET /search?s={word}&y=all HTTP/1.0\r\n\r\n"
     return subprocess.run(["fossil", "test-http", path], input=request, capture_output=True, text=True,
                           env=fossil.environment, check=True, timeout=60).stdout
@@ -204,7 +205,7 @@ def test_fossils_search_finds_pushed_artifacts(launch, fresh, fossil, peer_of):
 
 
 def test_a_push_of_many_changes_of_one_ticket_is_fast(launch, fresh, fossil, peer_of):
-    """The ticket is rebuilt once per request, not for each change."""
+    """The ticket is computed once per request, not once for each change."""
     peer = peer_of(launch(fresh))
     ticket = documents.identifier("t")
     made = [documents.ticket_change(ticket, f"2026-01-01T{i // 60 % 24:02d}:{i % 60:02d}:{i // 1440:02d}",

@@ -1,5 +1,5 @@
-"""Clients from 2.27 on send their login in a header. They are simulated by the stock client with a proxy that moves the
-login card of each request from the body to the header; it signs the same bytes."""
+"""Clients since version 2.27 send their login in a header. They are simulated by the stock client and a proxy, which
+moves the login card of each request from the body to the header; the signed bytes are the same."""
 
 import http.client
 import http.server
@@ -16,7 +16,7 @@ from support.fossil import Checkout
 
 pytestmark = pytest.mark.ours("2.21 does not know the header")
 
-#: A client sends the header to servers of this version and date or later.
+#: A client sends the header to servers that are at least of this version and date.
 FROM_NUMBER, FROM_TIME = 22700, (20250727, 110500)
 
 
@@ -25,8 +25,8 @@ class HeaderProxy:
     """The proxy in front of the server at PORT."""
 
     port: int
-    sent: list[str] = field(default_factory=list)  # users that logged in with the header
-    uses_header: bool = False  # after a reply with a version that is new enough
+    sent: list[str] = field(default_factory=list)  # users who logged in with the header
+    uses_header: bool = False  # true after a reply with a version that is new enough
     address: str = ""
 
     def cards_and_cookie(self, cards: bytes) -> tuple[bytes, str]:
@@ -34,7 +34,7 @@ class HeaderProxy:
         if not self.uses_header or not line.startswith(b"login "):
             return cards, ""
         self.sent.append(line.split()[1].decode())
-        # As fossil encodes a cookie's value.
+        # The value is encoded like a cookie of fossil.
         return rest, "x-f-l-c=" + urllib.parse.quote(line.decode(), safe="")
 
     def look_at(self, cards: bytes) -> None:
@@ -59,7 +59,7 @@ class HeaderProxy:
 
 @pytest.fixture
 def newer(launch, fresh) -> Iterator[HeaderProxy]:
-    """A proxy for `fresh`, in which nothing is allowed without a login."""
+    """A proxy in front of a server of `fresh`, in which nothing is allowed without a login."""
     repofile.set_capabilities(fresh, "nobody", "")
     between = HeaderProxy(launch(fresh).port)
 
@@ -94,7 +94,7 @@ def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, f
         checkout("add", "new.txt") if number == 0 else None
         checkout.commit(f"commit {number}")
         newer.sent.clear()
-        # The next command is a new process, which does not know the server's version.
+        # The next command is a new process, which does not know the server's version yet.
         newer.uses_header = number == 2
         fossil("sync" if number != 1 else "push", "-R", clone)
         if number == 2:

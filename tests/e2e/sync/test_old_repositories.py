@@ -1,4 +1,5 @@
-"""Repositories made by old versions of fossil and never rebuilt work although tables, columns or indexes are missing."""
+"""Repositories that were made by old versions of fossil and never rebuilt work although tables, columns or indexes are
+missing."""
 
 import os
 import shutil
@@ -9,7 +10,7 @@ import proof
 from support import process, repofile
 from support.fossil import ADMIN, Checkout
 
-#: What is missing.
+#: Statements that remove what an old repository does not have.
 LACKS = {
     "cherrypick": "DROP TABLE cherrypick",
     "backlink": "DROP TABLE backlink",

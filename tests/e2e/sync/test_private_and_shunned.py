@@ -1,4 +1,4 @@
-"""Artifacts that are not sent: private branches without the right `x`, and shunned ones."""
+"""Artifacts that are not sent: those of private branches to users without the capability `x`, and shunned ones."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def private_names(path):
 
 @pytest.fixture
 def with_private(small):
-    """A repository with a private branch, a user with the right `x`, and one without."""
+    """A repository with a private branch, a user with the capability `x`, and one without it."""
     assert private_names(small)
     repofile.add_user(small, "trusted", "word", "giox")
     repofile.add_user(small, "plain", "word", "gio")
@@ -42,7 +42,7 @@ def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, t
     server = launch(with_private)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("trusted", "word"), clone, "--private")
-    # A clone's replies never contain them; the requests after it may.
+    # The replies to a clone never contain private artifacts; those to the client's following requests may.
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
     assert private_names(clone) == private_names(with_private), "it stays private there"
@@ -51,7 +51,8 @@ def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, t
 @pytest.mark.parametrize("version", ["", 2, 3])
 @pytest.mark.parametrize("capabilities", ["gio", "giox"])
 def test_no_clone_contains_private_artifacts(launch, with_private, peer_of, version, capabilities):
-    """Neither the artifact nor its name, also not as the source of a delta, unless requested with `pragma send-private`."""
+    """A clone contains neither the private artifact nor its name, even as the source of a delta, unless `pragma
+    send-private` requests it."""
     hidden = private_names(with_private)
     peer = peer_of(launch(with_private), "hand", capabilities)
     answer = peer.clone(version, 1) if version else peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))
@@ -117,14 +118,14 @@ def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fre
                                 tags=["*branch * private", "*sym-private *"])
     assert not peer.push("private", wire.file_card(hidden), "private", wire.file_card(b"s\n")).errors()
     assert private_names(fresh) == {wire.sha3(hidden), wire.sha3(b"s\n")}
-    # The same content, public now.
+    # The same content arrives again, as public this time.
     peer.push(wire.file_card(b"s\n"))
     assert wire.sha3(hidden) in private_names(fresh)
     proof.check(fresh, fossil)
 
 
 def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, peer_of):
-    """The artifact stored as a delta on it stays public and complete."""
+    """An artifact that is stored as a delta on the private one stays public and complete."""
     server = launch(fresh)
     peer = peer_of(server)
     source = b"".join(b"line %d of a text\n" % number for number in range(200))
@@ -144,7 +145,7 @@ def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, pee
 
 
 def some_file(path):
-    """The name of a file's content that is not the source of any delta."""
+    """The hash of a file's content that is not the source of any delta."""
     return repofile.value(path, "SELECT uuid FROM blob WHERE rid IN (SELECT fid FROM mlink)"
                                 " AND rid NOT IN (SELECT srcid FROM delta) ORDER BY rid DESC LIMIT 1")
 
@@ -166,7 +167,7 @@ def test_shunned_artifact_is_never_sent(launch, small, fossil, tmp_path, peer_of
 
 
 def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
-    """An artifact stored as a delta on it is sent as full content."""
+    """An artifact that is stored as a delta on the shunned one is sent as full content."""
     name, dependent = repofile.query(small, "SELECT source.uuid, target.uuid FROM delta JOIN blob source ON source.rid=srcid"
                                             " JOIN blob target ON target.rid=delta.rid ORDER BY srcid LIMIT 1")[0]
     repofile.shun(small, name)
@@ -186,7 +187,8 @@ def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
 @pytest.mark.parametrize("what", ["a file", "a parent", "a grandparent", "a tagged check-in", "a baseline"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_history_that_refers_to_a_shunned_artifact(launch, fresh, fossil, peer_of, what, when):
-    """It is not requested, and the rest is as in fossil, whether it was stored once or never."""
+    """The shunned artifact is not requested, and everything else is as in fossil, whether the artifact was stored
+    before or never."""
     secret = b"secret key\n"
     date = "2026-01-0{}T00:00:00"
     first = artifacts.manifest("one", date.format(1), "hand", {"a": secret}, tags=["*branch * trunk", "*sym-trunk *"])
@@ -228,7 +230,7 @@ def test_shunned_artifact_is_not_accepted(launch, fresh, fossil, peer_of):
 
 
 def test_artifact_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):
-    """The client offers it in every sync; it is neither accepted nor requested."""
+    """The client offers the artifact in every sync; the server neither accepts nor requests it."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
     clone = tmp_path / "clone.fossil"

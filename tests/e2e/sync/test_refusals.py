@@ -1,5 +1,5 @@
-"""Wrong credentials and missing rights: a clear message, and an unchanged file. (Requests that the stock client never
-sends: tests/unit/sync/server/.)"""
+"""Wrong credentials and missing rights result in a clear message and an unchanged file. (Requests that the stock client
+never sends are tested in tests/unit/sync/server/.)"""
 
 import pytest
 
@@ -16,7 +16,7 @@ def closed(fresh):
 
 
 def refused(fossil, *arguments):
-    """The output of a command, which must fail."""
+    """Runs a command of fossil, which must fail, and returns its output."""
     status, output = fossil.attempt(*arguments)
     assert status != 0 or "Error" in output or "error" in output, output
     return output

@@ -26,7 +26,7 @@ def test_remote_user(start, fresh, pool_trusts, repository_trusts):
     assert bool(answer.errors()) != stored
     if stored:
         assert repofile.value(fresh, "SELECT login FROM rcvfrom JOIN user USING(uid) ORDER BY rcvid DESC") == "writer"
-        # A login card of the same user needs no valid signature.
+        # A login card of the same user does not need a valid signature.
         unsigned = wire.signed(wire.body("pragma x"), "writer", "whatever")
         assert not ask(server, "/", unsigned, "writer").errors()
         assert ask(server, "/", unsigned, "nobody-of-that-name").errors() == ["login failed"]

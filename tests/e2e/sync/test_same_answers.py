@@ -42,7 +42,7 @@ from support.servers import disable_backoffice
 from support.made_requests import USERS, Maker, Material
 
 REQUESTS = int(os.environ.get("QUARRY_REQUESTS", "250"))
-#: Number of requests between two renewals of the copies.
+#: Number of requests after which the copies are renewed.
 ROUND = 25
 SEED = int(os.environ.get("QUARRY_SEED", "1"))
 
@@ -59,7 +59,7 @@ COMPARED = {
     "shunned": "SELECT uuid, scom, mtime FROM shun",
     "addresses": "SELECT hash, content, mtime FROM concealed",
 }
-#: Tables that are created when needed: a missing table is like an empty one.
+#: Tables that are created when they are first needed: a missing table counts as an empty one.
 COMPARED_IF_THERE = {
     "unversioned": "SELECT name, mtime, hash, sz, encoding, content FROM unversioned",
     "subscribers": "SELECT semail, suname, sdigest, sdonotcall, ssub, sctime, smip, mtime, sverified FROM subscriber",
@@ -68,7 +68,7 @@ COMPARED_IF_THERE = {
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory, fossil):
-    """A few check-ins, private and shunned artifacts, settings, users and unversioned files."""
+    """A repository with a few check-ins, private and shunned artifacts, settings, users and unversioned files."""
     folder = tmp_path_factory.mktemp("original")
     path = folder / "original.fossil"
     fossil.new(path, "--date-override", "2020-01-01T00:00:00")
@@ -115,7 +115,7 @@ class Program:
 
 
 def error_text(answer: wire.Answer) -> str | None:
-    """The first error, however its spaces are encoded."""
+    """The text of the first error card, decoded even if its spaces are encoded as plus signs."""
     for card in answer.of("error"):
         text = card.text().rstrip("\n")
         return urllib.parse.unquote_plus(text) if "+" in text and " " not in text else text
@@ -128,14 +128,15 @@ def is_same_error(ours: str | None, theirs: str | None) -> bool:
     if ours is None or theirs is None:
         return ours == theirs
     wrong_in_two_ways = ours.startswith("malformed ") and theirs == "not authorized to write"
-    # After these fossil continues, and reports the last of several errors.
+    # After these errors fossil continues, and reports the last of several errors.
     reads_on = ours == "not authorized to write" or ours.startswith("bad command: ")
-    # Ours may have details after a colon.
+    # Our error may have details after a colon.
     return ours == theirs or wrong_in_two_ways or reads_on or (": " in ours and ours.partition(": ")[0] == theirs)
 
 
 def comparable(answer: wire.Answer, contents: dict[str, bytes]) -> list[tuple]:
-    """The cards, sorted, with artifacts by their names. fossil sends configuration twice if it is requested twice."""
+    """The cards, sorted, with artifacts replaced by their names. Repeated configuration counts once, because fossil
+    sends it twice if it is requested twice."""
     cards = []
     configured = set()
     private = False
@@ -177,7 +178,7 @@ def differences(ours: dict[str, list], theirs: dict[str, list]) -> list[str]:
 
 
 class Pair:
-    """Two copies of a repository, one served by Quarry, one for fossil."""
+    """Two copies of a repository: one is served by Quarry, the other is for fossil."""
 
     def __init__(self, server, original: Path, folder: Path, number: int, program_folder: Path, environment):
         self.ours = repofile.copy(original, folder / f"round-{number}.fossil")
@@ -217,7 +218,7 @@ def test_generated_requests(served_folder, original, fossil, tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
     material = Material.of(original)
-    # Each kind of server gets a part of them.
+    # Each kind of server gets a share of the requests.
     kinds = ("gateway", "nginx", "fossil")
     for number in range(kinds.index(server.kind), (REQUESTS + ROUND - 1) // ROUND, 2):
         seed = SEED * 1000 + number
@@ -235,7 +236,7 @@ def test_generated_requests(served_folder, original, fossil, tmp_path):
 PULL, PUSH = f"pull {wire.SERVER_CODE} CODE", f"push {wire.SERVER_CODE} CODE"
 HIDDEN, OPEN = wire.file_card(b"hidden"), wire.file_card(b"open")
 NAME, OTHER = wire.sha3(b"hidden"), wire.sha3(b"other")
-#: What generated requests rarely contain: a change of the repository, and requests, each of a user ("": nobody).
+#: Cases that generated requests rarely contain: a change of the repository, and requests, each by a user ("": nobody).
 SCENARIOS = {
     "no rights": ("", [("", card) for card in ("clone 3 1", "clone", PULL, PUSH, "private", "pragma send-private")]),
     "the right to clone alone": ("UPDATE user SET cap='g' WHERE login='nobody'", [

@@ -1,4 +1,4 @@
-"""The SQL of the setting ticket-table: the statements that fossil allows are allowed, all others refused."""
+"""The SQL of the setting ticket-table: statements that fossil allows are executed, all others are refused."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE,
           " extra DEFAULT 'more');")
 TENS = "t(x) AS (VALUES(0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 
-#: Statements after the table `ticket` that fossil (2.21) executes ...
+#: Statements after the table `ticket` that fossil (2.21) executes.
 ALLOWED = """
 CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'
 CREATE VIEW TICKET_open AS SELECT * FROM ticket
@@ -39,7 +39,7 @@ EXPLAIN SELECT 1
 -- nothing
 """.strip().splitlines()
 
-#: ... and those that it refuses.
+#: Statements that it refuses.
 REFUSED = """
 CREATE VIEW other AS SELECT * FROM ticket
 CREATE TEMP VIEW ticket_v AS SELECT * FROM ticket
@@ -143,12 +143,12 @@ def test_statement_that_takes_too_long_is_aborted(with_tickets, tmp_path):
 
 
 def crossed(count: int) -> str:
-    """A FROM clause of 10 to the power of COUNT rows."""
+    """A FROM clause with 10 to the power of COUNT rows."""
     return f"FROM {', '.join(f't AS t{number}' for number in range(count))}"
 
 
-#: Statements that fossil would execute, in minutes or with gigabytes: many steps, one long step, a long text, a sorter,
-#: a statement that is slow to prepare, and generated columns.
+#: Statements that fossil would execute, but that take minutes or gigabytes: many steps, one long step, a long text, a
+#: sorter, a statement that takes long to prepare, and generated columns.
 GREEDY = {
     "steps": f"WITH {TENS} SELECT sum(instr(hex(zeroblob(16000+t0.x)), hex(zeroblob(8000))||'1')) {crossed(6)}",
     "rows": f"WITH {TENS} SELECT randomblob(30000) AS r {crossed(7)} ORDER BY r",
@@ -171,8 +171,8 @@ GREEDY = {
 }
 
 
-# Runs a command and prints its peak memory in KiB. A small process of its own, because a child inherits the peak of its
-# parent.
+# Runs a command and prints its peak memory in KiB. This is a separate small process, because a child inherits the peak
+# of its parent.
 MEASURE = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], check=False).returncode
@@ -184,7 +184,7 @@ sys.exit(code)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
-    """A statement has a few seconds and some megabytes, and leaves the file unchanged."""
+    """A statement is limited to a few seconds and some megabytes, and leaves the file unchanged when it is aborted."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET + GREEDY[name])
     with repofile.unchanged(path):
@@ -195,7 +195,7 @@ def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
 
 
 def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_path):
-    """A table made by fossil in which one ticket takes gigabytes."""
+    """The table was made by fossil, and one ticket in it takes gigabytes."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET.replace("extra DEFAULT 'more'",
                                    "mimetype AS (CASE title WHEN 'one' THEN hex(zeroblob(400000000)) END)"))
@@ -233,7 +233,7 @@ def test_clone_of_a_project_with_its_own_views_and_tables(serve, quarry, with_ti
     output = quarry("clone", server.url_for("boss", "word"), clone)
     assert "warning: the" not in output
     assert repofile.query(clone, "SELECT title, extra FROM ticket_open ORDER BY 1") == [("one", "more"), ("two", "more")]
-    repofile.execute(clone, "DROP VIEW ticket_open")  # fossil cannot create them again
+    repofile.execute(clone, "DROP VIEW ticket_open")  # fossil cannot create these views again
     repofile.execute(clone, "DROP TABLE fx_t")
     proof.check(repofile.copy(clone, tmp_path / "copy.fossil"), fossil)
 

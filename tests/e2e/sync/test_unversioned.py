@@ -7,7 +7,7 @@ from support import repofile
 
 @pytest.fixture
 def clones(launch, fresh, fossil, tmp_path):
-    """The server and two clones, of a user who may write unversioned files."""
+    """The server, and two clones of a user who may write unversioned files."""
     repofile.add_user(fresh, "keeper", "word", "gioy")
     server = launch(fresh)
     one, other = tmp_path / "one.fossil", tmp_path / "other.fossil"
@@ -31,7 +31,7 @@ def live(path):
 
 
 def later(path):
-    """Makes the changes in PATH the latest."""
+    """Sets a later time for the unversioned files in PATH, so that its changes win."""
     repofile.execute(path, "UPDATE unversioned SET mtime=mtime+1000")
     repofile.execute(path, "DELETE FROM config WHERE name='uv-hash'")
 

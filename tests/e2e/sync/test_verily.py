@@ -1,4 +1,4 @@
-"""`fossil sync --verily` finds artifacts that an ordinary sync misses because of wrong tables."""
+"""`fossil sync --verily` finds artifacts that an ordinary sync misses because tables are wrong."""
 
 from support import repofile
 from support.fossil import Checkout, clone_and_open

@@ -10,7 +10,7 @@ from support import delta, repofile, wire
 
 
 def assert_has_all(path, names):
-    """PATH has exactly the artifacts NAMES, and clusters of them."""
+    """Checks that PATH has exactly the artifacts NAMES, and clusters of them."""
     there = repofile.artifacts(path)
     assert not names - there
     assert not there - names - repofile.clusters(path)
@@ -32,7 +32,7 @@ def empty_like(fossil, original, tmp_path):
 
 
 def push_everything(launch, fossil, original, tmp_path):
-    """Pushes all of ORIGINAL into a new empty repository. Returns that, checked."""
+    """Pushes all of ORIGINAL into a new empty repository. Returns the path of that, after checking it."""
     empty = empty_like(fossil, original, tmp_path)
     repofile.add_user(empty, "writer", "pen", "gio")
     server = launch(empty)
@@ -50,7 +50,7 @@ def test_generated_history(launch, generated, fossil, tmp_path):
 
 
 def test_real_history(launch, hiredis, fossil, tmp_path):
-    """5,640 artifacts."""
+    """The history has 5,640 artifacts."""
     empty = push_everything(launch, fossil, hiredis, tmp_path)
     assert len(repofile.artifacts(empty) & repofile.artifacts(hiredis)) == 5640
     assert not fossil.timeline_differences(empty, hiredis)
@@ -69,7 +69,7 @@ def test_a_pushed_history_can_be_cloned(launch, small, fossil, tmp_path):
 @pytest.mark.parametrize("order", ["youngest first", "shuffled 1", "shuffled 2",
                                    *[pytest.param(f"shuffled {seed}", marks=pytest.mark.slow) for seed in range(3, 20)]])
 def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order):
-    """Children before parents, tags before what they tag, over many small requests."""
+    """Children arrive before parents, and tags before what they tag, in many small requests."""
     empty = empty_like(fossil, small, tmp_path)
     peer = peer_of(launch(empty))
     public = repofile.public_artifacts(small)
@@ -93,13 +93,13 @@ def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order)
 @pytest.mark.ours("its mlink.pid of some merges depends on the order of arrival")
 @pytest.mark.parametrize("seed", [1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12)]])
 def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil, tmp_path, peer_of, seed):
-    """In any order, each artifact whole, compressed, or as a delta on any other."""
+    """The artifacts arrive in any order, each whole, compressed, or as a delta on any other artifact."""
     chance = random.Random(seed)
     empty = empty_like(fossil, small, tmp_path)
     peer = peer_of(launch(empty))
     contents = repofile.contents(small)
     names = sorted(repofile.public_artifacts(small))
-    # A delta's source precedes it in this order, so that there are no cycles. They are sent in another order.
+    # In this order each source precedes its deltas, so there are no cycles. The artifacts are sent in another order.
     rank = names.copy()
     chance.shuffle(rank)
     cards = []
@@ -122,7 +122,7 @@ def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil,
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_other_histories(launch, fossil, tmp_path, peer_of, seed):
-    """Histories of other seeds, shuffled over many requests."""
+    """Histories from other seeds arrive shuffled, in many requests."""
     chance = random.Random(seed)
     original = tmp_path / "original.fossil"
     generator.build(original, fossil, check_ins=400, seed=seed, binary_size=0)
