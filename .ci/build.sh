@@ -1,4 +1,4 @@
-# How a build folder is configured, and what is built in it. Sourced by quickstart, check and .ci/run, which share build/.
+# Configures a build folder and names what is built in it. Sourced by quickstart, check and .ci/run, which share build/.
 # shellcheck shell=bash disable=SC2034
 
 # Options for a short compilation: large unity units, -Og (quicker here than -O0 and -O1), no debug information. Such a

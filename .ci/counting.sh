@@ -21,8 +21,8 @@ heading() {
   [ -z "$part" ] || printf '\n== %s\n' "$part"
 }
 
-# count_from FILE: adds the counts of its last line, "N passed, N failed[, N skipped]". A file without such a line counts
-# as a failure: its writer has crashed.
+# count_from FILE: adds the counts in the last line of FILE, "N passed, N failed[, N skipped]". A file without such a line
+# counts as a failure, because the program that wrote it has crashed.
 count_from() {
   local line
   line=$(tail -n 1 "$1")
@@ -35,7 +35,7 @@ count_from() {
   fi
 }
 
-# one NAME COMMAND…: a test that passes or fails as a whole; its output is shown if it fails. Needs a folder $work.
+# one NAME COMMAND…: runs COMMAND as one test. Its output is shown if it fails. Needs a folder $work.
 one() {
   local name=$1
   shift
@@ -53,13 +53,13 @@ one() {
 end_to_end() {
   local build=$1 options=(-q --tb=short "--junitxml=$work/e2e.xml")
   shift
-  # Without axe-core two tests of pages are skipped, which CI does not allow.
+  # Without axe-core two tests of pages are skipped, which counts as a failure in CI.
   if ! fetch_axe "$build/axe-core"; then
     [ -z "${CI:-}" ] || failed=$((failed + 1))
     echo "Tests that need axe-core are skipped."
   fi
   [ ! -f "$build/axe-core/axe.min.js" ] || export QUARRY_AXE=$build/axe-core/axe.min.js
-  # The tests mostly wait, so that more of them run than there are cores. Those of a file share servers and stay together.
+  # The tests mostly wait, so more of them run than there are cores. Tests of a file share servers and stay together.
   $python -c 'import xdist' 2> /dev/null && options+=(-n $(($(nproc) + 1)) --dist loadfile)
   QUARRY_BUILD=$build $python -m pytest "${options[@]}" "$@" || true
   $python tests/junit_count.py "$work/e2e.xml" > "$work/e2e.log" || true

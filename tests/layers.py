@@ -35,8 +35,8 @@ LAYERS: dict[str, set[str]] = {
 }
 
 # Module -> room -> the rooms whose headers it may include. These must be listed before it, so that includes are not
-# circular; "" is the module's own folder, and a room within a room has its path. A module without rooms is not named. A
-# room's own headers are included by their names alone.
+# circular. "" is the module's own folder; a room within a room is named by its path. Modules without rooms are not
+# listed. A room includes its own headers by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),
@@ -78,7 +78,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
-# Header (as a pattern) -> the module that may include it, and in how many files.
+# Header (as a pattern) -> the module that may include it, and the maximum number of files that may.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
     r"git2(/.*)?\.h": ("changes", 1),
@@ -118,7 +118,7 @@ def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
 
 
 def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
-    """FOUND is not a public header."""
+    """The rule that PATH breaks by including FOUND, a header in src/; None if it breaks none."""
     if path.parent == found.parent:
         return f"\"{header}\" is a header of the same room" if "/" in header else None
     room, other = room_of(module, path), room_of(module, found)
@@ -151,7 +151,7 @@ def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> lis
 
 
 def circles(includes: dict[Path, list[Path]]) -> list[str]:
-    """Headers that include themselves."""
+    """Headers that include themselves, directly or indirectly."""
     found: list[str] = []
     done: set[Path] = set()
 
@@ -170,7 +170,7 @@ def circles(includes: dict[Path, list[Path]]) -> list[str]:
 
 
 def rooms_above_themselves() -> list[str]:
-    """Rows of ROOMS that name a room that does not come before them."""
+    """Rows of ROOMS that name a room that is not listed before them."""
     found = []
     for module, rooms in ROOMS.items():
         names = list(rooms)

@@ -29,12 +29,14 @@ KEYWORD = re.compile(r"\s*(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|CREATE|DROP|
 HOLE = re.compile(r"(?<!'){}(?!')")
 PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN|VACUUM)\b")
 
-# Statements that are not run if they would walk, which their caller checks first (would_scan). By what they contain.
+# Statements that are not run if they would scan a table, which their caller checks first (would_scan), by a part of
+# their text.
 ASKED = {
     "LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1": "a clone, which otherwise looks up row by row",
 }
 
-# Statements that may walk, by what they contain (behind "= ": what they are), and why. "rebuild": it works on the whole history by design.
+# Statements that may scan a table, by a part of their text (after "= ": their whole text), and the reason. "rebuild"
+# means that they process the whole history by design.
 WALKS = {
     # Small tables, and scans that end with the first row.
     "FROM sqlite_schema": "as many rows as tables and indexes",
@@ -108,7 +110,7 @@ CONFIGURATION = {"config": "name", "user": "login", "shun": "uuid", "reportfmt":
 SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subscriber WHERE sverified AND",
         "config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND"]
 
-# Literals with placeholders, and the statements that are composed of them.
+# Literals with placeholders, and the statements that are made from them.
 MADE = {
     "SELECT mtime, {} FROM {} mtime>=0": [f"SELECT mtime FROM {rows} mtime>=0" for rows in SENT],
     "SELECT mtime FROM {} WHERE {}=?1": [f"SELECT mtime FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
@@ -116,7 +118,7 @@ MADE = {
     "INSERT OR IGNORE INTO {}({},mtime) VALUES(?1,?2)": [
         f"INSERT OR IGNORE INTO {table}({key},mtime) VALUES(?1,?2)" for table, key in CONFIGURATION.items()],
     "ALTER TABLE {} ADD COLUMN jx TEXT DEFAULT '{{}}'": [],
-    # Verify compares its own temporary tables with whole ones.
+    # Verify compares its own temporary tables with whole tables.
     "SELECT {} FROM {}{}{}": [],
     "CREATE TEMP TABLE before_{} AS {}": [],
     "SELECT * FROM before_{} ORDER BY {}": [],
@@ -140,7 +142,7 @@ MADE = {
     "SELECT {} FROM ticket WHERE tkt_uuid=?1": ["SELECT title FROM ticket WHERE tkt_uuid=?1"],
 }
 
-# Statements that are passed on without a literal at the call, and where the literals are.
+# Calls whose argument is not a literal, and where the literals are.
 PASSED = {
     ("checkin_links.cc", "sql"): "the callers, in the same function",
     ("database.cc", "std::string_view sql"): "the definition",
@@ -165,7 +167,7 @@ PASSED = {
     ("verify.cc", 'fmt::format("{} ORDER BY {}", comparison.select_columns(), order)'): "derived_rows.cc",
 }
 
-# Fossil's tables that we write to and never make.
+# Tables of fossil that we write to but never create.
 FOSSILS_SCHEMA = """
 CREATE TABLE ftsdocs(rowid INTEGER PRIMARY KEY, type CHAR(1), rid INTEGER, name TEXT, idxed BOOLEAN, label TEXT,
   url TEXT, mtime DATE, bx TEXT, UNIQUE(type,rid));
@@ -176,7 +178,7 @@ CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT
 CREATE TABLE modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT);
 """
 
-# ANALYZE of the public history of nginx (50,622 artifacts); the rows of tables that it has not are made up.
+# ANALYZE of the public history of nginx (50,622 artifacts); the rows of tables that it does not have are invented.
 REAL = """
 blob|sqlite_autoindex_blob_1|50622 1
 delta|delta_i1|39623 1
@@ -231,7 +233,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)
 
 
 def literals(text: str) -> list[tuple[int, str]]:
-    """The string literals of C++ source, with the line where each begins."""
+    """The string literals of C++ source, each with the line in which it begins."""
     found: list[tuple[int, str]] = []
     parts: list[str] = []
     start = 0
@@ -292,7 +294,7 @@ class Check:
             self.used.add((file, argument))
 
     def _make_schema(self, database: sqlite3.Connection) -> None:
-        """All tables that there can be, as the sources make them."""
+        """Creates all tables that a repository can have, as the sources do."""
         wanted = re.compile(r"\s*CREATE (TABLE|VIEW|INDEX) (IF NOT EXISTS )?\w+\s*[(\s]")
         for script in sorted(self.scripts, key=lambda each: each.file != "schema.cc"):
             if wanted.match(script.sql):
@@ -302,7 +304,7 @@ class Check:
     def _world(self, rows: Statistics | None) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:", isolation_level=None)
         self._make_schema(database)
-        database.execute("CREATE TEMP TABLE private_check_in(rid)")  # rebuild's own
+        database.execute("CREATE TEMP TABLE private_check_in(rid)")  # a table that rebuild creates itself
         for script in self.scripts:
             if re.match(r"CREATE TEMP TABLE (IF NOT EXISTS )?\w+\((?!line)", script.sql):
                 database.execute(script.sql)
@@ -359,7 +361,7 @@ class Check:
         allowed = [key for key in WALKS if key in plain or key in (statement.file, "= " + plain)]
         plans: dict[tuple[str, ...], str] = {}
         for world, database in self.worlds.items():
-            # It must be of use somewhere.
+            # These are only checked here: they must not scan in this state, or they would never run.
             if asked and world != "fresh":
                 continue
             try:
@@ -389,7 +391,7 @@ PREPARES = re.compile(r"AUTOMATIC|BLOOM FILTER")
 
 
 def plan_of(database: sqlite3.Connection, sql: str) -> tuple[tuple[str, ...], list[str]]:
-    """The lines of the plan of SQL, and those of them that are walks."""
+    """The lines of the plan of SQL, and those of them that are scans."""
     count = max([int(number) for number in re.findall(r"\?(\d+)", sql)], default=0)
     rows = database.execute("EXPLAIN QUERY PLAN " + sql, [None] * count).fetchall()
     # Temporary results of recursive queries and subqueries are not tables.

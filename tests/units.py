@@ -17,18 +17,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-# Of a failed program's output, which can be long.
+# Number of lines of a failed program's output that are printed, because it can be long.
 LINES_SHOWN = 200
-# Generous, so that only a program that hangs reaches it, even on a slow machine and under sanitizers.
+# A generous limit that only a program that hangs reaches, even on a slow machine and under sanitizers.
 SECONDS = 1800
-# The longest programs start first, so that none runs alone at the end.
+# The programs that take longest start first, so that none runs alone at the end.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 
 
 def programs(build: Path, names: list[str]) -> dict[str, str]:
-    """The unit tests that the build folder can build: name and ninja target."""
+    """The unit tests that the build folder can build, as a map of names to ninja targets."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True)
     found = {name: target for target, name in re.findall(r"^(tests/unit/\S*/test-([\w-]+)):", listed.stdout, re.M)}
     if unknown := [name for name in names if name not in found]:
@@ -37,7 +37,8 @@ def programs(build: Path, names: list[str]) -> dict[str, str]:
 
 
 def run(program: Path, option: str) -> tuple[int, int, float, str]:
-    """Cases passed and failed, seconds, and output. A program that crashes counts as a failure."""
+    """Runs a program. Returns the number of cases passed and failed, seconds, and output. A program that crashes counts
+    as a failure."""
     begin = time.monotonic()
     try:
         done = subprocess.run([program, option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

@@ -22,7 +22,7 @@ SIDES = ("php-fpm", "quarryd")
 CHILDREN = 4
 MANY = 500
 HELLO = "<?php header('Content-Type: text/plain'); echo \"hello, world\\n\";\n"
-#: A pool that is empty again as soon as possible.
+#: A pool that becomes empty again as soon as possible.
 ONDEMAND = {"pm": "ondemand", "pm.max_children": CHILDREN, "pm.process_idle_timeout": "1s"}
 
 LINES = [
@@ -40,7 +40,7 @@ LINES = [
 
 @dataclass
 class Pool:
-    """One side's server with one pool. PAGE is what its visitors ask for."""
+    """One side's server with one pool. PAGE is the path that clients request."""
 
     socket: Path
     main: Process
@@ -55,7 +55,7 @@ class Pool:
 
 
 def start(side: str, folder: Path, settings: dict[str, object]) -> Pool:
-    """Quarry's page is its `ping.path`, PHP-FPM's a script that says hello."""
+    """Starts the server of SIDE. Quarry's page is its `ping.path`, PHP-FPM's is a script that prints a greeting."""
     folder.mkdir()
     settings = {"listen.backlog": 511, "pm.status_path": "/status", "ping.path": "/ping", **settings}
     if side == "quarryd":
@@ -83,7 +83,7 @@ def both(folder: Path, name: str, settings: dict[str, object]) -> Iterator[dict[
 
 @contextlib.contextmanager
 def nginx(folder: Path, pools: dict[str, Pool]) -> Iterator[int]:
-    """Serves /php-fpm and /quarryd, and the same below /kept with connections that it keeps. Yields the port."""
+    """Serves /php-fpm and /quarryd, and the same below /kept over connections that are kept. Yields the port."""
     port = free_port()
     upstreams = locations = ""
     for side, pool in pools.items():
@@ -129,8 +129,9 @@ def milliseconds(work: Callable[[], object]) -> float:
 def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
-        # With a single connection, each request includes four wake-ups, whose duration varies most: measure more often.
-        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and answer no other clients.
+        # With a single connection each request includes four wake-ups, whose duration varies most, so this is measured
+        # more often. The kept connections come last, because afterwards all of PHP-FPM's children wait for requests on
+        # them and do not serve other clients.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -1,5 +1,5 @@
-"""The queue compared with rsyslog. Both receive messages on a socket, queue them with the same parameters and send them to
-another socket; they take turns.
+"""Compares the queue with rsyslog. Both receive messages on a socket, queue them with the same parameters and send them
+to another socket, taking turns.
 
 rsyslog uses its fastest parts, as measured: imptcp on a Unix socket with one thread, the parser for the old format, a
 template of the unchanged message, and omfwd by TCP, which sends 16 KiB at once. Ours is spool_relay. spool_load makes the
@@ -30,18 +30,19 @@ from support.process import Process, wait_until
 SIDES = ("rsyslog", "quarry")
 PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
 
-#: Messages for each second that a measure may take.
+#: Number of messages per second of the duration that a measurement may take.
 COUNT = 200_000
-#: Seconds without writes after which the queue's files are complete.
+#: Seconds without writes after which the queue's files are considered complete.
 QUIET = 1.0
 
-#: rsyslog's defaults for the queue of a ruleset, except the timeout, so that nothing is discarded. Its high water mark is
-#: checked after an incoming batch, while others may be on their way out: if it is nearer to the size than two batches of
-#: 1024, a batch may wait forever.
+#: rsyslog's defaults for the queue of a ruleset, except the timeout, so that nothing is discarded. It checks the high
+#: water mark after an incoming batch, while others may be about to leave: if the mark is closer to the size than two
+#: batches of 1024, a batch may wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message: fewer messages, and a smaller queue so that most go to the disk.
+#: rsyslog syncs after each message. Therefore there are fewer messages, and the queue is smaller, so that most go to
+#: the disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -65,7 +66,7 @@ def bench_program(name: str) -> Path:
 
 
 class Program:
-    """A program that has to be stopped."""
+    """A program that has to be stopped at the end."""
 
     process: Process
 
@@ -80,7 +81,7 @@ class Sink(Program):
         assert self.process.is_running(), self.process.output()
 
     def wait(self, seconds: float) -> dict:
-        """The final counts: all messages, unless some are lost."""
+        """Returns the final counts, once all messages have arrived or SECONDS have passed."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -33,14 +33,14 @@ MAX_OPEN, MAX_FINISHED = 20, 10
 # Fractions of the check-ins on the main line that add a file, and that rename one.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# Probability that an older manifest becomes a delta only on the check-in after the next, so that several deltas share
-# one source.
+# Probability that an older manifest becomes a delta not on the next check-in but on the one after it, so that several
+# deltas share one source.
 WAITS = 0.3
 # Points of the history at which the main line gets an additional name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
 # Line counts of the files that change most, the most frequently changed ones first.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
-YOUNG = 0.6  # of their size at the end
+YOUNG = 0.6  # fraction of their final size
 WARM = 20
 HEAT = {"hot": 53, "warm": 23, "cold": 24}
 MAX_WAITING = 8
@@ -58,7 +58,8 @@ class Entry:
 
 
 class Line:
-    """A branch: its last check-in with its files; BASES: the original versions of the files that it has changed."""
+    """A branch: its last check-in and the files of that; BASES are the original versions of the files that it has
+    changed."""
 
     def __init__(self, name: str, head: Artifact, files: dict[str, Entry], left: int):
         self.name, self.head, self.files, self.left = name, head, files, left
@@ -77,7 +78,7 @@ class Project:
         self.main_names = ["trunk"]
         self.open: list[Line] = []
         self.finished: dict[str, list[Line]] = {MERGE: [], TRIED: []}
-        #: Manifests that become deltas on the next check-in of the main line, and so for each file.
+        #: Manifests that become deltas on the next check-in of the main line, and the same for each file.
         self.waiting: list[Artifact] = []
         self.waiting_files: dict[str, list[Artifact]] = {}
         self.hot: list[str] = []
@@ -176,7 +177,7 @@ class Project:
             line = self.random.choice(self.open)
         self._change(line)
         tags = []
-        if line.starts and self.random.random() > 0.01:  # or a fork, without a name of its own
+        if line.starts and self.random.random() > 0.01:  # or else it is a fork, without a branch name of its own
             tags = [f"*branch * {line.name}", f"*sym-{line.name} *", f"-sym-{self.main.name} *"]
         self._check_in(line, [line.head], self.text.comment(), tags)
         line.left -= 1
@@ -200,7 +201,7 @@ class Project:
             self._leave(name, line.files[name].artifact)
 
     def _leave(self, name: str, artifact: Artifact) -> None:
-        """ARTIFACT has no later version on its branch, so the next version on the main line becomes its source."""
+        """ARTIFACT has no later version on its branch, so it becomes a delta on the next version on the main line."""
         if artifact.is_settled:
             return
         current = self.main.files.get(name)
@@ -337,7 +338,7 @@ class Project:
             self.renamed.append(name)
 
     def _forget_former_names(self) -> None:
-        """Only the check-in that renames a file contains its former name."""
+        """Removes former names of files, because only the check-in that renames a file contains its former name."""
         for name in self.renamed:
             entry = self.main.files[name]
             self.main.files[name] = Entry(name, entry.artifact, entry.goal)
@@ -398,7 +399,7 @@ class Project:
             tag = f"+comment {target} {fossilize(self.text.comment())}"
         else:
             tag = f"+bgcolor {target} #{self.random.randrange(1 << 24):06x}"
-        # The number keeps two of the same second apart.
+        # The number makes two cards of the same second different.
         cards = [f"D {self._date()}\n".encode(), f"T {tag}\n".encode()]
         if not tag.startswith("+sym"):
             cards.insert(1, f"T +note-{self.serial} {target}\n".encode())

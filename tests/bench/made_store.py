@@ -1,4 +1,4 @@
-"""Artifacts in a repository file as `fossil` leaves them: the older version a delta on a newer one.
+"""Stores artifacts in a repository file as `fossil` does: older versions are deltas on newer ones.
 
 An artifact is made of lines. It is kept in memory until it is written, whole or as a delta. Common parts are found line
 by line, because edits leave most lines unchanged.
@@ -16,14 +16,14 @@ from support import delta
 
 #: Copies shorter than this are cheaper as literal text.
 SHORTEST_COPY = 16
-#: fossil leaves smaller artifacts whole.
+#: fossil does not make deltas of smaller artifacts.
 SMALLEST_FOR_DELTA = 50
 ROWS_AT_ONCE = 500
 
 
 class Artifact:
-    """RID and NAME; LINES are its bytes. Once it is written, `is_settled` is true, and so is `is_whole` unless it was
-    written as a delta."""
+    """An artifact: its row number RID, its NAME, and its bytes as LINES. `is_settled` is true after it is written, and
+    `is_whole` is then true if it was not written as a delta."""
 
     __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
 
@@ -41,21 +41,21 @@ class Store:
         self.unsettled = 0
         self.most_unsettled = 0
         self.receipt = 0
-        #: The first eight bytes of each name: whether an artifact is there already.
+        #: The first eight bytes of each name, to check whether an artifact already exists.
         self.known: set[bytes] = set()
-        #: Names that came since the last cluster.
+        #: Names added since the last cluster.
         self.unclustered: list[str] = []
         self.blobs: list[tuple] = []
         self.deltas: list[tuple] = []
 
     def begin_receipt(self, julian_day: float, address: str) -> None:
-        """Artifacts that are added from now on belong to a new request."""
+        """Artifacts that are added from now on belong to a new receipt."""
         self.receipt += 1
         self.connection.execute("INSERT INTO rcvfrom(rcvid,uid,mtime,nonce,ipaddr) VALUES(?,1,?,NULL,?)",
                                 (self.receipt, julian_day, address))
 
     def add(self, lines: list[bytes]) -> Artifact | None:
-        """Returns None if the same bytes exist already."""
+        """Adds an artifact. Returns None if the same bytes are already stored."""
         digest = hashlib.sha3_256(b"".join(lines))
         if digest.digest()[:8] in self.known:
             return None
@@ -67,7 +67,7 @@ class Store:
         return Artifact(self.count, digest.hexdigest(), lines, self.receipt)
 
     def settle(self, artifact: Artifact, source: Artifact | None = None) -> None:
-        """Stores ARTIFACT as a delta on SOURCE, which may not be a delta yet, or as a whole."""
+        """Stores ARTIFACT as a delta on SOURCE, which may not be a delta yet; without SOURCE, stores it whole."""
         assert not artifact.is_settled and artifact is not source
         assert source is None or not source.is_settled or source.is_whole, "a chain must end in a whole one"
         artifact.is_settled = True
@@ -93,7 +93,7 @@ class Store:
 
 
 def difference(source: list[bytes], target: list[bytes], content: bytes) -> bytes:
-    """The delta that builds CONTENT, the lines TARGET joined, from the lines SOURCE."""
+    """The delta that builds CONTENT, whose lines are TARGET, from the lines SOURCE."""
     begins = [0, *itertools.accumulate(map(len, source))]
     head = common_beginning(source, target)
     tail = common_beginning(source[head:][::-1], target[head:][::-1])
@@ -122,7 +122,7 @@ def difference(source: list[bytes], target: list[bytes], content: bytes) -> byte
 
 
 class _Segments:
-    """The parts of a delta. `literal` is what has been inserted since the last copy."""
+    """The parts of a delta. `literal` is the text inserted since the last copy."""
 
     def __init__(self) -> None:
         self.done: list[bytes] = []

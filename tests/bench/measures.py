@@ -1,4 +1,4 @@
-"""Measurements of a running server, and a client that costs very little."""
+"""Measurements of a running server, and a client that costs very little processor time."""
 
 import re
 import socket
@@ -24,14 +24,16 @@ class Results(dict):
 
 
 class RawClient:
-    """HTTP/1.0 as in the stock client: a connection for each request, closed by the server."""
+    """An HTTP/1.0 client that behaves like the stock client: it opens a connection for each request, and the server
+    closes it."""
 
     def __init__(self, port: int):
         self.port = port
         self.buffer = bytearray(1 << 20)
 
     def exchange(self, body: bytes, content_type: str) -> tuple[int, bytes]:
-        """Bytes received, header included, and the last few thousand of them."""
+        """Sends a request. Returns the number of bytes received, including the header, and the last few thousand of
+        them."""
         head = (f"POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n").encode()
         with socket.create_connection(("127.0.0.1", self.port)) as wire_:
@@ -48,7 +50,8 @@ class RawClient:
 
 
 def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
-    """With four connections. CLOSING: a new one for each request, as in the stock client."""
+    """Requests per second over four connections. With CLOSING there is a new connection for each request, as in the
+    stock client."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", "4", "-d", f"{seconds}s", "--timeout", "10s", "-s",
@@ -60,14 +63,14 @@ def nothing_new_per_second(server: Server, workload: Workload, seconds: int, clo
 
 
 def check_nothing_new(server: Server, workload: Workload) -> None:
-    """Checks that the request is answered, without new artifacts."""
+    """Checks that the request is answered and that the reply contains no new artifacts."""
     answer = wire.Peer(server.port).post(workload.nothing_new, wire.COMPRESSED)
     assert answer.status == 200 and not answer.errors(), answer
     assert not answer.of("igot") and not answer.of("gimme") and not answer.of("file"), answer.cards
 
 
 def clone_bytes_per_second(server: Server, seconds: float) -> float:
-    """Whole clones one after another, each followed to its end."""
+    """Bytes per second of whole clones, made one after another."""
     client = RawClient(server.port)
     received = 0
     began = time.monotonic()
@@ -84,7 +87,7 @@ def clone_bytes_per_second(server: Server, seconds: float) -> float:
 
 
 def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """Artifacts per second, with the requests of a recorded push into a new repository."""
+    """Artifacts per second when the requests of a recorded push are replayed into a new repository."""
     target, server = _pushed_into(launch, workload)
     client = RawClient(server.port)
     began = time.monotonic()
@@ -96,7 +99,7 @@ def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def real_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """The same with the stock client, whose own work is the larger part."""
+    """Artifacts per second of a push by the stock client, whose own work is the larger part."""
     target, server = _pushed_into(launch, workload)
     client = workload.folder / "pushing.fossil"
     client.unlink(missing_ok=True)
@@ -109,7 +112,8 @@ def real_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def idle_memory_mib(server: Server, field: str) -> float:
-    """Memory of the largest worker after the other measurements. For fossil, which has no workers: of the listening process."""
+    """Memory of the largest worker after the other measurements. For fossil, which has no workers, that of the
+    listening process."""
     pids = [server.main.pid] if server.kind == "fossil" else server.workers()
     sizes = [process.pss_kib(pid) if field == "Pss" else process.memory_kib(pid, field) for pid in pids]
     return max(sizes) / 1024

@@ -1,9 +1,10 @@
-// The sender and the receiver of messages, to compare the queue with rsyslog. Both cost little:
-// messages are made before the clock starts, sent many at a time, and checked in the receive buffer.
+// The sender and the receiver of messages, to compare the queue with rsyslog. Both use little
+// processor time: messages are made before the clock starts, sent many at a time, and checked in the
+// receive buffer.
 //
 //   spool_load send SOCKET --count N       prints {"began", "taken"}
 //   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all have
-//                                          come, or when it is asked to end
+//                                          arrived, or when it is told to end
 //
 // A message is one line of RFC 5424 with almost nothing to parse. All have the same length, and
 // each contains its number and bytes derived from the number:
@@ -73,7 +74,7 @@ class Shape {
     text += '\n';
   }
 
-  /// The number of LINE (without its end); nothing if any byte of it is not as it was sent.
+  /// The number of LINE (without its end); nullopt if any byte differs from what was sent.
   std::optional<std::uint64_t> number_of(std::string_view line) const {
     if (line.size() != kLength || !line.starts_with(kHeader)) return std::nullopt;
     std::uint64_t number = 0;
@@ -189,7 +190,7 @@ class Source {
 
   int fd() const { return socket_.get(); }
 
-  /// Reads once. False at the end of the connection.
+  /// Reads once. Returns false at the end of the connection.
   bool read(Tally& tally) {
     const ssize_t got = ::recv(socket_.get(), buffer_.data() + kept_, buffer_.size() - kept_, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -215,7 +216,7 @@ class Receiver {
   Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
       : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Runs until every message has arrived, or none for a while, or the time limit.
+  /// Runs until every message has arrived, no message has arrived for a while, or the time is over.
   void run() {
     const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())

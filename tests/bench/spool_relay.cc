@@ -1,11 +1,11 @@
 // A relay like rsyslog: lines arrive on a stream socket, wait in a queue, and go to another stream
-// socket. It does nothing else, so that the queues are compared.
+// socket. It does nothing else, so that only the queues are compared.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...
 //
-// Every parameter of the queue is an option under its name without "queue."; with a filename a
-// queue in memory is disk-assisted. Ends on SIGTERM.
+// Every parameter of the queue is an option with its name without "queue.". With a filename a queue
+// in memory is disk-assisted. SIGTERM ends the program.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -41,12 +41,12 @@ namespace spool = quarry::spool;
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
-// As much as imptcp reads at once.
+// The same size as that of a read by imptcp.
 constexpr std::size_t kRead = std::size_t{128} << 10;
 constexpr int kLookUp = 50;  // milliseconds between checks for the signal
 constexpr std::chrono::seconds kNextTry{1};
 
-/// The consumer, for one worker: writes each batch to a socket.
+/// The consumer of one worker, which writes each batch to a socket.
 class Forwarder {
  public:
   explicit Forwarder(const base::SocketAddress& to) : to_(to) {}
@@ -66,7 +66,7 @@ class Forwarder {
   }
 
  private:
-  /// The number of bytes of text_ sent: all, unless the queue or the connection ends.
+  /// Sends text_. Returns the number of bytes sent: all, unless the queue or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {
@@ -87,7 +87,7 @@ class Forwarder {
 
   spool::Delivery settle(std::span<const spool::Message> batch, std::size_t sent) {
     if (sent == text_.size()) return {.delivered = batch.size()};
-    // A message that was only sent in part is sent again.
+    // A message that was sent only in part is sent again.
     socket_.reset();
     std::size_t delivered = 0;
     for (const spool::Message& message : batch) {
@@ -110,7 +110,7 @@ class Source {
 
   int fd() const { return socket_.get(); }
 
-  /// Reads once, and adds complete lines to MESSAGES. False at the end of the connection.
+  /// Reads once, and adds complete lines to MESSAGES. Returns false at the end of the connection.
   bool read(std::vector<spool::Message>& messages) {
     if (kept_ == buffer_.size()) throw std::length_error("a line is too long");
     const ssize_t got =
@@ -133,7 +133,7 @@ class Source {
   std::size_t kept_ = 0;  // bytes of an incomplete line
 };
 
-/// Takes lines from all connections into the queue, until it is asked to end.
+/// Puts lines from all connections into the queue, until it is told to end.
 class Input {
  public:
   Input(base::Fd listener, spool::Queue& queue) : listener_(std::move(listener)), queue_(queue) {}
@@ -149,7 +149,8 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // Closed after its messages are in the queue, because the sender waits for that.
+      // The connection is closed only after its messages are in the queue, because the sender waits
+      // for that.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);

@@ -1,5 +1,5 @@
-"""Change sets through the whole queue, from the request to the check-in: how many land per second on one branch compared with
-`fossil commit`, the duration of a single one, and the cost of 10,000 that wait."""
+"""Change sets through the whole queue, from the request to the check-in: the number per second on one branch compared
+with `fossil commit`, the duration of a single one, and the cost while 10,000 others wait."""
 
 import contextlib
 import os
@@ -25,16 +25,16 @@ LINES = 330  # about 10 kB
 SENDERS = 4
 WAITING = 10_000
 PATIENCE = 120.0  # seconds
-HELD = "held.txt"  # changed by all change sets that wait
+HELD = "held.txt"  # changed by all waiting change sets
 
 
 @dataclass
 class Figures:
-    commits: float  # in a second
+    commits: float  # per second
     landed: float
-    milliseconds: list[float]  # from a request to its check-in
-    staged: list[float]  # the same to staging/, while others wait
-    restart: float  # seconds
+    milliseconds: list[float]  # from each request to its check-in
+    staged: list[float]  # from each request to staging/, while others wait
+    restart: float  # seconds from the restart to staging/
 
 
 def is_built() -> bool:
@@ -64,7 +64,7 @@ def versions(seed: int) -> Iterator[dict[str, str]]:
 
 
 def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: int) -> float:
-    """Of `fossil commit` in a checkout."""
+    """Check-ins per second by `fossil commit` in a check-out."""
     checkout = Checkout(fossil, repository, folder)
     seconds = 0.0
     made = versions(1)
@@ -99,7 +99,7 @@ def is_landed(repository: Path, id_: str) -> bool:
 
 
 def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
-    """Sent by several clients at once."""
+    """Change sets landed per second, submitted by several clients at once."""
     made = bodies(count)
     queue = Queue.of(repository)
     before = len(queue.names("done"))
@@ -113,7 +113,7 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
 
 
 def is_at_rest(pid: int) -> bool:
-    """Whether neither PID nor any descendant is running or waiting for the disk."""
+    """Whether neither the process PID nor any of its descendants is running or waiting for the disk."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and all(is_at_rest(child) for child in children(pid))
@@ -135,7 +135,7 @@ def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, cou
 
 
 def make_waiting(queue: Queue, model: str, count: int) -> None:
-    """Adds COUNT jobs like MODEL, which is in staging/, after it."""
+    """Adds COUNT jobs after MODEL, a job in staging/, as copies of it."""
     text = (queue.base / "staging" / model).read_bytes()
     id_, tai, rest = model.split("_", 2)
     log = (queue.base / "log" / id_).read_text()
@@ -155,7 +155,8 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Milliseconds until a new change set is staged, and seconds until one is staged after a kill and a restart."""
+    """Milliseconds until a new change set is staged while COUNT others wait, and seconds until one is staged after a
+    kill and a restart."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)
@@ -188,7 +189,7 @@ def kill(server: Server) -> None:
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Figures:
-    """Medians of RUNS, and the times of single change sets."""
+    """Medians of RUNS, and the durations of single change sets."""
     place = folder / "queue"
     place.mkdir()
     fossil = Fossil(place / "home")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Many visitors of one page, each with its own address of this machine. After a 503, a visitor waits for Retry-After;
-otherwise it requests the page again at once.
+"""Simulates many visitors of one page, each with its own address of this machine. After a 503 a visitor waits for
+Retry-After; otherwise it immediately requests the page again.
 
     visitors.py PORT PATH COUNT SECONDS
 
@@ -13,15 +13,15 @@ import re
 import sys
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-#: Seconds for the first page; only reached when something is wrong.
+#: Timeout in seconds for the first page, which is only reached if something is wrong.
 PATIENCE = 120
 
 
 async def visit(port: int, path: str, address: str) -> tuple[int, float]:
-    """Status, and the seconds to wait before another try."""
+    """Requests the page. Returns the status, and the seconds to wait before another try."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 20)
     try:
-        # With a cookie, so that pages are not cached.
+        # The request has a cookie, so that the page does not come from the cache.
         writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nUser-Agent: {AGENT}\r\nCookie: known=1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         while await reader.read(1 << 18):

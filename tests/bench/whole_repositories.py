@@ -1,5 +1,5 @@
-"""Commands on whole repositories compared with those of fossil, at two sizes, because a command that is fast with 10,000
-artifacts may be slow with 100,000. The repositories are made by make_repository."""
+"""Compares commands on whole repositories with those of fossil, at two sizes, because a command that is fast with
+10,000 artifacts may be slow with 100,000. The repositories are made by make_repository."""
 
 import os
 import shutil
@@ -33,10 +33,10 @@ class Place:
     """The files and servers for one size."""
     fossil: Fossil
     folder: Path
-    made: Path  # with a user who may push
-    empty: Path  # of the same project
+    made: Path  # has a user who may push
+    empty: Path  # belongs to the same project
     artifacts: int
-    server: Server  # quarryd with `made`
+    server: Server  # quarryd, which serves `made`
     launch: Launcher
 
     def copy(self) -> Path:
@@ -84,7 +84,7 @@ def pushed(place: Place) -> Cost:
     return cost
 
 
-# For each line of the table: the command of fossil, if there is one to compare with, and that of Quarry.
+# For each row of the table, the command of fossil (if there is one to compare with) and that of Quarry.
 Measure = Callable[[Place], Cost]
 REBUILD = "`quarry rebuild`, and `fossil rebuild`"
 VERIFY = "`quarry verify`, and `fossil rebuild`"
@@ -116,7 +116,7 @@ def prepare(folder: Path, size: int) -> Place:
 
 
 def measure(folder: Path, runs: int, sizes: tuple[int, int]) -> dict[int, dict[str, tuple[Cost | None, Cost]]]:
-    """Medians, by size and line."""
+    """Medians, by size and row."""
     results = {}
     for size in sizes:
         place = prepare(folder / str(size), size)

@@ -31,7 +31,8 @@ class Workload:
 
 
 def prepare(folder: Path, repository: Path | None) -> Workload:
-    """Everything in FOLDER. REPOSITORY: or the corpus's hiredis, or a generated one."""
+    """Prepares all files in FOLDER, from REPOSITORY, or else hiredis from the corpus, or else a generated
+    repository."""
     fossil = Fossil(folder / "home")
     served = folder / "served.fossil"
     source = repository or places.corpus("hiredis.fossil")
@@ -54,7 +55,7 @@ def prepare(folder: Path, repository: Path | None) -> Workload:
 
 
 def fresh_empty(workload: Workload, name: str) -> Path:
-    """A copy of the empty repository to be pushed into."""
+    """Makes a copy of the empty repository, for a push into it."""
     path = workload.folder / f"pushed-{name}.fossil"
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -70,7 +71,7 @@ def _served_by_fossil(fossil: Fossil, folder: Path, repository: Path, name: str)
 
 
 def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> None:
-    """One pull makes the clusters, so that later syncs have nothing new."""
+    """Pulls once, which makes the server create clusters, so that later syncs have nothing new."""
     launcher, port = _served_by_fossil(fossil, folder, served, "clustering")
     peer = wire.Peer(port, "/", LOGIN, secret, repofile.project_code(served))
     assert not peer.pull().errors()
@@ -78,7 +79,7 @@ def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> N
 
 
 def _nothing_new(served: Path, secret: str) -> bytes:
-    """A sync of a client that has everything, as the stock client would send it, compressed."""
+    """The request of a client that has everything, as the stock client would send it, compressed."""
     code = repofile.project_code(served)
     known = repofile.query(served, "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE size>=0 ORDER BY rid")
     cards = wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", f"pull {wire.SERVER_CODE} {code}",
@@ -87,7 +88,7 @@ def _nothing_new(served: Path, secret: str) -> bytes:
 
 
 def _record_push(fossil: Fossil, folder: Path, empty: Path, client: Path) -> list[bytes]:
-    """The bodies of a whole push into the empty repository."""
+    """Records the bodies of the requests of a whole push into the empty repository."""
     target = repofile.copy(empty, folder / "recorded.fossil")
     launcher, port = _served_by_fossil(fossil, folder, target, "recording")
     trace = folder / "trace"

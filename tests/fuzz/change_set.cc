@@ -1,5 +1,5 @@
-// Input: a meta file, or a job file. What is accepted must be written in a form that parses to the
-// same.
+// Input: a meta file, or a job file. If it is accepted, writing it and parsing it again must give the
+// same result.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Arbitrary bytes as the cards of a request of a user with all capabilities, to a real file.
+// Arbitrary bytes as the cards of a request by a user with all capabilities, on a real file.
 //
 // There must be no crash, each reply must end correctly, and the file is verified regularly. It is
 // recreated from time to time, so that a finding needs few inputs to reproduce.
@@ -54,7 +54,7 @@ void check(const fs::path& path) {
 void give_nobody_all_capabilities(Repository& repository) {
   auto receipt = repository.receive();
   REQUIRE(receipt.has_value());
-  // Built-in users have a time, so that a later one wins.
+  // Built-in users have a time; this record is later, so it wins.
   const ConfigRecord record{
       .table = "user",
       .mtime = INT64_C(4000000000),

@@ -1,6 +1,6 @@
 // Input: damage to the files of a queue: bytes changed, files truncated, extended, exchanged or
 // removed. From what is left, the queue must deliver only messages that were enqueued, in their
-// order, and continue to work.
+// order, and then continue to work.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ MemoryFileSystem::Image files_with_messages() {
   return system.image();
 }
 
-/// Takes numbers off the front of an input.
+/// Reads numbers from the front of an input.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

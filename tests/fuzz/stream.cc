@@ -1,6 +1,7 @@
-// Input: a byte that selects the kind of the rest: a request or an answer of a hand-over, an
-// envelope, or the records of a subscription's journal, each after its length. What is accepted must
-// be written as it was read, and a subscription must be able to continue from any state.
+// Input: a byte that selects what the rest is: a request or an answer of a hand-over, an envelope,
+// or the records of a subscription's journal, each preceded by its length. Accepted input must be
+// written in the form in which it was read, and a subscription must be able to continue from any
+// state.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

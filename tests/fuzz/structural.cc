@@ -16,7 +16,7 @@ using namespace quarry::artifact;
 
 namespace {
 
-/// Reads every byte of TEXT, for the address sanitizer to see.
+/// Reads every byte of TEXT, so that AddressSanitizer checks the access.
 void touch(std::string_view text) {
   REQUIRE(std::count(text.begin(), text.end(), '\0') == 0);
 }
@@ -25,7 +25,7 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Capital letters are allowed, and kept as written.
+/// Checks a hash. Capital letters are allowed, and kept as written.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -133,7 +133,7 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
-/// Whether a hash has capital letters, which are never written.
+/// Whether a hash contains capital letters, which are never written.
 bool names_in_capitals(const Structural& artifact) {
   const auto is_tags = [](const TagCard& tag) { return has_capitals(tag.target); };
   const auto is_files = [](const FileCard& file) { return has_capitals(file.hash); };
@@ -143,7 +143,7 @@ bool names_in_capitals(const Structural& artifact) {
          std::ranges::any_of(artifact.members, has_capitals);
 }
 
-/// Writing ARTIFACT and parsing it again gives the same, for the types that can be written.
+/// Checks that writing ARTIFACT and parsing it again gives the same, for types that can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
   if (artifact.date && *artifact.date < kYearZero) return;  // possible in a D card, as a number
@@ -167,7 +167,7 @@ void require_round_trip(const Structural& artifact) {
   REQUIRE(again->date == artifact.date);
   REQUIRE(std::ranges::equal(again->files, artifact.files, same_file));
   if (artifact.type == StructuralType::kControl) {
-    // A name that begins with an escaped NUL is empty, and an empty one cannot be written.
+    // A name that begins with an escaped NUL is empty, and an empty name cannot be written.
     REQUIRE(again->user == (artifact.user.empty() ? "anonymous" : artifact.user));
     REQUIRE(std::ranges::is_permutation(again->tags, artifact.tags, same_tag));
   }

@@ -188,8 +188,8 @@ def landed_in_order(repository: Path) -> list[str]:
 
 def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, folder: Path, count: int, *,
                   seconds: float) -> Counter:
-    """Submits COUNT change sets and checks what becomes of each, and the resulting branch. Returns their final
-    folders."""
+    """Submits COUNT change sets and checks what becomes of each, and the resulting branch. Returns the number of change
+    sets in each final folder."""
     base_state = at_base()
     checkout = Checkout(fossil, repository, folder / "base")
     for name, content in base_state.items():

@@ -207,8 +207,7 @@ def large_manifest(megabytes: int) -> bytes:
 
 
 def check_quickly(path, fossil, request):
-    """Checks the repository. With --full this includes the complete proof, which takes half a minute for such a
-    repository."""
+    """Checks the repository: with --full by the complete proof, which takes half a minute for such a repository."""
     if request.config.getoption("--full"):
         proof.check(path, fossil)
     else:

@@ -15,7 +15,8 @@ CONTENT = b"\0" * (100 * MIB)  # compressed: 100 KiB
 
 @pytest.fixture
 def served(start, fresh):
-    """Starts a server with one worker. Returns a function for the worker's peak memory in MiB, and a client."""
+    """Starts a server with one worker. Returns a client, and a function that returns the worker's peak memory in
+    MiB."""
     repofile.set_capabilities(fresh, "nobody", "oi")
     port = process.free_port()
     server = start(http={"listen": f"127.0.0.1:{port}", **user()})
