@@ -1,14 +1,14 @@
-// Polling for an effect of another process or thread.
+// Waits for the effect of another process or thread by polling.
 #pragma once
 
 #include <unistd.h>
 
 #include <chrono>
 
-inline constexpr int kPatience = 60'000;  // milliseconds; only ever used up by a failure
+inline constexpr int kPatience = 60'000;  // milliseconds; only used up by a failure
 inline constexpr std::chrono::milliseconds kPatienceTime(kPatience);
 
-/// Whether IS_SO() becomes true before long.
+/// Whether IS_SO() becomes true within kPatience.
 template <typename Condition>
 bool eventually(const Condition& is_so) {
   const auto end = std::chrono::steady_clock::now() + kPatienceTime;

@@ -1,4 +1,4 @@
-// Time for tests.
+// A clock for tests.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The machine's files, for a process that is killed (SIGKILL) before one of its operations on them.
-// Nothing is synced, because syncing is slow, and what a killed process has written stays in any
-// case.
+// Nothing is synced: syncing is slow, and what a killed process has written is kept in any case.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -41,7 +40,7 @@ class KillingFile final : public quarry::base::File {
   }
   quarry::base::Result<void> append(std::string_view bytes) override {
     fuse_.burn();
-    // The first half can be there without the second.
+    // The first half may have been written without the second.
     if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
     fuse_.burn();
     return file_->append(bytes.substr(bytes.size() / 2));
@@ -99,7 +98,7 @@ class KillingFiles final : public quarry::base::FileSystem {
   Fuse& fuse_;
 };
 
-/// Runs LIVE in a child process, which exits with 0 or is killed. It reports its progress through
+/// Runs LIVE in a child process, which exits with 0 or is killed. LIVE reports its progress through
 /// PIPE in records of two bytes, a letter and a number, which are passed to HEAR in order.
 inline void hear_of_life(const std::function<void(int pipe)>& live,
                          const std::function<void(char what, std::uint8_t number)>& hear) {

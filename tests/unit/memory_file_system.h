@@ -1,5 +1,5 @@
-// Files in memory, for tests of durable storage: every operation is counted and can be made to fail,
-// and a crash of the machine can be simulated, which loses what was not synced.
+// Files in memory, for tests of durable storage. Every operation is counted and can be made to
+// fail, and a crash of the machine can be simulated, which loses unsynced data.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 #include "quarry/base/file_system.h"
 
-/// What one operation did to the disk.
+/// The effect of one operation on the disk.
 struct FileOperation {
   enum class Kind : std::uint8_t { kWrite, kTruncate, kSync, kLink, kRename, kRemove, kSyncNames };
   Kind kind;
-  std::uint64_t file = 0;    // which file, whatever its name is now
-  std::uint64_t offset = 0;  // of a write; the size of a truncation
+  std::uint64_t file = 0;    // which file, regardless of its present name
+  std::uint64_t offset = 0;  // of a write; or the new size of a truncated file
   std::string bytes = {};
-  std::string name = {};  // kSyncNames: of the folder
-  std::string to = {};    // of a rename
+  std::string name = {};  // for kSyncNames: the folder
+  std::string to = {};    // for a rename: the new name
 };
 
 /// Either a single folder, for which the folders in paths are ignored, or a tree of folders. Not
@@ -30,9 +30,9 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
   using Image = std::map<std::string, std::string>;  // contents by name; in a tree, by path
 
   MemoryFileSystem() = default;
-  /// With the files of IMAGE.
+  /// Creates a single folder with the files of IMAGE.
   explicit MemoryFileSystem(const Image& image);
-  /// A tree: names are paths from ROOT on. Every folder is there. With the files of IMAGE.
+  /// Creates a tree with the files of IMAGE, whose names are paths from ROOT on. All folders exist.
   explicit MemoryFileSystem(std::filesystem::path root, const Image& image = {});
 
   quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
@@ -44,16 +44,16 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
   quarry::base::Result<void> make_folder(const std::filesystem::path& folder) override;
   quarry::base::Result<void> sync_directory(const std::filesystem::path& folder) override;
 
-  /// Called before each operation that changes something, with its number; what it returns is the
-  /// operation's error.
+  /// Called with the number of each operation that changes something, before that operation. If it
+  /// returns an error, the operation fails with it.
   std::function<std::optional<quarry::base::Error>(std::uint64_t)> before;
 
-  /// Within `before`: whether the operation only removes a name.
+  /// Can be called in `before`: whether the operation only removes a name.
   bool is_removing() const { return is_removing_; }
 
-  /// The operations that have changed the disk so far.
+  /// All operations that have changed the disk so far.
   const std::vector<FileOperation>& operations() const { return operations_; }
-  /// The files as they are now.
+  /// The present files.
   Image image() const;
   /// The files after a restart of a machine that crashed after the first COUNT of OPERATIONS on
   /// START. Of the operations that no sync had made durable, the i-th is kept if KEEPS(i) is true.

@@ -44,7 +44,7 @@ TEST_CASE("text becomes smaller, and noise hardly larger") {
 }
 
 TEST_CASE("a zlib stream made elsewhere expands") {
-  // zlib's own compress() of nothing and of "abc".
+  // The output of zlib's own compress() for an empty input and for "abc".
   CHECK(blob_expand("\0\0\0\0\x78\x9c\x03\0\0\0\0\1"sv, 0) == "");
   CHECK(blob_expand("\0\0\0\3\x78\x9c\x4b\x4c\x4a\x06\0\x02\x4d\x01\x27"sv, 3) == "abc");
 }
@@ -81,11 +81,11 @@ TEST_CASE("a stream with more or fewer bytes than declared, or bytes after it, i
     blob[3] = size;
     check_fails(blob, base::ErrorCode::kInvalid);
   }
-  // A hundred million bytes in a stream that claims ten.
+  // A hundred million bytes in a stream that declares ten.
   std::string bomb = blob_compress(std::string(100 * kMegabyte, '\0'));
   bomb.replace(0, 4, "\0\0\0\x0a"sv);
   check_fails(bomb, base::ErrorCode::kInvalid);
-  // Half a gigabyte declared over a few bytes of stream.
+  // A declared size of half a gigabyte, with a stream of a few bytes.
   check_fails("\x1d\xcd\x65\0\x78\x9c\x03\0\0\0\0\1"sv, base::ErrorCode::kInvalid,
               1000 * kMegabyte);
   check_fails(blob_compress("abc") + "\n", base::ErrorCode::kInvalid);

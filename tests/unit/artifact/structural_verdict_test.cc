@@ -1,4 +1,4 @@
-// Structural artifacts are distinguished from plain data.
+// How structural artifacts are distinguished from plain data.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 namespace quarry::artifact {
 namespace {
 
-/// Whether TEXT is a hash name, in small letters or capital ones.
+/// Whether TEXT is a hash name, in lower case or upper case.
 bool is_name(std::string_view text) {
   std::string lower(text);
   for (char& letter : lower) {
@@ -38,7 +38,7 @@ TEST_CASE("fossil's verdict on each text is the same" * doctest::test_suite("lon
   const test::TempDir dir;
   const auto cases = test::structural_cases();
   for (std::size_t i = 0; i < cases.size(); ++i) dir.write(std::to_string(i), cases[i].content);
-  // One shell for all of them: there are hundreds.
+  // One shell runs all of them, because there are hundreds.
   std::string said = dir.shell(
       "i=0; while [ -e $i ]; do fossil test-parse-manifest $i; echo \"== $i\"; i=$((i + 1)); done");
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -96,7 +96,7 @@ TEST_CASE("damaged cards with a correct Z card neither crash nor give views outs
   }
 }
 
-/// Seconds of the processor that ACTION takes; the best of some runs.
+/// Processor time of ACTION in seconds: the shortest of several runs.
 double time_of(const std::function<void()>& action) {
   const auto now = [] {
     timespec time{};
@@ -145,8 +145,8 @@ std::string ticket_change_of(int fields) {
 }
 
 TEST_CASE("ten megabytes of cards are parsed in linear time") {
-  // With ten times the cards, quadratic time would be 100 times as long. With even more cards, the
-  // test would mainly measure how fast the kernel allocates memory.
+  // With ten times as many cards, quadratic time would be 100 times as long. With even more cards,
+  // the test would mainly measure how fast the kernel allocates memory.
   constexpr int kFew = 25'000;
   constexpr int kMany = 250'000;
   CHECK(time_to_parse(check_in_of(kMany), true) < 40 * time_to_parse(check_in_of(kFew), true));

@@ -10,17 +10,17 @@
 
 namespace quarry::artifact::test {
 
-/// Random numbers from a new seed each run, or from $QUARRY_TEST_SEED. Print the seed with INFO.
+/// Random numbers from a new seed in each run, or from $QUARRY_TEST_SEED. Print the seed with INFO.
 class Random {
  public:
   Random();
   std::uint64_t seed() const { return seed_; }
-  /// From 0 to LIMIT - 1.
+  /// A number from 0 to LIMIT - 1.
   std::size_t below(std::size_t limit) { return engine_() % limit; }
   std::string bytes(std::size_t size);
   /// Lines of words, like a source file.
   std::string text(std::size_t size);
-  /// ORIGINAL with some stretches replaced, moved, removed and inserted.
+  /// ORIGINAL with some parts replaced, moved, removed and inserted.
   std::string edited(std::string_view original);
 
  private:
@@ -39,17 +39,17 @@ class TempDir {
   /// Writes a file and returns its path.
   std::string write(std::string_view name, std::string_view content) const;
   std::string read(std::string_view name) const;
-  /// Runs a shell SCRIPT in this folder, which is its HOME too. Returns what it wrote to standard
+  /// Runs a shell SCRIPT in this folder, which is also its HOME. Returns what it wrote to standard
   /// output and standard error.
   std::string shell(const std::string& script) const;
-  /// The same for `fossil ARGUMENTS`.
+  /// Runs `fossil ARGUMENTS` in the same way.
   std::string fossil(const std::string& arguments) const { return shell("fossil " + arguments); }
 
  private:
   std::filesystem::path path_;
 };
 
-/// Whether there is a fossil program on this machine.
+/// Whether a fossil program is installed on this machine.
 bool have_fossil();
 
 }  // namespace quarry::artifact::test

@@ -1,4 +1,4 @@
-// The rules of the lease, one by one, and in simulations in which processes start, work, and die.
+// The rules of the lease, one by one, and in simulations in which processes start, work and die.
 #include "quarry/backoffice/lease.h"
 
 #include <doctest/doctest.h>
@@ -25,12 +25,13 @@ Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone)
           .may_wait = true};
 }
 
-/// Processes with a simulated clock: requests start them, and decide() tells them what to do.
+/// Simulated processes and a simulated clock: requests start processes, and decide() tells them
+/// what to do.
 class LeaseWorld {
  public:
   LeaseWorld(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
 
-  /// SECONDS of a server with occasional requests.
+  /// Simulates SECONDS of a server with occasional requests.
   void live(int seconds) {
     for (const std::int64_t end = now_ + seconds; now_ < end; ++now_) {
       end_some();
@@ -68,7 +69,7 @@ class LeaseWorld {
 
   void request() {
     requests_.push_back(now_);
-    // Several requests come before the first process can be seen.
+    // Several requests arrive before the first process can be seen.
     for (int i = below(3); i >= 0; --i) {
       if (decide(lease_, seen_by(0)).turn == Turn::kLeave) return;
       take_turn(++last_pid_);

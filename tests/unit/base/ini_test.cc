@@ -10,7 +10,7 @@ using namespace quarry::base;
 
 namespace {
 
-/// The sections and entries of TEXT, which has no mistakes, with their lines.
+/// The sections and entries of TEXT, which must be valid, with their line numbers.
 std::string read(const std::string& text) {
   const IniFile file = parse_ini(text);
   CHECK(file.mistakes.empty());

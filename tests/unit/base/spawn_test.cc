@@ -22,7 +22,7 @@ using namespace quarry::base;
 
 namespace {
 
-/// A program's standard streams: nothing to read, a pipe for its output, and no errors.
+/// The standard streams of a program: empty input, a pipe for its output, and discarded errors.
 struct Streams {
   Pipe pipe = std::move(*make_pipe());
   Fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
@@ -70,7 +70,7 @@ TEST_CASE("a program gets exactly the given descriptors, whatever their numbers"
   Streams streams;
   Streams other;
   const Fd inherited(::dup(streams.pipe.reading.get()));  // without FD_CLOEXEC
-  // Where it wants them, they are the other way round.
+  // The descriptors are in the places where the program needs the other ones.
   Fd third(::fcntl(other.pipe.writing.get(), F_DUPFD_CLOEXEC, 3));
   auto descriptors = streams.descriptors();
   descriptors.push_back(third.get());
@@ -79,7 +79,7 @@ TEST_CASE("a program gets exactly the given descriptors, whatever their numbers"
   third.reset();
   CHECK(status == 0);
   CHECK(streams.text() == "one\n");
-  // ls has the folder open.
+  // One of the five descriptors is the folder, which ls has open.
   CHECK(other.text().contains("two\n5\n"));
 }
 

@@ -41,7 +41,7 @@ std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid
   return meta.error().message;
 }
 
-/// A valid meta file, followed by MORE.
+/// A valid meta file that ends with MORE.
 std::string with(std::string_view more) {
   return "##movetype\nDC\n##target\ntrunk\n##files\na\n" + std::string(more);
 }

@@ -70,7 +70,7 @@ struct CleaningMachine {
     world.clock.advance(100);
     REQUIRE(queueing.run(scan));
   }
-  /// A complete pass.
+  /// Makes a complete pass.
   void pass() {
     world.clock.advance(kDay);
     turn(Scan::kAll);
@@ -86,7 +86,7 @@ struct CleaningMachine {
     }
     return numbers;
   }
-  /// The jobs that have a tarball, a submission, a log.
+  /// The jobs that have a tarball, those with a submission, and those with a log.
   std::vector<std::set<std::uint64_t>> leavings() const {
     std::vector<std::set<std::uint64_t>> all(3);
     for (const auto& [path, content] : files.image()) {
@@ -120,7 +120,7 @@ TEST_CASE("old finished jobs are deleted with all their files, however they ende
   const Numbers recent = {11, 12, 13, 14};
   CHECK(machine.left() == recent);
   CHECK(machine.leavings() == std::vector{recent, recent, recent});
-  // Some time later they are old too.
+  // Some time later, these jobs are old, too.
   machine.world.clock.advance(20 * kDay);
   machine.pass();
   CHECK(machine.left().empty());
@@ -150,7 +150,7 @@ TEST_CASE("unfinished jobs stay, however old, and so do their dependencies") {
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 4});
-  // It is deleted when nothing needs it any longer.
+  // The job is deleted when nothing needs it any longer.
   REQUIRE(machine.files.remove(machine.world.directories.file_of(Stage::kStaging, name_of(4))));
   machine.pass();
   CHECK(machine.left().empty());
@@ -264,7 +264,7 @@ TEST_CASE("one turn deletes a few jobs, and new ones are not delayed") {
     if (turns == 0) CHECK(machine.world.stage_of(9'000) == Stage::kPending);
     const std::size_t now = machine.left().size() - 1;
     REQUIRE(before - now <= 200);
-    // Four files for each job, and a few syncs.
+    // Each job has four files, and a pass syncs a few times.
     REQUIRE(machine.files.operations().size() - operations <= 900);
     before = now;
   }

@@ -1,4 +1,4 @@
-// The daemons of a queue on real folders with real children, in the process of a test.
+// The daemons of a queue in the process of a test, with real folders and real children.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ struct Queue : DaemonWorld {
     REQUIRE(queueing.run(scan));
     REQUIRE(execution.run(scan));
   }
-  /// Waits until NUMBER is in STAGE.
+  /// Waits until the job NUMBER is in STAGE.
   void until(std::uint64_t number, Stage stage) {
     REQUIRE(eventually([&] {
       turn();
@@ -51,7 +51,7 @@ struct Queue : DaemonWorld {
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     return lines;
   }
-  /// Waits until a child is executing NUMBER.
+  /// Waits until a child is executing the job NUMBER.
   void until_waiting(std::uint64_t number) {
     REQUIRE(eventually([&] {
       turn();

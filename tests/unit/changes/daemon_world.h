@@ -1,5 +1,5 @@
-// A queue with its daemons in one process, on any file system, and a repository that is a text
-// file or a list. The comment of a change set says what happens to it.
+// A queue and its daemons in one process, on any file system, and a repository that is a text file
+// or a list. The comment of a change set says what should happen to it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@
 
 namespace quarry::changes {
 
-/// Tarballs consist of the meta file alone.
+/// Expects tarballs that consist of the meta file alone.
 class MetaChecker final : public Checker {
  public:
   explicit MetaChecker(base::FileSystem& files) : files_(files) {}
@@ -64,7 +64,8 @@ class OneByOne : public Executor {
   }
 };
 
-/// Writes a line for each landing to a file, unless it is there already; works across processes.
+/// Writes a line to a file for each landing, unless the line is there already; works across
+/// processes.
 class TextExecutor final : public OneByOne {
  public:
   explicit TextExecutor(std::filesystem::path path) : path_(std::move(path)) {}
@@ -85,7 +86,7 @@ class TextExecutor final : public OneByOne {
       }
     }
     write("land", job.name.id);
-    // Dies after landing, before it can report it.
+    // The process dies after the landing, before it can report it.
     if (wish == "die late" && job.crashes == 0) ::raise(SIGKILL);
     return landed(job);
   }
@@ -122,7 +123,7 @@ class TextExecutor final : public OneByOne {
   std::filesystem::path path_;
 };
 
-/// A clock that advances only when told to, also in children that were forked before.
+/// A clock that advances only when told to, which includes children that were forked before.
 class SharedClock final : public base::Clock {
  public:
   SharedClock()
@@ -142,7 +143,7 @@ class SharedClock final : public base::Clock {
   std::int64_t* now_;
 };
 
-/// The folders of a queue, and a context for its daemons.
+/// The folders of a queue, and the context of its daemons.
 class DaemonWorld {
  public:
   DaemonWorld(base::FileSystem& files, const std::filesystem::path& base)
@@ -176,7 +177,7 @@ class DaemonWorld {
     REQUIRE(try_submit(number, meta));
   }
 
-  /// The folders that NUMBER is in.
+  /// The folders that contain the job NUMBER.
   std::vector<Stage> stages_of(std::uint64_t number) const {
     std::vector<Stage> found;
     for (std::size_t i = 0; i < kStages; ++i) {
@@ -188,15 +189,15 @@ class DaemonWorld {
     }
     return found;
   }
-  /// The only folder that NUMBER is in. Searches several times, since a child may move it
-  /// meanwhile.
+  /// The only folder that contains the job NUMBER. Searches several times, because a child may be
+  /// moving the job.
   std::optional<Stage> stage_of(std::uint64_t number) const {
     std::vector<Stage> found = stages_of(number);
     for (int attempt = 0; attempt < 10 && found.size() != 1; ++attempt) found = stages_of(number);
     REQUIRE(found.size() <= 1);
     return found.empty() ? std::nullopt : std::optional(found.front());
   }
-  /// The job NUMBER. Reads several times, since a child may move it meanwhile.
+  /// The job NUMBER. Reads several times, because a child may be moving the job.
   Job job_of(std::uint64_t number) const {
     const auto read = [&]() -> base::Result<Job> {
       QUARRY_TRY_ASSIGN(const auto location, directories.find(id_of(number)));

@@ -1,5 +1,5 @@
 // Crashes of the machine, or of a process, at each operation on the files of a queue: daemons that
-// start afterwards continue with what is left, nothing is lost, and nothing is done twice.
+// start afterwards continue with the remaining files, nothing is lost, and nothing is done twice.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,13 +20,13 @@ namespace {
 
 const std::filesystem::path kBase = "/q.changes";
 
-/// A repository that records when each change set landed; what it contains is always durable.
+/// A repository that records when each change set landed; its content is always durable.
 struct Repository {
   std::map<std::uint64_t, std::size_t> landed;       // by number of file operations
   std::map<std::uint64_t, std::size_t> rolled_back;  // when its rollback landed
   std::vector<std::uint64_t> order;
 
-  /// Its state after COUNT operations.
+  /// The repository as it was after COUNT operations.
   Repository at(std::size_t count) const {
     Repository other;
     for (const std::uint64_t number : order) {
@@ -82,7 +82,7 @@ void answer_rollbacks(Fd socket) {
   }
 }
 
-/// The daemons on files in memory. Jobs land in this process, so that their operations are counted
+/// The daemons on files in memory. Jobs land in this process, so that their operations are counted,
 /// too; the child of a rollback only answers.
 struct Machine {
   explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
@@ -128,7 +128,7 @@ struct Machine {
     rollback.reset();
     REQUIRE(execution.run(Scan::kAll));
     if (!rollback) return;
-    // The reverse check-in is in the repository before the queue knows it.
+    // The reverse check-in is stored in the repository before the queue knows about it.
     for (const ChangeSetId& id : world.job_of(number_of(rollback->name.id)).closure) {
       const std::uint64_t number = number_of(id);
       if (repository.landed.contains(number))
@@ -158,7 +158,7 @@ struct Machine {
   Execution execution;
 };
 
-/// What a machine did until it stopped.
+/// What a machine has done until it stopped.
 struct Life {
   std::vector<FileOperation> operations;
   Repository repository;
@@ -166,8 +166,8 @@ struct Life {
   std::size_t batch = 1;
 };
 
-/// Simulates a crash after each operation of LIFE: starts a machine with what is left on its disk,
-/// lets it finish, and calls JUDGE with it.
+/// Simulates a crash after each operation of LIFE: starts a machine with the files that remain on
+/// the disk, lets it finish, and calls JUDGE with it.
 template <typename Judge>
 void stop_everywhere(const Life& life, const Judge& judge) {
   std::mt19937 random(1);
@@ -175,13 +175,13 @@ void stop_everywhere(const Life& life, const Judge& judge) {
     for (int way = 0; way < 6; ++way) {
       CAPTURE(count);
       CAPTURE(way);
-      // Everything is kept when a process stops, but only some of the unsynced data when a machine
-      // does.
+      // If a process stops, all data is kept; if the machine crashes, only a part of the unsynced
+      // data.
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
       Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
                       life.repository.at(count));
       machine.world.options.batch = life.batch;
-      // It may be started with other options.
+      // The new machine may have other options.
       machine.world.options.takes_lines = life.batch > 1 && way % 2 == 0;
       machine.begin();
       machine.work();
@@ -196,8 +196,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
   }
 }
 
-/// Crashes the machine of LIFE after each operation. Afterwards each job must have landed once, in
-/// order, except that those in FAILING must, and those with MAY_FAIL may, have failed.
+/// Crashes the machine of LIFE after each operation. Afterwards each job must have failed if it is in
+/// FAILING or MAY_FAIL returns true for it; all others must have landed once, in order.
 template <typename MayFail>
 void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
                     const MayFail& may_fail) {
@@ -205,7 +205,7 @@ void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
     std::vector<std::uint64_t> landed;
     for (const auto& [number, since] : life.promised) {
       const auto stages = after.world.stages_of(number);
-      // A submission that was not durable may be there anyway, and is processed.
+      // A submission that was not durable may still be there, and is then processed.
       if (stages.empty()) continue;
       const bool fails = failing.contains(number) || may_fail(after, number);
       REQUIRE(stages.front() == (fails ? Stage::kFail : Stage::kDone));
@@ -238,7 +238,7 @@ TEST_CASE(
   life.repository = machine.repository;
   REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
   MESSAGE(life.operations.size(), " operations");
-  // 4 fails if its dependency, which was not durable either, is missing.
+  // Job 4 fails if its dependency, which was not durable either, is missing.
   check_landings(life, {3, 5}, [](Machine& after, std::uint64_t number) {
     return number == 4 && after.world.stages_of(2).empty();
   });
@@ -246,8 +246,8 @@ TEST_CASE(
 
 namespace {
 
-/// Submits jobs that land together, of which FAILING fails, and crashes their machine after each
-/// operation.
+/// Submits jobs that land together, of which those in FAILING fail, and crashes the machine after
+/// each operation.
 void stop_batch_everywhere(const std::vector<std::vector<std::string>>& files_of_each,
                            std::uint64_t failing, bool takes_lines) {
   Machine machine;

@@ -1,4 +1,4 @@
-// Daemons that serve a folder in which queues appear and disappear.
+// Daemons that serve a folder in which queues are added and removed.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class PatientExecutor final : public OneByOne {
 
   Outcome land(const Job& job, const Stop& stop, const Say& say) override {
     bool may_go = job.meta.comment != "slow";
-    // On a slow machine the test may need several timeouts before it creates the file.
+    // On a slow machine several timeouts may pass before the test creates the file.
     for (int times = 0; times < 20 && !may_go; ++times) {
       may_go = eventually([&] { return fs::exists(go_) || stop.wanted().has_value(); });
     }
@@ -54,7 +54,7 @@ class FolderDaemons {
     options_.scan_interval = std::chrono::minutes(10);  // only triggers count
     options_.search_interval = std::chrono::milliseconds(10);
     options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
-      // Now and then the search fails, or misses a queue: both may happen for a moment.
+      // From time to time the search fails or misses a queue, which may both happen for a moment.
       if (++searches_ % 5 == 0) return std::nullopt;
       std::vector<QueueOptions> queues;
       if (searches_ % 7 == 0) return queues;
@@ -91,17 +91,17 @@ class FolderDaemons {
   FolderDaemons(const FolderDaemons&) = delete;
   FolderDaemons& operator=(const FolderDaemons&) = delete;
 
-  /// Creates a queue called NAME.
+  /// Creates a queue with the name NAME.
   std::unique_ptr<DaemonWorld> queue(const std::string& name) const {
     return std::make_unique<DaemonWorld>(FileSystem::real(), folder / (name + ".changes"));
   }
-  /// Submits NUMBER to QUEUE.
+  /// Submits the job NUMBER to QUEUE.
   static void submit(DaemonWorld& queue, std::uint64_t number, const std::string& wish = "land") {
     Meta meta;
     meta.target = "trunk";
     meta.files = {"a"};
     meta.comment = wish;
-    // The current time, since the daemons may be deleting old files.
+    // The current time, because the daemons may be deleting old files.
     const auto now = quarry::base::system_clock().now();
     ChangeSetName name = name_of(number, meta.type);
     name.tai = tai64n(now);
@@ -164,7 +164,7 @@ TEST_CASE("a queue that disappears does not delay others, and is served again wh
   const auto two = daemons.queue("two");
   FolderDaemons::submit(*one, 1, "slow");
   REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
-  // The running job creates files meanwhile.
+  // The running job creates files during the removal.
   REQUIRE(eventually([&] {
     std::error_code error;
     fs::remove_all(daemons.folder / "one.changes", error);

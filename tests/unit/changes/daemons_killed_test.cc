@@ -1,5 +1,5 @@
 // Daemons and children that are killed (SIGKILL) before one of their operations on real files, and
-// daemons run as programs do.
+// daemons that run in processes of their own, like the installed programs.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   return lines;
 }
 
-/// All three daemons in this process, on FILES; children use what CHILD_FILES returns.
+/// All three daemons in this process, on FILES; children use the result of CHILD_FILES.
 struct Daemons : DaemonWorld {
   Daemons(const TemporaryFolder& folder, FileSystem& files,
           const std::function<FileSystem&()>& child_files)
@@ -51,7 +51,7 @@ struct Daemons : DaemonWorld {
     REQUIRE(queueing.begin());
     REQUIRE(execution.begin());
     REQUIRE(eventually([&] {
-      // A job that a killed child has locked is found in the next turn.
+      // The next turn finds a job that is still locked by a killed child.
       [[maybe_unused]] const bool is_done =
           prequeue.run(Scan::kAll) && queueing.run(Scan::kAll) && execution.run(Scan::kAll);
       return stage_of(number) == Stage::kDone && execution.is_idle();
@@ -87,7 +87,7 @@ void check_two(const TemporaryFolder& folder, const DaemonWorld& world) {
                                    "land " + std::string(id_of(2).str())});
 }
 
-/// Runs WHAT in a process and returns its status.
+/// Runs WHAT in a child process and returns its status.
 int status_of(const std::function<void()>& what) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -127,8 +127,8 @@ TEST_CASE("daemons that are killed at any operation lose nothing") {
 
 namespace {
 
-/// Kills the first child at each of its operations, while it executes two jobs, and calls CHECK
-/// after both have landed. Returns the number of operations.
+/// For each of the first child's operations, kills it there while it executes two jobs, and calls
+/// CHECK after both have landed. Returns the number of operations.
 int kill_child_everywhere(const std::function<void(Daemons&)>& submit,
                           const std::function<void(Daemons&)>& check) {
   // Counts the children, in shared memory; only the first one is killed.
@@ -189,13 +189,13 @@ TEST_CASE("the daemons wake each other, exclude a second instance, and end on a 
     queue.base = folder / (name + ".changes");
     options.queues.push_back(queue);
   }
-  // Only triggers count.
+  // Only triggers start work.
   options.scan_interval = std::chrono::minutes(10);
   const std::vector<std::function<quarry::base::Result<void>()>> daemons = {
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },
       [&] { return run_execution(options, make_executor); }};
   DaemonWorld world(FileSystem::real(), folder / "q.changes");
-  // When this one is done, all daemons have started.
+  // When this job is done, all daemons have started.
   world.submit(1, {"a"});
   std::vector<pid_t> pids;
   for (const auto& daemon : daemons) {

@@ -1,4 +1,4 @@
-// The daemons on real folders, with real children.
+// The daemons with real folders and real children.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void request_stop(Queue& queue, std::string_view word, std::uint64_t number,
   REQUIRE((*made)->append(why));
 }
 
-/// Waits until NUMBER was deferred ATTEMPTS times.
+/// Waits until the job NUMBER has been deferred ATTEMPTS times.
 void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts = 1) {
   REQUIRE(eventually([&] {
     queue.turn();
@@ -297,7 +297,7 @@ TEST_CASE("a locked job is not overtaken, and is retried in time") {
   queue.options.batch = 4;
   queue.options.children = 1;
   queue.options.takes_lines = true;
-  // The child is forked before the lock is taken, since it would inherit it.
+  // The child is forked before the lock is taken, because it would inherit the lock.
   queue.submit(4, {"a"});
   queue.until(4, Stage::kDone);
   for (std::uint64_t number = 1; number <= 3; ++number) queue.submit(number, {"a"});
@@ -315,7 +315,7 @@ TEST_CASE("a locked job is not overtaken, and is retried in time") {
     CHECK(queue.stage_of(number) == Stage::kPending);
   }
   lock = std::unexpected(quarry::base::Error());
-  // Only its timer wakes the daemon, and the due time is still known when it has come.
+  // Only its timer wakes the daemon, and the due time is still known when it is reached.
   const UnixMillis due = *queue.execution.next_time();
   queue.clock.advance(due.value - queue.clock.now().value);
   CHECK(queue.execution.next_time() == due);
@@ -420,7 +420,7 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
   CHECK(Lines(lines.begin() + 3, lines.end()) == Lines{reversal(1), reversal(2)});
   CHECK(queue.job_of(2).rolled_back == RolledBack{.by = id_of(6), .from = Stage::kDone});
   CHECK_FALSE(queue.job_of(3).rolled_back);
-  // Later dependents of it fail, and so does a second rollback.
+  // Jobs that depend on it and arrive later fail, and so does a second rollback.
   queue.submit(7, {"b"}, "land", {2});
   queue.until(7, Stage::kFail);
   queue.submit(8, {}, "land", {1}, MoveType::kRollback);
@@ -509,7 +509,7 @@ TEST_CASE("circles of dependencies, which only somebody with the folders can mak
   }
   queue.submit(8, {"b"});
   queue.until(8, Stage::kDone);
-  // A job that depends on a rollback that includes it is rolled back, too.
+  // A job is also rolled back if it depends on a rollback that includes it.
   put(9, {8, 10});
   queue.submit(10, {}, "land", {8}, MoveType::kRollback);
   queue.until(10, Stage::kDone);

@@ -1,5 +1,5 @@
 // Thousands of random histories of a queue: after each step, the answers of the model are compared
-// with its definition, computed from scratch.
+// with their definition, computed from scratch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ constexpr std::size_t kAtOnce = 3;  // running jobs
 constexpr int kHistories = 3'000;
 constexpr int kSteps = 60;
 
-/// A queue in memory that does what the daemons do, and the branches that it lands on. The content
-/// of a file is the list of change sets that changed it.
+/// A queue in memory that does the same as the daemons, and the branches on which it lands change
+/// sets. The content of a file is the list of change sets that changed it.
 class World {
  public:
   explicit World(unsigned seed) : random_(seed) {}
@@ -40,7 +40,7 @@ class World {
     check();
   }
 
-  /// Releases, approves and thaws everything, and finishes all jobs; none waits forever.
+  /// Releases, approves and thaws everything, and finishes all jobs; no job may wait forever.
   void end() {
     model_.set_frozen({});
     frozen_.clear();
@@ -85,7 +85,7 @@ class World {
     if (chance(20)) job.branch = "side";
     if (chance(10)) job.held = "bob";
     job.is_approved = !chance(10);
-    // Some are older than earlier ones: clocks differ, or they were retried.
+    // Some jobs have earlier times than those before them: clocks differ, or the jobs were retried.
     if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
     put(job);
     job.precursors = model_.precursors_of(job.name.id);
@@ -96,7 +96,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // It was ready before this loop, but may no longer be.
+      // The job was ready before this loop, but may no longer be ready.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;
@@ -115,8 +115,8 @@ class World {
                                             Stage::kPending, Stage::kAbandon};
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
-      // The content from when it started, plus its own change: changes by others meanwhile would
-      // be lost.
+      // Writes the content from its start with its own change: changes that others made meanwhile
+      // would be lost.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));
@@ -174,7 +174,7 @@ class World {
     for (auto& [key, list] : content_) {
       std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
     }
-    // Nothing else runs during a rollback.
+    // No other job runs during a rollback.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }
@@ -254,7 +254,8 @@ class World {
     check_content();
   }
 
-  /// No two running jobs touch the same file, and all their dependencies have landed.
+  /// Checks that no two running jobs touch the same file, and that all their dependencies have
+  /// landed.
   void check_running() const {
     std::set<Key> taken;
     for (const auto& [id, base] : running_) {
@@ -288,8 +289,8 @@ class World {
         const auto others = lenders(*other);
         const auto best_other =
             std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
-        // A job that both depend on lets the deeper one go first; if neither depends on the other,
-        // the model may choose.
+        // If both depend on a job, the deeper one goes first; if neither depends on the other, the
+        // model may choose.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())
@@ -305,7 +306,7 @@ class World {
       CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
     }
     for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
-    // As long as any job can proceed, one does.
+    // As long as any job can proceed, at least one does.
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 
@@ -318,7 +319,7 @@ class World {
     return std::ranges::find_first_of(a.files, b.files) != a.files.end();
   }
 
-  /// The branches are the result of landing one after another.
+  /// Checks that the branches are the result of landing change sets one after another.
   void check_content() const {
     Content expected;
     for (const ChangeSetId& id : landed_) {

@@ -235,7 +235,7 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  // Circular precursors, which no queue writes, are rolled back together.
+  // Circular precursors, which queues never write, are rolled back together.
   landed(10, 80, {}, {11}, "z");
   landed(11, 80, {}, {10}, "z");
   CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});
@@ -315,7 +315,7 @@ TEST_CASE("with 10,000 waiting jobs another one is cheap, even if all touch one 
     CHECK_FALSE(model.is_ready(id_of(i), kModelTime));
     CHECK(numbers_of(model.precursors_of(id_of(i))) == Numbers{i - 1});
   }
-  // The first of all jobs gets the first position everywhere.
+  // The new first job has the first position in every list.
   model.put(job_of(kJobs + 200, {"same"}, {}, MoveType::kEmergency));
   CHECK(ready(model) == Numbers{kJobs + 200});
   const auto spent = std::chrono::steady_clock::now() - begin;

@@ -20,7 +20,7 @@ inline std::uint64_t number_of(const ChangeSetId& id) {
   return std::stoull(std::string(id.str()), nullptr, 16);
 }
 
-/// The number is also its time.
+/// A name with NUMBER, which is also its time.
 inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDevelopment) {
   return {.id = id_of(number),
           .tai = tai64n({static_cast<std::int64_t>(number)}),

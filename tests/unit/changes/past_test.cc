@@ -14,7 +14,7 @@ using namespace quarry::changes;
 
 namespace {
 
-/// A finished job.
+/// A finished job of a random history.
 struct Drawn {
   ModelJob known;
   bool is_old = true;
@@ -36,7 +36,7 @@ Past past_of(const std::vector<Drawn>& all) {
   return past;
 }
 
-/// Deletes all jobs that may be deleted, LIMIT at a time, and returns them in order.
+/// Deletes all jobs that may be deleted, at most LIMIT at a time, and returns these groups in order.
 std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'000) {
   std::vector<std::set<std::uint64_t>> rounds;
   for (auto locations = past.next(limit); !locations.empty(); locations = past.next(limit)) {
@@ -98,7 +98,7 @@ TEST_CASE("in any history nothing that is needed is deleted, and all else is, in
     }
     Past past = past_of(all);
     for (const std::uint64_t number : needed) past.need(id_of(number));
-    // The rules, in the simplest form.
+    // Applies the rules in their simplest form.
     for (std::uint64_t number = count; number > 0; --number) {
       if (!needed.contains(number)) continue;
       for (const ChangeSetId& id : all[number - 1].known.dependencies) needed.insert(number_of(id));

@@ -1,4 +1,4 @@
-// Reports of moves: one for each, whoever made it, in order.
+// Reports of moves: there is one for each move, whoever made it, and they are in order.
 #include <doctest/doctest.h>
 
 #include <map>

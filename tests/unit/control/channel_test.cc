@@ -9,7 +9,7 @@ using namespace quarry::control;
 
 namespace {
 
-/// A channel's two ends.
+/// The two ends of a channel.
 struct Ends {
   std::pair<Channel, Channel> pair = std::move(*Channel::make_pair());
   Channel& master = pair.first;

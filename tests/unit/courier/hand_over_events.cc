@@ -1,5 +1,5 @@
-// For the end-to-end tests of the courier: hand-over-events SOCKET appends the events on standard
-// input, one JSON object per line, to the courier's stream, and prints their number.
+// A program for the end-to-end tests of the courier: hand-over-events SOCKET appends the events on
+// standard input, one JSON object per line, to the courier's stream, and prints their number.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

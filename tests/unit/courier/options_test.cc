@@ -1,4 +1,5 @@
-// The options of a destination: commands, headers, URLs, names, and missing options.
+// The options of a destination: commands, headers, URLs and names, and what happens if options are
+// missing.
 #include "quarry/courier/options.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The outcome of a mail, from the server's replies.
+// The outcome of sending a mail, determined from the server's replies.
 #include "smtp_dialogue.h"
 
 #include <doctest/doctest.h>

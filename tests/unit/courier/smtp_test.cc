@@ -1,4 +1,4 @@
-// Mail to servers that are down (tests/e2e/courier has a real one), and checks before sending.
+// Mail to servers that are down (tests/e2e/courier uses a real server), and checks before sending.
 #include "quarry/courier/smtp.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ TEST_CASE("a server that is down or hangs defers the mail") {
   SmtpOptions options{.url = "smtp://" + local->str()};
   options.timeout = std::chrono::milliseconds(300);
   {
-    // The listener never accepts.
+    // The listener never accepts connections.
     SmtpSender sender(options);
     CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }

@@ -1,4 +1,4 @@
-// Events as JSON and back, and what is refused.
+// Events are converted to JSON and back, and invalid ones are refused.
 #include "quarry/event/event.h"
 
 #include <doctest/doctest.h>
@@ -144,7 +144,7 @@ TEST_CASE("members that are missing, of another kind, or too long are refused") 
     from[json::json_pointer(member)] = value;
     CHECK(refusal(from) == code);
   }
-  // Deep nesting, which would need much memory.
+  // Deep nesting would need much memory.
   CHECK_FALSE(parse(std::string(1'000'000, '[')));
 }
 

@@ -24,7 +24,7 @@ const std::string kElsewhere = "127.0.0.2";
 constexpr std::string_view kUnfinishedBody =
     "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nx";
 
-/// Reports each request, and answers when permitted.
+/// A pool that reports each request, and answers it when permitted.
 struct HeldPool {
   std::counting_semaphore<100> here{0};
   std::counting_semaphore<100> may_answer{0};
@@ -159,7 +159,7 @@ TEST_CASE(
 
 TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")) {
   const World world(large_or_small(fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'))),
-                    // So that only the new connection can be the reason why they end.
+                    // With this timeout, only the new connection can be the reason why they end.
                     {.max_connections = 1, .client_timeout = 10min});
   Client sender(world.gateway);
   sender.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
@@ -185,7 +185,7 @@ TEST_CASE("the largest buffered body is refused in favor of small requests") {
   CHECK(world.gateway.log().contains(
       "client 127.0.0.1: 503 too many large requests at the same time"));
   holder.close();
-  // Neither this body nor earlier ones on a connection count any longer.
+  // Neither this body nor earlier ones on the connection count any longer.
   for (int i = 0; i < 5; ++i) {
     other.send(post(std::string(900'000, 'y')));
     CHECK(other.reply().starts_with(kOk));
@@ -234,7 +234,7 @@ TEST_CASE(
   Client kept(world.gateway);
   CHECK(kept.is_served());
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // The gateway sees the request and the new connection in the same iteration.
+  // The gateway then sees the request and the new connection in the same iteration of its loop.
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
   REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
@@ -261,7 +261,7 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     held.emplace_back(world.gateway).send(from(client));
   }
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // All have arrived when their requests are answered in order.
+  // If the requests are answered in order, all of them have arrived.
   pool.may_answer.release();
   CHECK(held.front().reply().contains("done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
@@ -274,7 +274,7 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     REQUIRE(reply != "");
   }
   CHECK(reply.contains("too many requests from your address"));
-  // Its connection is kept alive, and no longer counts for that client.
+  // The connection of the first client is kept alive, but no longer counts for that client.
   third.send(from("2001:db8:0:1::"));
   pool.may_answer.release(5);
   CHECK(third.reply().contains("done"));
@@ -304,7 +304,7 @@ TEST_CASE("empty lines before a request are skipped") {
     CAPTURE(before);
     const std::string request = std::string(before) + std::string(kGet);
     CHECK(ask(world.gateway, request).starts_with(kOk));
-    // Byte by byte, and also after a request.
+    // The same, byte by byte, and after another request.
     Client client(world.gateway);
     CHECK(client.is_served());
     for (const char byte : request) {

@@ -1,4 +1,4 @@
-// Refusals by the front are available for the pool's status page.
+// Refusals by the front are available on the pool's status page.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -20,7 +20,7 @@ struct Tally {
   std::shared_ptr<scoreboard::RefusalTally> shared =
       *scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 
-  /// The refusal with STATUS, once it was counted TIMES times.
+  /// The refusal with STATUS, after it was counted TIMES times.
   Refusal of(std::uint32_t status, std::uint64_t times = 1) const {
     Refusal found;
     CHECK(eventually([&] {
@@ -52,7 +52,7 @@ TEST_CASE("a request refused at its head is recorded with its path and without s
   const Refusal unknown = tally.of(411);
   CHECK(unknown.method.view() == "POST");
   CHECK(unknown.uri.view().empty());
-  // Not a request, and not attributed to an earlier one on the connection.
+  // This is not a request, and is not attributed to an earlier one on the connection.
   Client client(world.gateway);
   CHECK(client.is_served());
   client.send("\x16\x03\x01\x02");
@@ -75,7 +75,7 @@ TEST_CASE("an unreachable pool is recorded with a count") {
 
 TEST_CASE("excess connections are all counted, only one is logged, and browsers get a page") {
   const Tally tally;
-  // At this rate, no client counts as silent.
+  // With this minimum rate, no client counts as silent.
   const World world(serve_echo,
                     {.refusals = tally.shared, .max_connections_per_address = 1, .min_rate = 0});
   Client first(world.gateway);

@@ -49,7 +49,7 @@ TEST_CASE("a graceful stop lets the fronts end before it asks the pools") {
       ::sigaddset(&quit, SIGQUIT);
       ::sigprocmask(SIG_BLOCK, &quit, nullptr);
       world.say(begins);
-      // The front lingers: a pool that was asked too early would have ended before it.
+      // The front ends slowly: a pool that was asked too early would have ended before it.
       const timespec lingering{0, 50'000'000};
       ::sigwaitinfo(&quit, nullptr);
       if (ends == 'F') ::sigtimedwait(&quit, nullptr, &lingering);
@@ -179,7 +179,7 @@ TEST_CASE("a service gains privileges from what it executes only if configured")
   Service privileged = world.service(1, run);
   privileged.process.no_new_privs = false;
   world.start(services(world.service(1, run), std::move(privileged)));
-  // The test itself may be forbidden to.
+  // The test process itself may be forbidden to gain privileges.
   const bool is_free = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
   const std::string said{world.next().what, world.next().what};
   CHECK(said.contains('n'));
@@ -219,7 +219,7 @@ TEST_CASE("a program runs with the privileges of its service, and without a slot
     return flag;
   };
   CHECK(flag_of("less") == "1");
-  // The test itself may be forbidden to.
+  // The test process itself may be forbidden to gain privileges.
   CHECK(flag_of("more") == std::to_string(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)));
   CHECK(world.ends_on(SIGTERM));
 }

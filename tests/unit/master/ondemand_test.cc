@@ -1,4 +1,4 @@
-// Races of an ondemand pool, with children that the test stops at each step.
+// Race conditions of an ondemand pool, with children that the test stops at each step.
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ bool accept_one(ChildContext& child, Fd* connection) {
   return accept_while_idle(child, connection);
 }
 
-/// As accept_one(), waiting for a connection for as long as it takes.
+/// Like accept_one(), but waits for a connection for as long as necessary.
 void await_one(ChildContext& child, Fd* connection) {
   while (!accept_one(child, connection)) {
     pollfd wait{child.listener, POLLIN, 0};
@@ -41,7 +41,7 @@ void await_one(ChildContext& child, Fd* connection) {
   }
 }
 
-/// Starts an ondemand pool whose children do RUN.
+/// Starts an ondemand pool whose children run RUN.
 void start(World& world, std::size_t max_children, const std::function<int(ChildContext&)>& run,
            std::chrono::seconds idle_timeout = 60s) {
   world.start([&] {
@@ -65,7 +65,7 @@ Fd connect(const World& world) {
   return connection;
 }
 
-/// Clock ticks that process PID has spent.
+/// Clock ticks of processor time that the process PID has used.
 long ticks_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::stringstream text;
@@ -122,7 +122,7 @@ TEST_CASE("while a child is about to call accept(), no other is started and the 
   const Fd connection = connect(world);
   CHECK(world.next().what == 's');
   const long before = ticks_of(world.master());
-  // The master watches the socket again every second, in case a child never calls accept().
+  // The master watches the socket again after a second, in case a child never calls accept().
   CHECK(world.is_silent(700));
   CHECK(ticks_of(world.master()) - before <= 2);
 }
@@ -153,7 +153,7 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
       connection_is_taken.await();
       Fd connection;
       world.say(accept_one(child, &connection) ? 'g' : 'n');
-      // Reports that accept() has returned, and never calls it again.
+      // The child reports that accept() has returned, and never calls it again.
       child.slot.accepted();
       return sleep_for_ever(child);
     }

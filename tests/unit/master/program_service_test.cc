@@ -1,4 +1,5 @@
-// Services that are programs: over crashes, a reload and the stop; and those that run on request.
+// Services that are programs, during crashes, a reload and a stop, and services that run on
+// request.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,12 +33,12 @@ using quarry::base::Fd;
 constexpr int kWhile = 150;  // milliseconds in which a mistake would show
 
 struct ServiceWord {
-  char what = 0;  // 0: nothing came
+  char what = 0;  // 0: no report arrived
   int number = 0;
   pid_t pid = -1;
 };
 
-/// A small-master (see small_master.cc) and what its processes say.
+/// A running small-master (see small_master.cc), and the reports of its processes.
 class SmallMaster {
  public:
   explicit SmallMaster(bool asks_by_itself = false) {
@@ -58,21 +59,21 @@ class SmallMaster {
   }
 
   void signal(int number) const { ::kill(pid_, number); }
-  /// The worker asks for jobs.
+  /// Makes the worker request the jobs NUMBERS.
   void ask_for(std::initializer_list<std::uint8_t> numbers) const {
     for (const std::uint8_t number : numbers) REQUIRE(::write(asks_.get(), &number, 1) == 1);
   }
-  /// Whether the worker reads all requests before long.
+  /// Whether the worker reads all of these requests in time.
   bool is_heard() const {
     return eventually([&] {
       int waiting = 0;
       return ::ioctl(asks_.get(), FIONREAD, &waiting) == 0 && waiting == 0;
     });
   }
-  /// Files that small_master.cc names.
+  /// Creates one of the files that small_master.cc describes.
   void make(const char* file) const { std::ofstream(folder_ / file).put('!'); }
   void remove(const char* file) const { std::filesystem::remove(folder_ / file); }
-  /// Whether the log contains TEXT before long.
+  /// Whether the log contains TEXT in time.
   bool logs(const std::string& text) const {
     return eventually([&] {
       std::stringstream log;
@@ -80,7 +81,7 @@ class SmallMaster {
       return log.str().find(text) != std::string::npos;
     });
   }
-  /// The next word that a process reports.
+  /// Waits for the next report of a process.
   ServiceWord next() {
     while (text_.find('\n') == std::string::npos) {
       pollfd wait{words_.get(), POLLIN, 0};
@@ -102,13 +103,13 @@ class SmallMaster {
     pollfd wait{words_.get(), POLLIN, 0};
     return text_.empty() && ::poll(&wait, 1, kWhile) == 0;
   }
-  /// The next COUNT words, in the order of their arrival.
+  /// Waits for COUNT reports, and returns them in the order of their arrival.
   std::vector<ServiceWord> next(int count) {
     std::vector<ServiceWord> words;
     for (int i = 0; i < count; ++i) words.push_back(next());
     return words;
   }
-  /// The receiver's answer to a connection; "" if there is none.
+  /// The receiver's answer to a connection; empty if there is none.
   std::string ask_receiver() const {
     const auto address = quarry::base::SocketAddress::parse((folder_ / "s").string());
     const auto connected = quarry::base::connect_to(*address);
@@ -195,7 +196,7 @@ TEST_CASE_FIXTURE(
     ReadyMaster, "after a reload, a program that must be alone starts when the old one has ended") {
   make("hold");
   signal(SIGUSR2);
-  // The pool's new worker does not wait for the old one.
+  // The pool's new worker does not wait for the old one to end.
   const auto workers = by_letter(next(2));
   CHECK(workers.contains('w'));
   CHECK(workers.contains('W'));
@@ -227,7 +228,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job runs once for the requested number") {
   const auto words = next(2);
   CHECK(letters(words) == "jJ");
   CHECK(words[0].number == 7);
-  // One that the master does not know is not run, and the next one is.
+  // A job that the master does not know is not run, but the next one is.
   ask_for({50, 8});
   CHECK(next().number == 8);
 }
@@ -301,7 +302,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job requested again while it runs is run once 
   ask_for({100});
   CHECK(letters(next(1)) == "j");
   ask_for({100, 100, 5});
-  // The other place is free all the time; number 5 shows that the requests before it were heard.
+  // The other place is always free; job 5 shows that the requests before it were received.
   CHECK(letters(next(2)) == "jJ");
   make("go");
   const auto words = next(3);
@@ -383,7 +384,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "programs that crash repeatedly do not affect oth
 TEST_CASE("the master's own jobs run at startup, and when their child asks for it") {
   SmallMaster master(true);
   std::map<int, int> runs;
-  // The worker and the receiver have said a word, too.
+  // The worker and the receiver have sent a report, too.
   for (const ServiceWord& word : master.next(2 + 2 * 4)) {
     if (word.what == 'j') ++runs[word.number];
   }
@@ -394,7 +395,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
                   "a job that the master did not request itself cannot reschedule itself") {
   ask_for({70});
   CHECK(letters(next(2)) == "jJ");
-  // Meanwhile, a job that its master requested itself has rescheduled itself twice.
+  // Meanwhile, a job that the master itself requested has rescheduled itself twice.
   CHECK(SmallMaster(true).next(2 + 2 * 4).size() == 10);
   CHECK(is_silent());
 }

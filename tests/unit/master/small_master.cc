@@ -43,7 +43,7 @@ volatile sig_atomic_t is_over = 0;
 
 void say(char what, int number = 0) {
   const std::string word = fmt::format("{} {} {}\n", what, number, ::getpid());
-  // Non-blocking, because the test may be over.
+  // Non-blocking, because the test may have ended.
   const base::Fd words(::open((folder + "/words").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   if (::write(words.get(), word.data(), word.size()) < 0) ::_exit(1);
 }
@@ -65,8 +65,8 @@ bool has_listener() {
          ::getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening == 1;
 }
 
-/// Whether this program inherited only what is documented: no descriptor beyond LAST, and no blocked
-/// signal.
+/// Whether this program has inherited only what is documented: no descriptor above LAST, and no
+/// blocked signal.
 bool is_clean(int last) {
   sigset_t held;
   ::sigprocmask(SIG_SETMASK, nullptr, &held);
@@ -100,7 +100,7 @@ int work(ChildContext& child) {
   const base::Fd asks(::open((folder + "/asks").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   say('w');
   for (;;) {
-    const bool is_last = is_over != 0;  // to ask for what there is
+    const bool is_last = is_over != 0;  // to read pending requests
     std::uint8_t number = 0;
     if (::read(asks.get(), &number, 1) == 1) {
       child.control->send({control::Verb::kBackoffice, number});
@@ -114,7 +114,7 @@ int work(ChildContext& child) {
   return 0;
 }
 
-/// Pauses like a job that has to wait.
+/// Waits like a job that is paused.
 void pause(const control::Channel& channel, int number) {
   channel.send({control::Verb::kPause});
   say('p', number);

@@ -25,7 +25,7 @@ TEST_CASE("a graceful stop asks each kind of service when earlier kinds have end
   living[0] = 0;
   const auto pools = stopping.next(living);
   CHECK(is(pools, StopWay::kQuit, StopPhase::kPools, StopPhase::kPools));
-  CHECK_FALSE(pools->deadline.has_value());  // one for all of it
+  CHECK_FALSE(pools->deadline.has_value());  // one deadline applies to all pools
   living[1] = 1;
   CHECK_FALSE(stopping.next(living).has_value());
   living[1] = 0;

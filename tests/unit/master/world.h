@@ -1,4 +1,4 @@
-// A master in its own process, and messages from its children to the test.
+// A master in its own process, whose children send messages to the test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ namespace quarry::master::testing {
 
 using namespace std::chrono_literals;
 
-/// A message from a child to the test: one letter and its pid.
+/// A message from a child to the test: a letter and the process ID of the child.
 struct Word {
   char what;
   pid_t pid;
@@ -65,7 +65,7 @@ class World {
   void start(std::vector<Service> services, std::chrono::seconds control_timeout = 10s) {
     start([&] { return std::move(services); }, control_timeout);
   }
-  /// Starts a master with the services that MAKE, called in the master's process, returns.
+  /// Starts a master with the services that MAKE returns, which is called in the master's process.
   void start(const std::function<std::vector<Service>()>& make,
              std::chrono::seconds control_timeout = 10s) {
     master_ = ::fork();
@@ -81,7 +81,8 @@ class World {
     ::_exit(run_master(global, make()) ? 0 : 1);
   }
 
-  /// The next word; its letter is 0 if all writers of the pipe have ended.
+  /// Waits for the next word; its letter is 0 if no process has the pipe open for writing any
+  /// longer.
   Word next() const {
     pollfd wait{read_.get(), POLLIN, 0};
     Word word{};

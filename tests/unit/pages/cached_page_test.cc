@@ -37,7 +37,7 @@ std::string inflated(const std::string& gzip, std::size_t size) {
   stream.avail_in = static_cast<uInt>(gzip.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  // The checksum is correct too.
+  // inflate() also verifies the checksum.
   REQUIRE(::inflate(&stream, Z_FINISH) == Z_STREAM_END);
   REQUIRE(stream.avail_in == 0);
   out.resize(stream.total_out);

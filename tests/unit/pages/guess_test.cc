@@ -37,7 +37,7 @@ auto guesses_of(const Asked& asked, const PageNames& pages = kPages, bool trust 
   return guesses_in(request_of(asked), target_of(served, asked.path).value(), pages, trust);
 }
 
-/// The kind and user of the only guess.
+/// The kind and the user of the guess, which must be the only one.
 std::string only(const Asked& asked, const PageNames& pages = kPages) {
   const auto guesses = guesses_of(asked, pages);
   if (!guesses) return std::to_string(guesses.error().status);
@@ -103,7 +103,7 @@ TEST_CASE("a multipart form") {
   CHECK(only({"/login", "u=bob", user + password, kParts}) == "400");
   CHECK(only({"/login", "", user, kParts}) == "none");
   CHECK(only({"/login", "", part("name=u", "ann") + password, kParts}) == "none");
-  // The content of a file is not a part's header.
+  // Text in the content of a file is not a header of a part.
   CHECK(only({"/alias", "",
               part("name=\"f\"; filename=\"f\"", "\r\nname=\"u\"\r\n\r\nann") + password,
               kParts}) == "none");
@@ -236,7 +236,7 @@ TEST_CASE("only as many repeated values are kept as show that there are too many
   CHECK(fields.cookies().size() == Fields::kMaxValues);
   CHECK(fields.has("p"));
   CHECK_FALSE(fields.has("of-no-interest1"));
-  // A guess is found after any amount of other data.
+  // A guess is found behind any amount of other data.
   CHECK(only({.path = "/login", .body = std::string(900'000, '&') + "u=ann&p=x"}) == "form ann");
   CHECK(only({.path = "/unknown", .body = std::string(9'000'000, '&') + "u=ann&p=x"}) ==
         "form ann");

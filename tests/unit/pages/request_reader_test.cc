@@ -34,7 +34,7 @@ std::string text_of(evbuffer* buffer) {
   return text;
 }
 
-/// The last status after feeding BYTES in pieces of SIZE.
+/// Feeds BYTES in pieces of SIZE and returns the last status.
 Status feed(RequestReader& reader, std::string_view bytes, std::size_t size) {
   const EventBufferPtr input(evbuffer_new());
   Status status = Status::kMore;

@@ -16,7 +16,7 @@ PageRequest request_with(std::initializer_list<Parameter> parameters, std::strin
   return request;
 }
 
-/// With | in place of NUL.
+/// The head of REQUEST, with | in place of NUL.
 std::string head_of(const PageRequest& request, bool trust_remote_user = false) {
   std::string head = scgi_head(request, trust_remote_user);
   std::ranges::replace(head, '\0', '|');

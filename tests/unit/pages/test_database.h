@@ -1,4 +1,4 @@
-// A database that is changed as other programs would change it.
+// A database, with functions that change it as other programs would.
 #pragma once
 
 #include <doctest/doctest.h>

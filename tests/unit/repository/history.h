@@ -1,7 +1,7 @@
-// A random but reproducible project history: check-ins with merges, cherry-picks, renames,
-// removals, delta manifests and dates that lie close together or the wrong way round, control
-// artifacts, wiki pages, tickets, technotes, attachments to all of these and their removals, forum
-// threads with edits and replies, some to posts that never arrive.
+// A random but reproducible history of a project: check-ins with merges, cherry-picks, renames,
+// removals, delta manifests, and dates that are close together or in the wrong order; control
+// artifacts; wiki pages, tickets and technotes; attachments to all of these, and removals of
+// attachments; and forum threads with edits and replies, some of them to posts that never arrive.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace quarry::repository::test {
 class History {
  public:
   enum class Kind {
-    /// The result of a rebuild does not depend on the order of processing.
+    /// A history whose tables after a rebuild do not depend on the order of processing.
     kPlain,
     /// The result of fossil's rebuild depends on that order. As above, and
     ///   - tags of one name on ancestor and descendant, by artifacts dated in any order
@@ -30,8 +30,8 @@ class History {
   };
   History(std::uint32_t seed, Kind kind) : random_(seed), kind_(kind) {}
 
-  /// Creates COUNT check-ins, about a third as many control artifacts, and as many others. Returns
-  /// the contents of all artifacts, parents before children.
+  /// Creates COUNT check-ins, about a third as many control artifacts, and the same number of other
+  /// artifacts. Returns the contents of all artifacts, parents before children.
   std::vector<std::string> make(int count);
 
   /// The date of the first check-in.

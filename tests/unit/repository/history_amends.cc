@@ -1,4 +1,4 @@
-// The part of a random history in which several users amend the same line of check-ins, and their
+// The part of a random history in which several users amend the same check-ins, and in which
 // control artifacts do not arrive in the order of their dates.
 
 #include <fmt/core.h>
@@ -39,7 +39,8 @@ std::string History::any_card(const std::string& at, int number) {
 void History::amend(int number) {
   const int count = static_cast<int>(check_ins_.size());
   const auto any = [&]() -> const CheckIn& {
-    // Often the same few, so that amendments affect descendants of other amended check-ins.
+    // The same few check-ins are chosen often, so that amendments affect descendants of other
+    // amended check-ins.
     const int back = chance(70) ? below(std::min(count, 5)) : below(count);
     return check_ins_[static_cast<std::size_t>(count - 1 - back)];
   };

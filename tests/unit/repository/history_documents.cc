@@ -1,4 +1,4 @@
-// The documents of a random history, of all kinds.
+// The documents of a random history, of every kind.
 
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ std::string id_of(std::string_view kind, int number) {
 
 }  // namespace
 
-/// A later date for each NUMBER, except some with equal dates.
+/// A date that is later for each NUMBER, except for some equal dates.
 std::string History::date_card(int number) {
   return fmt::format("D {}\n", base::iso_millis({kStart + 50000LL * (number - number % 2)}));
 }
@@ -37,7 +37,7 @@ std::string History::any_text(int number) {
   return texts[below(6)];
 }
 
-/// The cards from N on, with BEFORE_USER (P and T cards) in order.
+/// The cards from the N card on; BEFORE_USER contains the P and T cards, in order.
 std::string History::text_cards(const std::string& before_user, const std::string& text) {
   const std::string mimetypes[] = {"", "N text/x-markdown\n", "N text/plain\n",
                                    "N text/x-fossil-wiki\n"};
@@ -133,7 +133,7 @@ void History::forum_post(int number) {
   }
   const Post& other = posts_[static_cast<std::size_t>(below(static_cast<int>(posts_.size())))];
   Post made{"", other.root, other.name};
-  // A reply as the root: a separate thread.
+  // A reply is given as the root, which makes a separate thread.
   if (is_ordered() && chance(10)) made.root = other.name;
   std::string cards = date + fmt::format("G {}\n", made.root);
   std::string prior;

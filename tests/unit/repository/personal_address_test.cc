@@ -1,4 +1,4 @@
-// Where one user is written to.
+// The address to which mail for one user is sent.
 #include "quarry/repository/personal_address.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ void add_user(World& world, const std::string& login, const std::string& cap,
             info + "')");
 }
 
-/// As fossil makes the table.
+/// Creates the table of subscribers as fossil does.
 void add_subscribers(World& world) {
   world.sql(
       "CREATE TABLE subscriber(subscriberId INTEGER PRIMARY KEY, subscriberCode BLOB,"
@@ -76,7 +76,8 @@ TEST_CASE("without a subscription the address comes from the user's info") {
   world.sql("UPDATE user SET cap='' WHERE login IN ('nobody','anonymous')");
   CHECK(address_of(world, "pat") == "pat@example.org");
   CHECK(address_of(world, "bob").empty());
-  // Users without capabilities, users who may not read check-ins, and unknown users.
+  // There is no address for users without capabilities, users who may not read check-ins, and
+  // unknown users.
   CHECK(address_of(world, "cy").empty());
   CHECK(address_of(world, "di").empty());
   CHECK(address_of(world, "eve").empty());

@@ -1,4 +1,4 @@
-// What an administrator should know of a repository.
+// Events in a repository that an administrator should know about.
 
 #include "quarry/repository/security_log.h"
 

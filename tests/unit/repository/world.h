@@ -32,7 +32,7 @@ class World {
   /// Stores CONTENT whole, in a separate receipt.
   artifact::HashName put(std::string_view content);
   void put_all(const std::vector<std::string>& contents);
-  /// Stores TARGET as a delta on SOURCE; BYTES, unless empty, replace the correct delta.
+  /// Stores TARGET as a delta on SOURCE. BYTES, unless empty, is used instead of the correct delta.
   void put_delta(std::string_view target, std::string_view source, std::string bytes = {});
   /// Stores CONTENT whole, as a private artifact.
   artifact::HashName put_private(std::string_view content);
@@ -40,9 +40,9 @@ class World {
   artifact::HashName root() const;
   /// Closes the repository, and opens it again.
   void reopen(OpenOptions options = {});
-  /// The first column of the first row of SQL, as text.
+  /// The first column of the first row of the result of SQL, as text.
   std::string sql(const std::string& sql) const;
-  /// Runs "fossil ARGUMENTS", and returns whether it succeeded. Its output goes to `fossil_output`.
+  /// Runs `fossil ARGUMENTS`, and returns whether it succeeded. Its output goes to `fossil_output`.
   bool fossil(const std::string& arguments);
 
   TemporaryFolder folder;
@@ -56,8 +56,8 @@ Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
 Arrival private_one(std::string_view content);
-/// A check-in of USER's on PARENTS, MINUTE minutes after HeldClock's start, with TAGS, and with
-/// CONTENT as the file a.txt if it is not empty.
+/// A check-in by USER with the parents PARENTS, MINUTE minutes after HeldClock's start, with TAGS,
+/// and with CONTENT as the file a.txt if it is not empty.
 std::string check_in_on(const std::vector<artifact::HashName>& parents, int minute,
                         const std::vector<artifact::CheckInText::Tag>& tags = {},
                         std::string_view content = {}, const std::string& user = "ann");
@@ -65,8 +65,8 @@ std::string check_in_on(const std::vector<artifact::HashName>& parents, int minu
 std::map<std::string, std::string> contents(const World& world);
 /// The rows of FILE's derived tables.
 std::vector<std::string> derived_text(const std::filesystem::path& file);
-/// The rows that only one of two such lists has, marked with the list's name; empty if they are
-/// equal.
+/// The rows that only one of two lists of rows has, each marked with the name of its list; empty if
+/// they are equal.
 std::string difference(const std::vector<std::string>& ours,
                        const std::vector<std::string>& fossils);
 /// The faults that verify() finds, and its counts of rows that depend on the order of processing,
@@ -75,7 +75,7 @@ std::string faults(const std::filesystem::path& file);
 /// The same without those counts, for a file after `fossil rebuild`.
 std::string faults_in_any_order(const std::filesystem::path& file);
 /// Checks the derived tables of WORLD's file against our recomputation, and those of a copy against
-/// fossil's rebuild, except rows that depend on its order of processing.
+/// fossil's rebuild, except for rows that depend on its order of processing.
 void check_derived(World& world);
 
 }  // namespace quarry::repository::test

@@ -1,4 +1,4 @@
-// Adoption of a board by the next master, which knows its layout from the previous one.
+// The next master adopts a board, whose layout it knows from the previous master.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>

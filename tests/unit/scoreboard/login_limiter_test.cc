@@ -18,7 +18,7 @@ const std::string kHome = "192.0.2.1";
 const std::string kAway = "203.0.113.9";
 constexpr Tick kMinute = 60 * kTicksPerSecond;
 
-/// A pool whose clock stands still until the test moves it.
+/// A pool with a clock that only the test advances.
 struct Pool {
   seconds attempt(std::string_view user, std::string_view address, bool is_right) {
     LoginLimiter::Attempt attempt = limiter.attempt_of("repository", user, address);
@@ -38,13 +38,14 @@ struct Pool {
   bool lets_in(std::string_view user, std::string_view address) {
     return attempt(user, address, true).count() == 0;
   }
-  /// How many of COUNT guesses are checked, from ADDRESS or, without one, from new networks.
+  /// How many of COUNT guesses are checked. They come from ADDRESS or, if it is empty, each from a
+  /// new network.
   std::size_t checked_of(int count, std::string_view user, std::string_view address = {}) {
     const std::size_t before = checked;
     for (int i = 0; i < count; ++i) guess(user, address.empty() ? new_network() : address);
     return checked - before;
   }
-  /// An IPv6 address in a /64 that was not used before.
+  /// An IPv6 address in a /64 network that was not used before.
   std::string new_network() {
     ++networks;
     return fmt::format("2001:db8:{:x}:{:x}::1", networks >> 16U, networks & 0xffffU);
@@ -74,8 +75,7 @@ TEST_CASE_FIXTURE(Pool,
     if (i % 2500 == 0) ++now;
   }
   CHECK(checked > 1'000'000);
-  // 50 s have passed: two tokens of the user and five of the address are back, and one attempt
-  // of the pair.
+  // 50 s have passed: the user has two tokens back, the address five, and the pair one attempt.
   CHECK(checked_of(100, "victim") == 2);
   CHECK(checked_of(10, "owner", kHome) == 1);
   std::size_t before = checked;
@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(Pool, "guesses at one user from ever new networks are limited"
     now += kTicksPerSecond;
     CHECK(lets_in("owner", kHome));
   }
-  // Of 30,000: the tokens, and one more in 20 s.
+  // Of the 30,000 guesses, those with tokens are checked, and one more after 20 s.
   CHECK(checked >= 15);
   CHECK(checked <= 15 + 600 / 20);
 }
@@ -183,7 +183,7 @@ TEST_CASE_FIXTURE(Pool, "an attempt with an unknown result does not count") {
   CHECK(try_unchecked(kHome) == 1);
   now += kTicksPerSecond;
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kHome) == 0);
-  // Nor does it make the pair known, or clear its failures.
+  // It does not make the pair known or clear its failures, either.
   CHECK(guess("owner", kHome).count() == 0);
   CHECK(try_unchecked(kHome) == 2);
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kAway) == 0);

@@ -19,7 +19,7 @@ void write_pair(Slot& slot, int value) {
              static_cast<std::uint64_t>(value % 26)});
 }
 
-/// A child that updates slot 0 as fast as it can until it is killed.
+/// Starts a child that updates slot 0 as fast as it can until it is killed.
 pid_t start_busy_writer(Board& board) {
   return start_child([&] {
     Slot slot = board.slot(0);
@@ -83,7 +83,7 @@ TEST_CASE("a reader never sees half an update while another process writes") {
   const pid_t writer = start_busy_writer(board);
   int whole = 0;
   int mixed = 0;
-  // A reader may give up on a writer that never pauses; it must then say so.
+  // A reader may give up if a writer never pauses; it must then report that.
   for (int i = 0; i < 2000000 && whole < 20000; ++i) {
     const Board::Reading reading = board.read(0);
     if (reading.is_torn || reading.state.stage != Stage::kInfo) continue;
@@ -117,8 +117,8 @@ TEST_CASE("a writer that died during an update is reported as torn, and repaired
   Board board = new_board(1);
   auto view = board.read_only();
   REQUIRE(view);
-  // The slots begin after the pool's state, the leases and the refusals; the sequence number comes
-  // first in each.
+  // The slots come after the pool's state, the leases and the refusals; each begins with its
+  // sequence number.
   constexpr std::size_t kSlot = sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
   const auto memory = map_for_writing(board.fd(), kSlot + sizeof(SlotMemory));
   REQUIRE(memory);
@@ -160,7 +160,7 @@ TEST_CASE("the latest refusals of all children are listed, newest first") {
     Refusal refusal{.status = static_cast<std::uint32_t>(400 + i)};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
-    // So that no two have the same time.
+    // Waits, so that no two refusals have the same time.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
   const auto recent = board.refusals();

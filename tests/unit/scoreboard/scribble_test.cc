@@ -1,4 +1,4 @@
-// A worker that writes all over its pool's board, while others read it.
+// A worker that writes to all parts of its pool's board, while others read it.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ Mapping raw_memory(const Board& board) {
   return std::move(*memory);
 }
 
-/// A child that fills the whole board with random bytes, over and over, until it is killed.
+/// Starts a child that repeatedly fills the whole board with random bytes until it is killed.
 pid_t start_scribbler(const Board& board) {
   return start_child([&] {
     const Mapping memory = raw_memory(board);
@@ -160,7 +160,7 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
       slot.finished();
       state.past.add(board->read(0).state.counters);
       board->retire(0, state);
-      // A snapshot takes less than this, so that some snapshots are undisturbed.
+      // A snapshot takes less time than this pause, so that some snapshots are undisturbed.
       for (const auto end = monotonic_micros() + kPause; monotonic_micros() < end;) continue;
     }
   });
@@ -169,7 +169,7 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
   int backwards = 0;
   for (int i = 0; i < 1'000'000 && exact < 20'000; ++i) {
     const PoolSnapshot snapshot = take_snapshot(*board, {});
-    // If the reaper loses the processor inside an update, a reader does not wait for it.
+    // If the process that reaps is preempted inside an update, a reader does not wait for it.
     if (!snapshot.is_exact) continue;
     ++exact;
     if (snapshot.totals.requests < last) ++backwards;

@@ -12,8 +12,8 @@ using namespace quarry::scoreboard;
 
 namespace {
 
-/// A board with one worker that is idle after a push, one in a request whose client wrote TEXT
-/// wherever it could, and one that is gone.
+/// A board with three workers: one is idle after a push, one is in a request whose client wrote
+/// TEXT into all fields, and one has ended.
 class World {
  public:
   explicit World(std::string_view text = "") : board_(*Board::create("www", 4)) {

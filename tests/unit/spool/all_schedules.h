@@ -10,7 +10,8 @@
 
 namespace quarry::spool {
 
-/// Whether $QUARRY_TEST_CASES asks for all schedules of scenarios with tens of thousands of them.
+/// Whether $QUARRY_TEST_CASES requests all schedules of scenarios that have tens of thousands of
+/// them.
 inline bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }

@@ -1,4 +1,5 @@
-// What a machine that crashes, or a process that is killed, leaves of recorded file operations.
+// What is left of recorded file operations after a crash of the machine, or after the process is
+// killed.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -9,7 +10,8 @@
 
 #include "memory_file_system.h"
 
-/// The operations of a scenario, and what was acknowledged when: a Promise with its `operations`.
+/// The operations of a scenario, and what was acknowledged after which: each Promise has its
+/// `operations`.
 template <typename Promise>
 struct Recording {
   std::vector<FileOperation> operations;
@@ -24,9 +26,9 @@ struct Recording {
   }
 };
 
-/// Calls CHECK(image, count) for a crash of the machine after each number of OPERATIONS, with any of
-/// the unsynced ones lost: all subsets of up to EXHAUSTIVE of them, otherwise SAMPLES random ones,
-/// all and nothing first.
+/// Calls CHECK(image, count) for a crash of the machine after each number of OPERATIONS, in which
+/// any of the unsynced ones may be lost: for up to EXHAUSTIVE of them all subsets, otherwise
+/// SAMPLES random subsets, of which the first two are all of them and none.
 template <typename Check>
 void for_each_crash(const std::vector<FileOperation>& operations, std::size_t exhaustive,
                     std::size_t samples, const Check& check) {
@@ -46,8 +48,8 @@ void for_each_crash(const std::vector<FileOperation>& operations, std::size_t ex
   }
 }
 
-/// Calls CHECK(image, count) for a process that is killed within each of OPERATIONS, COUNT after the
-/// first: after every STRIDE(bytes)-th of its bytes.
+/// Calls CHECK(image, count) for a process that is killed within each of OPERATIONS, COUNT after
+/// the first, after every STRIDE(bytes)-th of the bytes that it writes.
 template <typename Stride, typename Check>
 void for_each_kill(const std::vector<FileOperation>& operations, const Stride& stride,
                    const Check& check) {

@@ -1,4 +1,4 @@
-// Files in hexadecimal, by name, as written by an earlier version.
+// Files as hexadecimal text, by name, as an earlier version has written them.
 #pragma once
 
 #include <initializer_list>

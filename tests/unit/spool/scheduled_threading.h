@@ -70,8 +70,8 @@ class Mutex {
   schedule::Fiber* owner_ = nullptr;
 };
 
-/// Which waiter notify_one() wakes is a choice. Destroying it fails the schedule if a thread waits
-/// that was not notified.
+/// notify_one() wakes any of the waiters, which is a choice. Destroying the object fails the
+/// schedule if a thread waits that was not notified.
 class Condition {
  public:
   Condition() = default;
@@ -86,7 +86,7 @@ class Condition {
     while (!satisfied()) wait(lock);
   }
 
-  /// TimePoint::max() never passes.
+  /// The deadline TimePoint::max() never passes.
   std::cv_status wait_until(std::unique_lock<Mutex>& lock, TimePoint deadline);
 
   template <typename Predicate>
@@ -105,7 +105,7 @@ class Condition {
   const Mutex* mutex_ = nullptr;  // of the last waiter; concurrent waiters share one
 };
 
-/// Like std::thread. Fails the schedule where that would call std::terminate.
+/// Like std::thread. Fails the schedule in cases in which std::thread would call std::terminate.
 class Thread {
  public:
   Thread() = default;
@@ -126,7 +126,8 @@ namespace schedule {
 
 inline constexpr int kUnlimited = std::numeric_limits<int>::max();
 
-/// The maximum distance from the simplest schedule, in which each thread runs until it cannot.
+/// The maximum distance from the simplest schedule, in which each thread runs until it cannot
+/// continue.
 struct Bounds {
   int preemptions = 2;              // switches away from a thread that could continue
   int timeouts = 2;                 // deadlines that pass while something else could run
@@ -146,12 +147,12 @@ using Scenario = std::function<void()>;
 
 /// Runs SCENARIO as thread "main" in every schedule within the bounds, until one fails: by an
 /// exception that leaves a thread, a deadlock, misuse of these classes, or too many steps. A
-/// schedule ends when all threads have ended, including detached ones: one that stays blocked is a
-/// deadlock (but see leave_detached()). A failed schedule is abandoned: what is on its threads'
-/// stacks is never destroyed. After any other schedule everything is unwound.
+/// schedule ends when all threads have ended, including detached ones: a thread that stays blocked
+/// is a deadlock (but see leave_detached()). A failed schedule is abandoned, and objects on the
+/// stacks of its threads are never destroyed. After any other schedule everything is destroyed.
 Outcome explore(const Bounds& bounds, const Scenario& scenario);
 
-/// Runs the one schedule with these choices, and then always the first alternative.
+/// Runs one schedule with CHOICES, and with the first alternative at each choice after these.
 Outcome replay(const std::vector<int>& choices, const Scenario& scenario,
                std::uint64_t max_steps = Bounds{}.max_steps);
 
@@ -165,11 +166,11 @@ void require(bool condition, const std::string& message);
 /// Within a scenario: adds a line to the trace.
 void note(const std::string& text);
 
-/// Within a scenario: lets time pass, as if something was slow.
+/// Within a scenario: lets time pass, as if an operation were slow.
 void advance(std::chrono::nanoseconds time);
 
 /// Within a scenario: detached threads may stay blocked, or in a timed wait, when main has ended.
-/// They are dropped with what is on their stacks.
+/// They are dropped, together with the objects on their stacks.
 void leave_detached();
 
 }  // namespace schedule

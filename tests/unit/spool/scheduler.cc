@@ -41,7 +41,7 @@ std::string Scheduler::run(const Scenario& scenario) {
   running = nullptr;
   if (failure_.empty() && path_.ended_early()) failure_ = kOtherScenario;
   for (const auto& fiber : fibers()) {
-    // A thread that never started may refer to stacks that are gone.
+    // A thread that never started may refer to stacks that no longer exist.
     if (!fiber->work) continue;
     [[maybe_unused]] Work* leaked = std::make_unique<Work>(std::move(fiber->work)).release();
   }
@@ -81,7 +81,8 @@ void Scheduler::enter() {
   self.reschedule();
 }
 
-/// Called when the current fiber has declared what it waits for; returns when it is its turn.
+/// Called when the current fiber has declared what it waits for. Returns when the fiber may
+/// continue.
 void Scheduler::reschedule() {
   if (!failure_.empty()) leave();
   if (++steps_ > bounds_.max_steps) fail("no end after " + std::to_string(steps_ - 1) + " steps");
@@ -94,12 +95,13 @@ void Scheduler::reschedule() {
     const Alternative next = choose_alternative();
     if (next.action == Action::kRun) return resume(*next.fiber);
     wake(*next.fiber, true);
-    // At one choice deadlines pass in the order of their threads; other orders are equivalent.
+    // At one choice, deadlines pass in the order of their threads; other orders are equivalent.
     if (next.budget != nullptr) last_timed_out_ = next.fiber->id;
   }
 }
 
-/// The first one is free, and does not depend on the bounds: replay() uses it without a choice.
+/// The first alternative is free and does not depend on the bounds: replay() uses it when it has no
+/// more choices.
 void Scheduler::list_alternatives(bool goes_on) {
   alternatives_.clear();
   if (goes_on) alternatives_.push_back({Action::kRun, current_, nullptr});
@@ -177,7 +179,7 @@ void Scheduler::leave() {
   std::unreachable();
 }
 
-/// Nothing can run: the end, or a deadlock.
+/// Called when nothing can run: whether this is the regular end, and not a deadlock.
 bool Scheduler::may_end() const {
   return std::ranges::all_of(fibers(), [this](const auto& fiber) {
     return fiber->done || (fiber->detached && leaves_detached_);
@@ -250,7 +252,7 @@ void Scheduler::unlock(Mutex& mutex) {
   if (tracing_) say("unlocks mutex " + name(&mutex));
 }
 
-/// Returns true if it timed out.
+/// Returns true if the wait timed out.
 bool Scheduler::wait(Condition& condition, Mutex& mutex, TimePoint deadline) {
   if (mutex.owner_ != current_) fail("a wait without its mutex");
   mutex.owner_ = nullptr;

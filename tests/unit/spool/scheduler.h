@@ -29,7 +29,7 @@ namespace quarry::spool::schedule {
 
 using Work = std::move_only_function<void()>;
 
-/// Its lowest page is protected, so that an overflow causes a fault.
+/// The stack of a fiber. Its lowest page is protected, so that an overflow causes a fault.
 class Stack {
  public:
   static constexpr std::size_t kSize = 256UZ * 1024;
@@ -57,7 +57,7 @@ struct Fiber {
   int id = 0;
   std::unique_ptr<Stack> stack;  // null: the fiber of explore() itself
   ucontext_t context{};
-  /// Saved __cxa_eh_globals, which is opaque, while another fiber runs.
+  /// The saved __cxa_eh_globals, which are opaque, while another fiber runs.
   std::array<std::byte, 2 * sizeof(void*)> exceptions{};
   int error_number = 0;
   Work work;  // until it starts
@@ -91,10 +91,10 @@ struct Fiber {
 
 // --- the choices --------------------------------------------------------------------------------
 
-/// The choices of one schedule, and which alternatives were not tried yet.
+/// The choices of one schedule, and which alternatives have not been tried yet.
 class Path {
  public:
-  /// Depth first, starting with these choices.
+  /// Searches depth first, starting with CHOICES.
   explicit Path(const std::vector<int>& choices = {}) {
     std::ranges::transform(choices, std::back_inserter(decisions_), [](int choice) {
       return Decision{0, static_cast<std::uint8_t>(choice), 0};
@@ -103,8 +103,8 @@ class Path {
 
   void begin() { depth_ = 0; }
 
-  /// One of COUNT alternatives, or nothing if the number was different the last time. ALLOWED has a
-  /// bit for each; the first is always allowed.
+  /// Chooses one of COUNT alternatives; nullopt if their number differs from that in the previous
+  /// run. ALLOWED has a bit for each; the first is always allowed.
   std::optional<int> take(int count, std::uint64_t allowed) {
     if (depth_ == decisions_.size()) {
       const int chosen = std::countr_zero(allowed);
@@ -155,7 +155,7 @@ class Scheduler {
   Scheduler(const Bounds& bounds, Path& path, bool tracing = false)
       : bounds_(bounds), path_(path), tracing_(tracing) {}
 
-  /// Runs one schedule. Returns why it failed, or nothing.
+  /// Runs one schedule. Returns the reason if it failed, or else an empty string.
   std::string run(const Scenario& scenario);
   const std::string& trace() const { return trace_; }
 
@@ -173,7 +173,8 @@ class Scheduler {
   void destroy(const Mutex& mutex);
   void destroy(const Condition& condition);
 
-  /// Only the first failure counts; the schedule ends at the next choice at the latest.
+  /// Records a failure. Only the first one counts; the schedule ends at the next choice at the
+  /// latest.
   void note_failure(const std::string& failure);
   [[noreturn]] void fail(const std::string& failure);
   void say(const std::string& text);

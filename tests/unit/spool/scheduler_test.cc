@@ -1,5 +1,5 @@
-// Tests of the scheduler that tests the queue: it finds each kind of mistake, none in correct code,
-// and the right number of schedules.
+// Tests of the scheduler with which the queue is tested: it finds each kind of mistake, finds none
+// in correct code, and runs the right number of schedules.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -200,7 +200,8 @@ TEST_CASE("when nothing else can run, deadlines pass in their order, and past on
 }
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
-  // Main ends before the first thread starts, so that each has n + 1 parts and nothing joins.
+  // Main ends before the first thread starts, so each thread has n + 1 parts and nothing joins
+  // them.
   const auto count = [](int n, int max) {
     const Outcome outcome = explore(preemptions(max), [n] {
       for (int i = 0; i < 2; ++i) Thread([n] { steps(n); }).detach();

@@ -1,6 +1,6 @@
 // The queue's real code, in every interleaving of its threads up to a bound: see
-// scheduled_threading.h. Omissions show as deadlocks; lost or reordered messages in what was
-// delivered and saved.
+// scheduled_threading.h. Missing notifications show as deadlocks; lost or reordered messages show
+// in the messages that were delivered and saved.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ QueueOptions disk_assisted() {
   return options;
 }
 
-/// A disk queue, or one in memory without files, with WORKERS.
+/// A disk queue, or a queue in memory without files, with WORKERS.
 QueueOptions of_type(QueueType type, std::size_t workers = 1) {
   QueueOptions options = disk_assisted();
   options.type = type;
@@ -63,7 +63,7 @@ struct Life {
 
   SpoolFiles files() { return {system, "/spool", "q", false}; }
 
-  /// A queue whose consumer treats batches as WANTED says; by default it accepts them.
+  /// Starts a queue whose consumer treats batches as WANTED says; by default it accepts them.
   void start(Consumer wanted = {}) {
     Consumer consumer = [this, wanted](std::span<const Message> batch,
                                        const std::stop_token& stop) -> Delivery {
@@ -92,7 +92,8 @@ struct Life {
     schedule::require(queue->wait_until_empty(kEternal), "not empty");
   }
 
-  /// Ends the queue. All messages were delivered or else saved, in order and without duplicates.
+  /// Ends the queue, and checks that all messages were delivered or else saved, in order and
+  /// without duplicates.
   void end() {
     const Ending ending = queue->shutdown();
     queue.reset();
@@ -118,7 +119,7 @@ struct Life {
   std::unique_ptr<Queue> queue;
 };
 
-/// Takes every second batch.
+/// A consumer that accepts every second batch.
 Consumer reluctant() {
   return [calls = std::make_shared<int>(0)](std::span<const Message> batch,
                                             const std::stop_token&) -> Delivery {
@@ -236,7 +237,7 @@ TEST_CASE("in all schedules: a message arrives at a disk queue while it ends") {
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
     const Ending ending = life.queue->shutdown();
-    // Nothing is delivered any more.
+    // From now on nothing is delivered.
     const auto delivered = life.delivered.size();
     other.join();
     schedule::require(life.delivered.size() == delivered, "delivered after the end");
@@ -261,7 +262,7 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
       life.enqueue({"a"});
       const Ending ending = life.queue->shutdown();
       schedule::require(ending.lost == 1 && ending.consumers_left == 0, "it is not lost");
-      // Before the end, in time, and for timeouts that may expire early.
+      // Calls before the end, calls in time, and calls for timeouts that may expire early.
       schedule::require(calls <= 15, "called " + std::to_string(calls) + " times");
     });
   }
@@ -354,7 +355,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
     schedule::require(engine->wait_until_empty(kEternal), "not empty");
     schedule::require(times.size() == 1 && times[0] >= kBegin && times[0] < kBegin + seconds(61),
                       "not delivered when its hour began");
-    // Without a disk it is delivered at the end, whatever the hour.
+    // Without a disk, the message is delivered at the end, regardless of the hour.
     schedule::advance(std::chrono::hours(3));
     message.content = "b";
     engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
@@ -369,7 +370,7 @@ TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its 
   in_all(2, 0, [&] {
     schedule::leave_detached();
     Life life(options);
-    // Shared with a thread that outlives the scenario.
+    // The mutex is shared with a thread that outlives the scenario.
     auto mutex = std::make_shared<Mutex>();
     auto never = std::make_shared<Condition>();
     life.start([mutex, never](std::span<const Message>, const std::stop_token&) -> Delivery {

@@ -1,5 +1,5 @@
-// Measures SQLite's work in virtual machine steps instead of time, over all statements of all
-// connections opened during its lifetime.
+// Measures SQLite's work in steps of its virtual machine instead of time, for all statements of all
+// connections that are opened during its lifetime.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class CountedWork {
   CountedWork(const CountedWork&) = delete;
   CountedWork& operator=(const CountedWork&) = delete;
 
-  /// Steps since the last call.
+  /// The number of steps since the last call.
   std::int64_t take();
 };
 

@@ -1,5 +1,5 @@
-// A repository for each test, with users of known rights, and helpers to build requests, send them,
-// and inspect replies and the file.
+// A repository for each test, with users whose rights are known, and helpers to build requests,
+// send them, and inspect replies and the file.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace quarry::sync {
 
 inline const std::string kProjectCode = "1111111111111111111111111111111111111111";
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
-/// The version of a client of 2.21, and of the server.
+/// The cards with the versions of a client, 2.21, and of the server.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
 inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
 /// The card that ends each reply to a clone.
@@ -25,7 +25,7 @@ inline const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "
 inline const std::string kPullCard = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
 inline const std::string kPushCard = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 
-/// Stands still, or advances by a fixed time whenever it is read.
+/// A clock that stands still, or advances by a fixed time each time it is read.
 struct StillClock : base::Clock {
   base::UnixMillis now() const override {
     const std::int64_t shown = 1700000000000 + passed;
@@ -39,52 +39,52 @@ struct StillClock : base::Clock {
 /// The hashes of CONTENT.
 std::string sha1(std::string_view content);
 std::string sha3(std::string_view content);
-/// Cards with their payload.
+/// Cards with their payloads.
 std::string file(std::string_view content);
 std::string file_delta(std::string_view content, std::string_view source);
 std::string cfile(std::string_view content);
-/// MORE follows the name, with a space before it.
+/// MORE is appended to the card after a space.
 std::string igot(std::string_view name, const char* more = "");
 std::string gimme(std::string_view name);
-/// The stored form of PASSWORD.
+/// PASSWORD in the form in which it is stored.
 std::string secret_of(std::string_view user, std::string_view password);
-/// The login card of USER before BODY, which it signs.
+/// BODY, preceded by a login card of USER that signs it.
 std::string login(std::string_view user, std::string_view secret, std::string_view body);
 /// All bytes of the file PATH.
 std::string read_bytes(const std::filesystem::path& path);
-/// The number of lines of TEXT that start with WORD.
+/// The number of lines of TEXT that begin with WORD.
 std::size_t count_cards(std::string_view text, std::string_view word);
 
 class World {
  public:
-  /// The users are named after their rights ("g", "o", "i", "ix", "a", "s", "u", "v"), each with
-  /// the password "pw"; `nobody` has no rights, `anonymous` those of a visitor.
+  /// The users are named after their capabilities ("g", "o", "i", "ix", "a", "s", "u", "v"), and
+  /// each has the password "pw". `nobody` has no capabilities, `anonymous` has those of a visitor.
   World();
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Runs SQL on the file directly.
+  /// Executes SQL statements on the file directly.
   void sql(const std::string& statements);
-  /// The first value of QUERY's result, or "(none)".
+  /// The first value in the result of QUERY, or "(none)".
   std::string value(const std::string& query);
-  /// All rows, their columns joined with '|'.
+  /// All rows of the result, with columns joined by '|'.
   std::vector<std::string> values(const std::string& query);
   void add_user(const std::string& name, const std::string& letters, const std::string& secret);
   /// Everything in the file, table by table.
   std::string dump();
 
   Reply ask(Request request);
-  /// The reply's cards for BODY, without the timestamp line.
+  /// The cards of the reply to BODY, without the timestamp line.
   std::string say(std::string_view body);
-  /// The same, logged in.
+  /// The same for a request of USER.
   std::string say_as(std::string_view user, std::string_view body);
-  /// The text of the error card that BODY gets, which must be all that it gets, and must have
-  /// changed nothing in the file.
+  /// The text of the error card in the reply to BODY. The reply must contain nothing else, and the
+  /// file must be unchanged.
   std::string error_of(std::string_view body);
   std::string error_as(std::string_view user, std::string_view body);
-  /// The same, if the log gets more details than the client.
+  /// The same for USER, if the log contains more details than the reply.
   std::string refusal_as(std::string_view user, std::string_view body);
 
   /// The initial check-in, the only artifact at first.

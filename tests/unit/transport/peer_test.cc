@@ -22,10 +22,10 @@ using quarry::sync::ClientRequest;
 
 namespace {
 
-/// The server's behaviour in each exchange; after the last one, it answers.
+/// What goes wrong in an exchange; after the last of these the server answers.
 enum class Fault { kNoServer, kCutOff, kDenied };
 
-/// A server in this process, over an unreliable network.
+/// A server in this process, and an unreliable network.
 struct Network {
   Repository& server;
   std::vector<Fault> faults;
@@ -76,7 +76,7 @@ class Watch final : public PeerWatch {
   int finished_count = 0;
 };
 
-/// A server's repository, and an empty one that becomes its clone.
+/// The repository of a server, and an empty one that becomes its clone.
 class World {
  public:
   World() {

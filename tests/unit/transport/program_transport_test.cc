@@ -1,4 +1,4 @@
-// Programs that are started to answer requests, like ssh and fossil.
+// Programs, such as ssh and fossil, that are started to answer requests.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 

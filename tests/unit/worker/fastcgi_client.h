@@ -1,4 +1,4 @@
-// The web server's side of FastCGI for tests.
+// The web server's side of FastCGI, for tests.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace worker_test {
 using Params = std::vector<std::pair<std::string, std::string>>;
 
 std::string encode_params(const Params& params);
-/// A whole request.
+/// The bytes of a whole request.
 std::string request(const Params& params, std::string_view body = {}, bool keep = false);
-/// The parameters of a POST of BODY.
+/// The parameters of a POST request with BODY.
 Params post(std::string_view path, std::string_view body,
             std::string_view content_type = "application/x-fossil");
 
@@ -27,13 +27,13 @@ class Client {
 
   void send(std::string_view bytes) const;
   void end_sending() const;
-  /// The request's STDOUT up to END_REQUEST or the end of the connection.
+  /// Reads the request's STDOUT up to END_REQUEST or the end of the connection.
   std::string reply();
-  /// Whether the server closed the connection (waits for it).
+  /// Waits for input or the end of the connection. Returns whether the server has closed it.
   bool is_closed();
 
  private:
-  /// Waits for more in buffer_; false at the end of the connection.
+  /// Reads more into buffer_. Returns false at the end of the connection.
   bool fill();
 
   quarry::base::Fd fd_;

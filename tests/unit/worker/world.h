@@ -1,4 +1,4 @@
-// A folder for each test, with repositories made on demand.
+// A folder for each test, with repositories that are made when they are needed.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,8 @@ class World {
  public:
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  /// A new repository NAME in the folder; makes missing folders.
+  /// Makes a new repository NAME in the folder, together with missing folders, and returns its
+  /// path.
   std::filesystem::path repository(const std::string& name) const;
 
  private:

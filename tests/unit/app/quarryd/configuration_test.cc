@@ -28,7 +28,7 @@ class World {
   World() { std::ofstream(file()) << std::string("SQLite format 3\0", 16); }
   std::string folder() const { return folder_.string(); }
   std::string file() const { return (folder_ / "one.fossil").string(); }
-  /// The shortest valid pool.
+  /// The shortest valid pool section.
   std::string pool(const std::string& more = "") const {
     return "[www]\nlisten = /tmp/x.sock\nrepository = " + file() + "\n" + more;
   }
@@ -41,7 +41,7 @@ ConfigReading read(const std::string& text, bool root = false) {
   return parse_configuration(text, "q.conf", {.running_as_root = root});
 }
 
-/// The errors in TEXT, in one line.
+/// The errors that TEXT causes, in one line.
 std::string mistake(const std::string& text, bool root = false) {
   std::string all;
   for (const std::string& line : read(text, root).mistakes) all += line + "|";
@@ -649,7 +649,7 @@ TEST_CASE("a peer is read with its repository and its defaults") {
   CHECK(there.name == "");
   CHECK(peers[1].file == "/srv/y.fossil");
   CHECK_FALSE(peers[1].is_served);
-  // The defaults spread changes within two minutes, even after a peer was down.
+  // With the defaults, changes arrive within two minutes even after a peer was down.
   CHECK(peers[2].options.remote == "far");
   CHECK(peers[2].options.interval == 60s);
   CHECK(peers[2].options.retry_max_delay == 60s);

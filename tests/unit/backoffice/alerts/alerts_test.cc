@@ -1,4 +1,5 @@
-// Runs over a repository: what is decided, sent and retried, with a clock that the test controls.
+// Runs over a repository: which mails are decided on, sent and retried, with a clock that the test
+// controls.
 #include "quarry/backoffice/alerts.h"
 
 #include <doctest/doctest.h>
@@ -46,7 +47,7 @@ class RecordingSender {
   std::vector<std::string> messages;
 };
 
-/// A repository whose subscribers are notified of check-ins.
+/// A repository with subscribers who are notified of check-ins.
 class AlertWorld : public World {
  public:
   AlertWorld() {
@@ -90,7 +91,7 @@ class AlertWorld : public World {
     REQUIRE_MESSAGE(report, report.error().message);
     return *report;
   }
-  /// A run in which every mail fails with ERROR.
+  /// Makes a run in which every mail fails with ERROR.
   AlertReport fail(ErrorCode error) {
     sender.error = error;
     const AlertReport report = run();
@@ -134,7 +135,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   world.check_in("one");
   world.run(send_due_mail);
   {
-    // Nobody holds the write lock.
+    // The run does not need the write lock, which the receipt holds.
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
     auto other = Repository::open(
@@ -191,7 +192,7 @@ TEST_CASE("a run ends when nothing can be sent, or after three consecutive failu
   const AlertReport report = world.fail(ErrorCode::kIo);
   CHECK(report.failed == 3);
   CHECK(report.waiting == 9);
-  // Those that were tried are not due yet.
+  // The mails that were tried are not due yet.
   CHECK(world.run().sent == 5);
   world.clock.advance(120 * kSecond);
   CHECK(world.run().sent == 4);
@@ -265,7 +266,7 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(world.run(send_due_mail).sent == 1);
   world.check_in("two");
   CHECK(world.run(send_due_mail).sent == 0);
-  // Until noon, and no later.
+  // The mail waits until noon, and no longer.
   const std::int64_t noon = kDay - (world.clock.now().value + kDay / 2) % kDay;
   world.clock.advance(noon - kSecond);
   CHECK(world.run(send_due_mail).sent == 0);
@@ -300,7 +301,7 @@ TEST_CASE("a run leaves what fossil's backoffice leaves, which then finds nothin
         std::filesystem::directory_iterator(world.folder.path()),
         [](const auto& entry) { return entry.path().extension() == ".email"; });
   };
-  // An alert, a digest, and an expiry notice.
+  // The mails are an alert, a digest, and an expiry notice.
   CHECK(mails(fossils) == 3);
   CHECK(mails(ours) == 3);
   REQUIRE(ours.fossil("backoffice " + ours.file().string()));

@@ -1,4 +1,4 @@
-// Who is notified of what, and the mails themselves: whatever users write, a mail has the expected
+// Who is notified of what, and the text of the mails: whatever users write, a mail has the expected
 // headers and no others.
 #include "mail_text.h"
 

@@ -30,7 +30,7 @@ using What = PeerReport::What;
 
 namespace {
 
-/// A server in this process; fails with ERROR if set.
+/// A server in this process, which fails with ERROR if it is set.
 class LocalTransport final : public Transport {
  public:
   LocalTransport(Repository& server, std::optional<Error>& error, std::function<void()>& meanwhile)
@@ -93,7 +93,7 @@ class PeerWorld {
     REQUIRE(snapshot);
     return PeerState::parse(ours_->settings().get("quarry-peer there").value_or(""));
   }
-  /// As if a request had stored new content.
+  /// Stores new content, as a request would.
   void receive_something(const std::string& content) {
     auto receipt = ours_->receive();
     REQUIRE(receipt);

@@ -1,4 +1,4 @@
-// When a sync with a peer is due, and what is stored about it.
+// When a sync with a peer is due, and what is stored about the sync.
 #include "quarry/backoffice/peers.h"
 
 #include <doctest/doctest.h>
@@ -124,7 +124,7 @@ TEST_CASE("a state is parsed as it was written") {
            .moved_to = "http://d",
            .runner = PeerRunner{.host = "h/1", .pid = 12, .started = 13, .since = 14, .until = 15}};
   CHECK(PeerState::parse(state.text()) == state);
-  // From a server that sends invalid UTF-8.
+  // The error comes from a server that sends invalid UTF-8.
   state.error = "\xff";
   CHECK(PeerState::parse(state.text()).failures == 5);
 }

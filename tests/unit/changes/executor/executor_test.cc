@@ -1,4 +1,4 @@
-// From a job and its tarball to a check-in and a verdict.
+// The way from a job and its tarball to a check-in and a verdict.
 
 #include "quarry/changes/executor.h"
 
@@ -30,7 +30,7 @@ class NoStop : public Stop {
 
 class ExecutorWorld : public LandingWorld {
  public:
-  /// The gate is the shell script SCRIPT; empty: no gate.
+  /// The gate is the shell script SCRIPT; if it is empty, there is no gate.
   explicit ExecutorWorld(const std::string& script = "") {
     ExecutorOptions options;
     options.repository = file();
@@ -63,7 +63,7 @@ class ExecutorWorld : public LandingWorld {
     job.address = "192.0.2.7";
     return job;
   }
-  /// Lands JOB with ADDED and REMOVED.
+  /// Executes JOB, whose tarball contains ADDED and REMOVED.
   Outcome run(Job job, const FilesOf& added, const std::vector<std::string>& removed = {}) {
     const auto path = pack(job, added, removed);
     return land(job, path);
@@ -92,7 +92,7 @@ class ExecutorWorld : public LandingWorld {
     tarball.close();
     return path;
   }
-  /// Job NUMBER with CONTENT in its own file.
+  /// The job NUMBER, with CONTENT in a file of its own.
   Executor::Task task(int number, const std::string& content) {
     Executor::Task task{.job = job(number), .tarball = {}, .say = {}};
     task.tarball = pack(task.job, {{"f" + std::to_string(number), {content}}});
@@ -236,7 +236,7 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
   CHECK(world.files() == landed);
   CHECK(world.tip() == outcomes[7].landed);
   CHECK(world.tip() != parent);
-  // Each has a check-in of its own, on top of the previous one.
+  // Each change set has a check-in of its own, on top of the previous one.
   CHECK(world.manifest(*outcomes[7].landed).find("\nP " + std::string(outcomes[6].landed->str())) !=
         std::string::npos);
   CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=

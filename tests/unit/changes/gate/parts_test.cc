@@ -1,4 +1,4 @@
-// The parts of a gate that start no program.
+// The parts of a gate that do not start programs.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

@@ -73,7 +73,7 @@ TEST_CASE("the next one builds on it: changed, added and deleted files, in order
   const auto first = artifact::parse_structural(world.manifest(one));
   const auto second = artifact::parse_structural(world.manifest(two));
   CHECK(second->repository_checksum == checksum_of(world.files()));
-  // The clock does not advance, but the dates do.
+  // The clock stands still, but each check-in has a later date.
   CHECK(second->date->value > first->date->value);
   CHECK(world.files(one).at("a").content == lines(100));
   // A small change of a large file is stored as a delta.
@@ -92,7 +92,7 @@ TEST_CASE("a landed change set is recognized by its tag, whoever lands it again"
   CHECK(again->check_in == one);
   CHECK(world.files().at("a").content == "b");
 
-  // Another process, which starts after the first has crashed.
+  // Another process starts after the first one has crashed.
   auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
   Lander other(**opened);
@@ -117,7 +117,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
               " WHERE rcvid=(SELECT rcvid FROM blob WHERE uuid='" + std::string(forged.str()) +
               "')");
   };
-  // Only a submitter or an administrator can have landed it; eve only claims to.
+  // Only the submitter or an administrator can have landed it; eve only claims that it has landed.
   bring(71);
   CHECK(world.lander.land({&of_bob, 1})->front()->was_there);
   bring(70);
@@ -125,7 +125,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   REQUIRE(outcomes->front());
   CHECK_FALSE(outcomes->front()->was_there);
   CHECK(world.files().at("a").content == "bob's");
-  // A rollback rolls back what has landed.
+  // A rollback only includes change sets that have landed.
   auto rollback = world.order(2, {});
   rollback.rolls_back.push_back({id_of(1), "bob"});
   world.landed(rollback);

@@ -11,7 +11,7 @@
 
 namespace quarry::changes::test {
 
-/// Content, and permission if not 0.
+/// A file's content, and its permission if that is not 0.
 struct FileOf {
   std::string content;
   char permission = 0;
@@ -38,7 +38,7 @@ class LandingWorld : public repository::test::World {
   FilesOf files(const artifact::HashName& check_in);
   FilesOf files() { return files(tip()); }
   std::string manifest(const artifact::HashName& check_in);
-  /// Commits to PARENT without landing.
+  /// Commits to PARENT directly, without landing.
   artifact::HashName commit(const artifact::HashName& parent, const FilesOf& files,
                             const std::vector<artifact::CheckInText::Tag>& tags = {});
 
@@ -49,7 +49,7 @@ class LandingWorld : public repository::test::World {
 };
 
 ChangeSetId id_of(int number);
-/// A text of COUNT lines; the line CHANGED is WITH.
+/// A text of COUNT lines, in which the line number CHANGED is replaced with WITH.
 std::string lines(int count, int changed = -1, const std::string& with = "changed");
 
 }  // namespace quarry::changes::test

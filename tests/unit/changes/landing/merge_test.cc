@@ -1,4 +1,4 @@
-// Merging a file that two sides have changed.
+// Merges of a file that both sides have changed.
 
 #include "quarry/changes/merge.h"
 
@@ -22,7 +22,7 @@ auto merge(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersio
   return merge_file(base, ours, theirs, kLabels);
 }
 
-/// Merges without a conflict.
+/// Merges without a conflict, and returns the result.
 MergedFile clean(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs) {
   const auto outcome = merge(base, ours, theirs);
   REQUIRE(outcome.has_value());

@@ -1,4 +1,5 @@
-// The tip moves between preparation and commit: while a gate decides, or because others land.
+// The tip moves between preparation and commit, while a gate decides or because other change sets
+// land.
 
 #include "quarry/changes/landing.h"
 
@@ -59,8 +60,8 @@ TEST_CASE(
     CHECK(asked == 1);  // nothing to decide the second time
     CHECK(world.tip() == (is_older ? tip : fork));
     CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
-    // After one of the two leaves is closed, the change set lands on the other, whichever it was
-    // prepared for.
+    // After one of the two leaves is closed, the change set lands on the other, no matter for which
+    // leaf it was prepared.
     world.put(artifact::format_control(
         {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
     world.landed(order);

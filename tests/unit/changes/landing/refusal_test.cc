@@ -129,7 +129,7 @@ TEST_CASE("impossible files are refused by name") {
   LandingOrder twice = world.order(2, {{"a", {"1"}}});
   twice.files.push_back(twice.files.front());
   CHECK(world.refused(twice).kind == RefusalKind::kBadFile);
-  // A folder may become a file, and a file a folder.
+  // A folder may be replaced with a file, and a file with a folder.
   world.landed(world.order(2, {{"dir", {"x"}}, {"file/below", {"y"}}}, {"dir/file", "file"}));
   CHECK(world.files() == FilesOf{{"dir", {"x"}}, {"file/below", {"y"}}});
 }

@@ -195,7 +195,7 @@ TEST_CASE("a full id is found with or without its log, wherever the job is") {
   CHECK(find_one(queue.directories, whole)->stage == Stage::kQueue);
   REQUIRE(queue.directories.lock_job(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kDone);
-  // The log may exist only because others depend on the change set.
+  // The log may exist only because other change sets depend on this one.
   std::ofstream(queue.directories.log_of(named("ab02").id)) << "supports ab01000000000000\n";
   CHECK(find_one(queue.directories, "ab02000000000000")->stage == Stage::kQueue);
   // The log may outlive the job.

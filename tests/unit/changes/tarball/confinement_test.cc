@@ -17,7 +17,7 @@ using namespace quarry::changes;
 
 namespace {
 
-/// The status of a child that is confined and then runs BODY.
+/// Runs BODY in a confined child process and returns its status.
 int status_of(const std::function<void()>& body, const Confinement& bounds = {}) {
   const auto kept = file_of("text");
   const pid_t pid = ::fork();

@@ -34,7 +34,7 @@ Result<ChangeSetContent> read(std::string_view bytes, Way way = Way::kApart,
   return TarballReaders().read(file.get(), limits, folder.path());
 }
 
-/// Why BYTES are rejected; all ways of reading agree.
+/// The reason why BYTES are rejected, which must be the same for all ways of reading.
 std::string refusal(std::string_view bytes, const TarballLimits& limits = {},
                     ErrorCode code = ErrorCode::kInvalid) {
   std::string why;
@@ -60,7 +60,7 @@ std::string meta(const std::vector<std::string>& files) {
   return tar_entry({.name = "meta", .content = meta.text()});
 }
 
-/// A tarball whose meta names a, followed by ENTRIES.
+/// A tarball whose meta file lists the file a, followed by ENTRIES.
 std::string with(const std::string& entries) {
   return meta({"a"}) + entries + tar_end();
 }
@@ -132,7 +132,7 @@ TEST_CASE("a tarball that would be rejected is not written") {
             "reserved by fossil"));
   CHECK(has(written({{"l", 'l', "/etc/passwd"}}, TarballCompression::kNone).error().message,
             "absolute"));
-  // Names that a meta file cannot express would delete another file.
+  // These names cannot be expressed in a meta file, so another file would be deleted.
   for (const std::string name : {"a\nb", "\t", ""}) {
     CAPTURE(name);
     CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
@@ -346,8 +346,8 @@ TEST_CASE("a tarball truncated anywhere is rejected") {
   const std::string plain = meta({"a", "b"}) +
                             tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
                             tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
-  // It is complete with the first block of its end marker. Tries the ends of blocks and the bytes
-  // next to them.
+  // The archive is complete with the first block of its end marker. Tries the ends of blocks and
+  // the bytes next to them.
   const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
   for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);
@@ -371,7 +371,7 @@ TEST_CASE("a wrong byte in a gzip tarball is noticed") {
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
     CAPTURE(i);
     const auto content = read(damaged, Way::kHere);
-    // Some bits are padding without meaning.
+    // Some bits are padding without a meaning.
     if (content) CHECK(content->read(content->files().at(0)) == "some content");
   }
 }
@@ -464,7 +464,7 @@ const ChangeSetName kName{.id = *ChangeSetId::parse("00000000000000ab"),
                           .type = MoveType::kDevelopment,
                           .extra = {}};
 
-/// Caches the content of a small change set in FOLDER.
+/// Caches the contents of a small change set in FOLDER.
 void keep(const TemporaryFolder& folder) {
   const auto file = file_of(meta({"a", "gone", "l"}) +
                             tar_entry({.name = "lroot/a", .content = "one", .mode = 0755}) +

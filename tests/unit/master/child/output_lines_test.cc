@@ -9,7 +9,8 @@ using quarry::master::OutputLines;
 
 namespace {
 
-/// The lines of PARTS, printed one after the other; what is left comes last, in angle brackets.
+/// The lines made from PARTS, which are printed one after the other. The rest comes last, in angle
+/// brackets.
 std::vector<std::string> lines_of(const std::vector<std::string>& parts, std::size_t limit = 8) {
   OutputLines output(limit);
   std::vector<std::string> lines;

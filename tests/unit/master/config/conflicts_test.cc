@@ -24,7 +24,7 @@ bool collide(const char* one, const char* other) {
   return listens.add(*SocketAddress::parse(other), "b").has_value();
 }
 
-/// Whether FRONT may not connect to POOL, whose socket was created by root.
+/// Whether FRONT may not connect to POOL, whose socket is created by root.
 bool is_refused(const PoolConfig& pool, const Credentials& front) {
   return why_front_is_refused(pool, front).has_value();
 }
@@ -62,7 +62,7 @@ TEST_CASE("a socket's owner, its group and users in its access list may connect"
   CHECK(may_connect(plain, root, who(8, 1, {70})));
   CHECK_FALSE(may_connect(plain, root, who(8, 1)));
   CHECK(may_connect({.owner = 7, .group = 70, .mode = 0662}, root, who(8, 1)));
-  // As for files, the first matching class (owner, group, others) decides.
+  // As with files, the first matching class (owner, group, others) decides.
   CHECK_FALSE(may_connect({.owner = 7, .group = 70, .mode = 0066}, root, who(7, 1)));
   CHECK_FALSE(may_connect({.owner = 7, .group = 70, .mode = 0606}, root, who(8, 70)));
 

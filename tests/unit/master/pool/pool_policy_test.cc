@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pool in numbers: BUSY children, and idle ones since IDLE_FOR.
+/// A pool as numbers: the number of busy children, and how long each idle one has been idle.
 struct Pool {
   std::size_t busy = 0;
   std::vector<std::chrono::milliseconds> idle_for;

@@ -25,7 +25,7 @@ bool is_closed_on_exec(int fd) {
   return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
 }
 
-/// What the executed program receives of HANDOVER, whose descriptors are released.
+/// What the executed program receives from HANDOVER, whose descriptors are released.
 Handover handed_over(Handover& handover) {
   auto written = write_handover(handover);
   REQUIRE(written);

@@ -18,7 +18,7 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
-/// TEXT as often as fits into 256 bytes, and once more.
+/// TEXT repeated as often as it fits into 256 bytes, and once more.
 std::string repeated(const std::string& text) {
   std::string often;
   while (often.size() < 256) often += text;
@@ -47,7 +47,7 @@ std::shared_ptr<scoreboard::RefusalTally> full_tally(scoreboard::Refuser by,
   return tally;
 }
 
-/// POOLS pools, all called NAME, with change sets in all states.
+/// A number of POOLS, all with the name NAME, with change sets in all states.
 std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string& name) {
   pages::QueuesView view{.queues = 1000, .is_cut = true};
   for (const char* state : {"prequeue", "pending", "run", "done", "failed", "rejected"}) {
@@ -177,7 +177,7 @@ TEST_CASE("the document of all pools has each pool's figures and queues, and com
                                          }};
   const std::string text =
       pages::live_document_of_all(sources, {.monotonic = first.monotonic_now + 7'000'000});
-  // Other pools' requests are not shown.
+  // Requests of other pools are not shown.
   CHECK_FALSE(text.contains("secret"));
   const json document = json::parse(text);
   const json& pools = document["pools"];

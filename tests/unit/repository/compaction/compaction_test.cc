@@ -19,12 +19,12 @@ constexpr const char* kLongest =
     "WITH RECURSIVE c(rid,n) AS (SELECT rid,0 FROM blob WHERE rid NOT IN (SELECT rid FROM delta)"
     " UNION ALL SELECT delta.rid,n+1 FROM c JOIN delta ON srcid=c.rid) SELECT max(n) FROM c";
 
-/// A file that changes from check-in to check-in.
+/// A project with one file that changes in each check-in.
 class Project {
  public:
   explicit Project(World& world) : world_(world), tip_(world.root()) {}
 
-  /// Version NUMBER of the file.
+  /// The content of version NUMBER of the file.
   static std::string text(int number) {
     std::string made;
     for (int line = 0; line < 60; ++line) {
@@ -32,7 +32,7 @@ class Project {
     }
     return made + fmt::format("version {}\n", number);
   }
-  /// Commits the next version, whole, or as a delta on the one before, as fossil pushes it.
+  /// Commits the next version: whole, or as a delta on the previous version, as fossil pushes it.
   void commit(bool as_delta = false) {
     const std::string content = text(number_);
     const std::string before = text(number_ - 1);
@@ -56,7 +56,7 @@ class Project {
     return std::stoll(world_.sql(
         fmt::format("SELECT rid FROM blob WHERE uuid='{}'", name_of(text(number)).str())));
   }
-  /// The delta source of version NUMBER of the file; empty if it is stored whole.
+  /// The delta source of version NUMBER of the file; empty if that version is stored whole.
   std::string source_of(int number) const {
     return world_.sql(fmt::format("SELECT srcid FROM delta WHERE rid={}", rid_of(number)));
   }
@@ -188,7 +188,7 @@ TEST_CASE("content that reappears is newer than the versions in between") {
   World world;
   Project project(world);
   project.commit_many(2);
-  // Version 0 again.
+  // The last check-in has version 0 of the file again.
   const HashName tip = *HashName::parse(
       world.sql("SELECT uuid FROM blob WHERE rid=(SELECT objid FROM event ORDER BY mtime DESC)"));
   world.put(check_in_on({tip}, 60, {}, Project::text(0)));
@@ -236,7 +236,7 @@ TEST_CASE("a waiting delta is unchanged, and processed when its source has arriv
   CHECK(slice.damaged == 0);
   CHECK(project.source_of(1001) == std::to_string(project.rid_of(1000)));
   world.put(missing);
-  // Its row number was passed long ago.
+  // The pass went beyond its row number long ago.
   CHECK(compact(world).examined >= 8);
   CHECK(faults(world.file()) == "");
 }
@@ -270,7 +270,7 @@ TEST_CASE("changes between plan and transaction are detected") {
   Project project(world);
   project.commit_many(6);
   const auto before = contents(world);
-  // Called after each artifact, while nothing is written yet.
+  // The function is called after each artifact, while nothing is being written.
   int asked = 0;
   const auto change_after = [&](const std::string& sql) {
     return CompactionOptions{.is_over = [&, sql] {
@@ -320,7 +320,7 @@ TEST_CASE("damage is reported and left unchanged") {
     const std::string row = world.sql(stored);
     const CompactedSlice slice = compact(world);
     CHECK(slice.is_done);
-    // Too small for a delta, and so not read.
+    // The artifact is too small for a delta, and is therefore not read.
     const bool is_small = std::string_view(damage).ends_with("size=3");
     CHECK(slice.damaged == (is_small ? 0 : 1));
     CHECK(slice.damage.size() == slice.damaged);

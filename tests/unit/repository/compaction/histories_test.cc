@@ -1,4 +1,5 @@
-// Random histories are unchanged by compaction, and as after fossil's rebuild.
+// Random histories are unchanged by compaction, and their derived tables are the same as after
+// fossil's rebuild.
 
 #include <doctest/doctest.h>
 
@@ -25,7 +26,8 @@ using enum History::Kind;
 
 namespace {
 
-/// Compacts WORLD's file: all artifacts are unchanged, and the derived tables equal fossil's.
+/// Compacts WORLD's file, and checks that all artifacts are unchanged and that the derived tables
+/// equal fossil's.
 void check_compaction(World& world) {
   const auto before = contents(world);
   REQUIRE(Compaction(*world.repository).run());
@@ -38,8 +40,8 @@ bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr || std::getenv("QUARRY_TEST_SEED") != nullptr;
 }
 
-/// Calls TEST with (seed, kind): with CASES, or with all kinds of as many seeds as
-/// $QUARRY_TEST_CASES says, from $QUARRY_TEST_SEED on.
+/// Calls TEST with (seed, kind): with CASES or, if $QUARRY_TEST_CASES is set, with all kinds of
+/// that number of seeds, starting at $QUARRY_TEST_SEED.
 template <typename Test>
 void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& cases, Test&& test) {
   const char* count = std::getenv("QUARRY_TEST_CASES");
@@ -60,8 +62,8 @@ void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& c
   }
 }
 
-/// The delta source for CONTENT: its first parent, or the last of FILES that begins with the same
-/// line. BY_NAME has all artifacts.
+/// The source for a delta that builds CONTENT: its first parent, or the last of FILES that begins
+/// with the same line. BY_NAME has all artifacts.
 const std::string* version_before(const std::string& content,
                                   const std::map<std::string, std::string>& by_name,
                                   const std::vector<std::string>& files) {
@@ -77,8 +79,8 @@ const std::string* version_before(const std::string& content,
   return last == files.rend() ? nullptr : &*last;
 }
 
-/// Stores COMING, some of ALL, as clients push it; with HAS_DELTAS, about half as deltas on the
-/// previous version.
+/// Stores COMING, a part of ALL, as clients push it; with HAS_DELTAS, about half of them as deltas
+/// on their previous version.
 void push(World& world, const std::vector<std::string>& all, const std::vector<std::string>& coming,
           bool has_deltas, std::mt19937& random) {
   std::map<std::string, std::string> by_name;
@@ -101,7 +103,8 @@ void push(World& world, const std::vector<std::string>& all, const std::vector<s
   });
 }
 
-/// A history that clients pushed; with HAS_GAPS, some artifacts are missing.
+/// Checks the compaction of a history that clients pushed; with HAS_GAPS, some artifacts are
+/// missing.
 void check_pushed(std::uint32_t seed, History::Kind kind, bool has_gaps) {
   World world;
   std::mt19937 random(seed * 7 + static_cast<std::uint32_t>(kind));

@@ -17,7 +17,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// Makes a phantom of each of ARTIFACTS, as for `igot` cards, in an order that RANDOM chooses.
+/// Makes a phantom of each of ARTIFACTS, as `igot` cards do, in an order that RANDOM chooses.
 void name_in_order(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
   std::shuffle(artifacts.begin(), artifacts.end(), random);
   world.receive([&](Receipt& receipt) {
@@ -27,10 +27,12 @@ void name_in_order(World& world, std::vector<std::string> artifacts, std::mt1993
   });
 }
 
-/// Stores ARTIFACTS in an order, in requests and with deltas that RANDOM chooses.
+/// Stores ARTIFACTS; RANDOM chooses their order, the requests that contain them, and which are
+/// deltas.
 void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
   if (random() % 2 == 0) name_in_order(world, artifacts, random);
-  // Some orders are nearly the natural one, some its reverse, some none at all.
+  // Some orders are similar to the natural one, some to its reverse, and some are completely
+  // random.
   const auto kind = random() % 3;
   if (kind == 0) std::shuffle(artifacts.begin(), artifacts.end(), random);
   if (kind == 1) std::reverse(artifacts.begin(), artifacts.end());
@@ -47,19 +49,20 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
         const std::string& source = artifacts[random() % artifacts.size()];
         const auto stored = receipt.store(
             delta(name_of(content), name_of(source), artifact::delta_create(source, content)));
-        // Two artifacts may have been made deltas of each other.
+        // The delta is refused if the two artifacts would be deltas of each other; it is then
+        // stored whole.
         if (!stored) REQUIRE(receipt.store(whole(content)));
       }
     });
   }
-  // Whatever still waits in a loop of deltas comes whole.
+  // Artifacts that still wait because their deltas form a loop are stored whole.
   world.receive([&](Receipt& receipt) {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
   });
 }
 
-/// Calls TEST with a few seeds; $QUARRY_TEST_CASES and $QUARRY_TEST_SEED ask for more and for
-/// others.
+/// Calls TEST with a few seeds. $QUARRY_TEST_CASES and $QUARRY_TEST_SEED set their number and the
+/// first one.
 template <typename Test>
 void for_seeds(Test&& test) {
   const char* cases = std::getenv("QUARRY_TEST_CASES");

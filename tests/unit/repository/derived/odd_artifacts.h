@@ -1,4 +1,5 @@
-// Parts of artifacts that fossil never creates, and checks that our tables for them equal fossil's.
+// Parts of artifacts that fossil never creates, and checks that our tables for such artifacts equal
+// fossil's.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@
 
 namespace quarry::repository::test {
 
-/// CARDS with a Z card.
+/// CARDS followed by their Z card.
 inline std::string finish(const std::string& cards) {
   return cards + "Z " + artifact::md5_hex(cards) + "\n";
 }
@@ -43,7 +44,7 @@ void in_orders(const std::vector<std::vector<std::string>>& orders, Check&& chec
   }
 }
 
-/// The same for every order of ARTIFACTS.
+/// Does the same for every order of ARTIFACTS.
 template <typename Check>
 void in_any_order(std::vector<std::string> artifacts, Check&& check) {
   std::ranges::sort(artifacts);

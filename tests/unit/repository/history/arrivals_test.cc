@@ -1,4 +1,4 @@
-// Arrivals since a mark.
+// Which artifacts have arrived since a mark.
 
 #include "quarry/repository/arrivals.h"
 
@@ -53,7 +53,7 @@ void note(World& world, const ArrivalBatch& batch) {
   REQUIRE(receipt->commit());
 }
 
-/// The names of deferred artifacts from before MARK that are ready. Forgets them.
+/// The names of deferred artifacts from before MARK that are ready. Deletes them from the list.
 std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
   ReadyArrivals found;
   {
@@ -239,7 +239,7 @@ TEST_CASE("artifacts of a request are reported even after later requests were re
   const ArrivalBatch batch = after(world, before);
   CHECK(reported_names(batch).size() == 2);
   note(world, batch);
-  // `fossil pull` continues with the number that it has used before.
+  // `fossil pull` continues with a number that it has used before.
   const auto bring = [&](const std::string& content) {
     world.put(content);
     world.sql("UPDATE blob SET rcvid=" + number + " WHERE uuid='" +

@@ -1,4 +1,4 @@
-// The check-ins on which work begins: tips, and those found by name.
+// The check-ins on which work begins: tips, and check-ins found by name.
 
 #include "quarry/repository/check_ins.h"
 
@@ -20,7 +20,7 @@ std::string control(const HashName& target, int minute, char kind, const std::st
                                    .tags = {{kind, tag, target, ""}}});
 }
 
-/// The result of ASK in a snapshot.
+/// Calls ASK in a snapshot and returns its result.
 template <typename Ask>
 auto in_snapshot(World& world, Ask&& ask) {
   const auto snapshot = world.repository->snapshot();

@@ -1,4 +1,4 @@
-// The history on pages is the same as in fossil.
+// The history shown on pages is the same as in fossil.
 
 #include "quarry/repository/project_history.h"
 
@@ -21,13 +21,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// All of them as one text, which a failed check shows.
+/// The elements of a container as one text, which a failed check shows.
 template <typename Container>
 std::string text_of(const Container& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-/// What "fossil ARGUMENTS" prints for WORLD's file.
+/// The output of `fossil ARGUMENTS` for WORLD's file, as lines.
 Lines fossil_lines(World& world, const std::string& arguments) {
   CAPTURE(arguments);
   REQUIRE(world.fossil(arguments + " -R " + world.file().string()));
@@ -40,7 +40,7 @@ Lines fossil_lines(World& world, const std::string& arguments) {
   return lines;
 }
 
-/// The same, of a timeline: its lines are entries that begin with a hash.
+/// The same for a timeline, of which only the lines of entries are kept; these begin with a hash.
 Lines fossil_timeline(World& world, const std::string& options) {
   Lines lines = fossil_lines(world, "timeline -W 0 -F '%H|%a|%b%n' " + options);
   std::erase_if(lines, [](const std::string& line) { return line.find('|') == std::string::npos; });
@@ -81,7 +81,7 @@ std::vector<Tag> tags_of(World& world) {
   return *tags;
 }
 
-/// A history with every kind of artifact in WORLD.
+/// Stores a history with every kind of artifact in WORLD.
 void receive_history(World& world, std::uint32_t seed) {
   const Lines artifacts = History(seed, History::Kind::kPlain).make(60);
   world.receive([&](Receipt& receipt) {

@@ -1,4 +1,4 @@
-// The input of hooks.
+// The list of received artifacts, which hooks get as their input.
 #include "quarry/repository/received_list.h"
 
 #include <doctest/doctest.h>
@@ -83,7 +83,7 @@ TEST_CASE("a late hook gets the last day, counted from the last request") {
     numbers.push_back(world.last());
     world.clock.advance(10 * kHour);
   }
-  // The last one arrived at hour 50: the third, from hour 20, is too old; the fourth is not.
+  // The last receipt arrived at hour 50. The third, from hour 20, is too old; the fourth is not.
   CHECK(world.first_to_report(numbers[0]) == numbers[2]);
   CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
         0);

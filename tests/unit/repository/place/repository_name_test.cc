@@ -8,7 +8,7 @@ using namespace quarry::repository;
 
 namespace {
 
-/// The possible meanings of PATH, in the order in which they are tried: "name>rest", "!" where an
+/// The possible meanings of PATH, in the order in which they are tried: "name>rest", with "!" if an
 /// endpoint follows.
 std::string meanings(std::string_view path) {
   std::string all;

@@ -1,4 +1,4 @@
-// A landing succeeds only on the tip that its author knows.
+// A landing only succeeds on the tip that its author knows.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-/// Lands CONTENT on BRANCH if its tip is TIP.
+/// Lands CONTENT on BRANCH, provided that its tip is TIP.
 base::Result<void> land(Repository& repository, const std::string& branch, const HashName& tip,
                         const std::string& content) {
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());

@@ -25,7 +25,8 @@ TEST_CASE("a private file in a public check-in is no longer a delta on a private
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());
   CHECK(world.sql("SELECT count(*) FROM delta") == "0");
   CHECK(faults(world.file()) == "");
-  // Fossil's rebuild keeps it public, and its clone, which has no private artifacts, has it.
+  // The artifact stays public after fossil's rebuild, and fossil's clone, which omits private
+  // artifacts, contains it.
   const std::string copy = (world.folder / "copy.fossil").string();
   REQUIRE(world.fossil("rebuild " + world.file().string()));
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());

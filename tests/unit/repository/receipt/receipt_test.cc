@@ -93,7 +93,7 @@ TEST_CASE("an uncommitted receipt leaves no trace, and the repository works on")
 }
 
 TEST_CASE("a long-lived and a new connection see the same waiting artifacts") {
-  // Each but the first is a delta of the one before; one of them lies.
+  // Each artifact except the first is a delta on the previous one; one of them has a false name.
   constexpr int kLength = 40;
   World world;
   const auto waiting_for = [](Repository& repository) {

@@ -1,4 +1,4 @@
-// Reading every artifact with little memory, as for a file of many gigabytes.
+// All artifacts are read with little memory, even from a file of many gigabytes.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// A history in which every artifact is a delta on any earlier one.
+/// Stores a history in which every artifact is a delta on some earlier one.
 void fill(World& world) {
   const std::vector<std::string> artifacts = History(1, History::Kind::kPlain).make(80);
   world.receive([&](Receipt& receipt) {
@@ -62,7 +62,8 @@ std::string faults(const World& world, const WalkBounds& bounds) {
   return fmt::format("{}", fmt::join(verified->faults, "\n"));
 }
 
-/// During its lifetime, there is memory for the stack of one more thread, but not for a second.
+/// During its lifetime there is enough memory for the stack of one more thread, but not for a
+/// second.
 class RoomForOneThread {
  public:
   RoomForOneThread() {

@@ -1,4 +1,4 @@
-// Texts beyond the memory limit, and a receipt, which never has that many.
+// Texts that exceed the memory limit, and a receipt that never holds that many.
 #include "store/held_texts.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// TMPDIR names no folder, while it lives.
+/// While it lives, TMPDIR does not name a folder.
 class NoTemporaryFolder {
  public:
   NoTemporaryFolder() {

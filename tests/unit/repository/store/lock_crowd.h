@@ -15,7 +15,7 @@
 
 namespace quarry::repository::test {
 
-/// The number in the environment variable NAME.
+/// The number in the environment variable NAME, or OTHERWISE.
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise);
 
 /// Locks as in the kernel, with each connection as a process.
@@ -50,21 +50,21 @@ class LockTable {
   std::vector<Held> held_;
 };
 
-/// One operation of SQLite on the lock bytes.
+/// One step of a connection: an operation of SQLite on the lock bytes.
 struct LockStep {
   enum class Kind { kShared, kExclusive, kUnlock };
   Kind kind;
   LockBytes bytes;
-  /// Skipped unless the connection believes that it holds these.
+  /// The step is skipped unless the connection believes that it holds these bytes.
   unsigned needs = 0;
-  /// If it is busy, the following steps are skipped, except unlocking.
+  /// If the bytes are busy, the following steps are skipped, except those that unlock.
   bool gives_up = false;
 };
 
-/// A connection that reads, writes, checkpoints and recovers over and over.
+/// A connection that repeatedly reads, writes, makes checkpoints and recovers.
 class ScriptedConnection {
  public:
-  /// Its file is opened through VFS.
+  /// Opens its file through VFS.
   ScriptedConnection(sqlite3_vfs& vfs, std::uint64_t seed);
 
   void step();
@@ -79,8 +79,8 @@ class ScriptedConnection {
   std::vector<std::max_align_t> memory_;
   std::vector<LockStep> script_;
   std::size_t next_ = 0;
-  unsigned held_ = 0;       // as SQLite believes
-  unsigned exclusive_ = 0;  // of these
+  unsigned held_ = 0;       // bytes that SQLite believes it holds
+  unsigned exclusive_ = 0;  // those of them that are exclusive
   bool has_given_up_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Checks, by the lock bytes that connections hold, that they keep the two rules of
-// wal_lock_rules.h. Also a VFS that wraps another one and reports its results.
+// Checks that connections follow the two rules of wal_lock_rules.h, by watching the lock bytes that
+// they hold. Also defines a VFS that wraps another one and reports its results.
 #pragma once
 
 #include <sqlite3.h>
@@ -14,20 +14,20 @@
 
 namespace quarry::repository::test {
 
-/// For up to 16 connections to one file. Call it for granted locks only.
+/// Watches up to 16 connections to one file. Call it for granted locks only.
 class LockMonitor {
  public:
-  /// GUARDED connections must keep the rules.
+  /// Adds a connection and returns its number. GUARDED connections must follow the rules.
   std::size_t add(bool guarded);
   void exclusively(std::size_t who, LockBytes bytes);
   void unlocked(std::size_t who, LockBytes bytes);
-  /// All locks were released, as at a close.
+  /// All locks of the connection were released, as when it is closed.
   void forgotten(std::size_t who);
 
-  /// A description of the first breach, or empty.
+  /// A description of the first broken rule, or empty.
   const std::string& breach() const { return breach_; }
-  /// Number of resets during a checkpoint that continued to copy, among unguarded connections. The
-  /// rules prevent this.
+  /// The number of resets of the log during a checkpoint of an unguarded connection that continued
+  /// to copy. The rules prevent this.
   std::uint64_t harm() const { return harm_; }
   std::uint64_t copies() const { return copies_; }
   std::uint64_t resets() const { return resets_; }
@@ -66,8 +66,8 @@ class WatchedVfs : public sqlite3_vfs {
     int code;  // the result
   };
   std::function<void(sqlite3_file*, const Call&)> on_lock;
-  /// Called when a checkpoint has read a changed header of the log, and has not checked yet how far
-  /// others have copied: at this point SQLite unmaps its pages.
+  /// Called when a checkpoint has read a changed header of the log and has not yet checked how far
+  /// others have copied. SQLite unmaps its pages at this point.
   std::function<void(sqlite3_file*)> on_header_read;
 
  private:

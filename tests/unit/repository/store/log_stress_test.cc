@@ -38,7 +38,7 @@ struct StressPlace {
   Fd acknowledged;  // appended to: the numbers of rows whose commit has returned
 };
 
-/// Makes the window in which commits can be lost longer than many commits: a checkpoint that has
+/// Extends the period in which commits can be lost to that of many commits: a checkpoint that has
 /// read the log's header pauses before it checks how far others have copied.
 class SlowCheckpoints {
  public:
@@ -47,7 +47,7 @@ class SlowCheckpoints {
   SlowCheckpoints() {
     watched_.on_header_read = [](sqlite3_file*) { pause(); };
   }
-  /// A guarded file has its own table of methods, so that it can be changed.
+  /// A guarded file has its own table of methods, which can therefore be changed.
   static void slow_down(sqlite3* handle) {
     sqlite3_file* file = nullptr;
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -66,7 +66,7 @@ class SlowCheckpoints {
   test::WatchedVfs watched_{kVfs};
 };
 
-/// The work of one process until it is killed. It only ends earlier after an error.
+/// The work of one process until it is killed. It ends earlier only after an error.
 class Child {
  public:
   Child(const StressPlace& place, std::uint64_t number)
@@ -82,7 +82,7 @@ class Child {
   }
 
  private:
-  /// During the lifetime of one connection.
+  /// Works for the lifetime of one connection.
   void work_guarded() {
     Database database(place_.file, Database::Mode::kReadWrite, kBusyTimeout);
     SlowCheckpoints::slow_down(database.handle());
@@ -112,7 +112,7 @@ class Child {
     }
   }
 
-  /// Like a program that does not know about the guard: SQLite runs checkpoints automatically, and
+  /// Works like a program that does not know the guard: SQLite makes checkpoints automatically, and
   /// at each close.
   void work_bare() {
     sqlite3* handle = nullptr;
@@ -169,7 +169,7 @@ class Child {
   std::minstd_rand random_;
 };
 
-/// The processes. The first one belongs to the other program.
+/// All processes. The first one stands for the other program.
 class Processes {
  public:
   explicit Processes(const StressPlace& place) : place_(place) {
@@ -219,7 +219,8 @@ TEST_CASE("commits that killed processes and another program had acknowledged ar
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",
                     Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
-  // Stays open, as in a worker of a server, so that no other close is the last one.
+  // This connection stays open, like that of a server's worker, so that no other close is the last
+  // one.
   Database watcher(place.file, Database::Mode::kCreate, kBusyTimeout);
   watcher.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x INTEGER PRIMARY KEY, y)");
 

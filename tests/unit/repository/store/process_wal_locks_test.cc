@@ -160,7 +160,7 @@ TEST_CASE("processes of several threads keep the log's rules in random interleav
 
 namespace {
 
-/// A kernel that grants every request, since the process holds the locks.
+/// A kernel that grants every request, because the process already holds the locks.
 struct Willing {
   int lock(LockBytes) const { return 0; }
   void unlock(LockBytes) const {}
@@ -174,7 +174,7 @@ TEST_CASE("a thread does not reset the log while another one of its process runs
   REQUIRE(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kResetBytes, kBusy, Willing()) == kBusy);
-  // And the checkpoint copies nothing, since its thread does not hold the write lock.
+  // The checkpoint must not copy anything either, because its thread does not hold the write lock.
   CHECK(locks.take(kFile, 1, kFirstReaderByte, kBusy, Willing()) == kBusy);
   // Locks on another file are independent.
   constexpr ProcessWalLocks::File kOther{1, 3};

@@ -22,7 +22,7 @@ using quarry::repository::test::WatchedVfs;
 
 namespace {
 
-/// A bare connection through the VFS of that name; nullptr: the default one.
+/// An unguarded connection through the VFS of the given name; nullptr means the default VFS.
 class Bare {
  public:
   Bare(const std::filesystem::path& path, const char* vfs, int flags = SQLITE_OPEN_READWRITE) {
@@ -46,7 +46,8 @@ class Bare {
     sqlite3_finalize(statement);
     return text;
   }
-  /// The result, and the numbers of frames in the log and of those copied to the file.
+  /// The result of a checkpoint, and the numbers of frames in the log and of frames copied to the
+  /// file.
   struct Checkpointed {
     int code = 0;
     int in_log = 0;
@@ -81,9 +82,9 @@ struct Race {
   bool is_sound = false;
 };
 
-/// One connection commits while a checkpoint of another one has read the log's header but has not
-/// checked yet how far the log was copied. The log was completely copied before, so the commit
-/// resets it. IS_BUSY: another connection holds the write lock until then.
+/// One connection commits after a checkpoint of another one has read the log's header and before it
+/// has checked how far the log was copied. The log was completely copied before, so the commit
+/// resets it. With IS_BUSY another connection holds the write lock until then.
 Race race(WatchedVfs& watched, const char* checkpointing, const char* committing, int mode,
           bool is_busy = false) {
   const TemporaryFolder folder;
@@ -161,7 +162,7 @@ TEST_CASE("every lock that SQLite requests in random work keeps the log's rules"
   std::map<sqlite3_file*, std::size_t> numbers;
   const TemporaryFolder folder;
   const auto path = folder / "work.db";
-  // One of another program, and three of ours.
+  // There is one connection of another program, and there are three of ours.
   std::vector<std::unique_ptr<Bare>> connections;
   const auto open = [&](bool guarded) {
     auto bare = std::make_unique<Bare>(path, guarded ? "watched-guard" : "watched");
@@ -234,7 +235,7 @@ TEST_CASE("read-only connections, exclusive mode and files without a log work as
     REQUIRE(rows.step());
     CHECK(rows.integer(0) == 2);
   }
-  // The last close has copied and removed it.
+  // The last close has copied and removed the log.
   CHECK_FALSE(std::filesystem::exists(path.string() + "-wal"));
   {
     Database alone(path, Database::Mode::kReadWrite, kTimeout);

@@ -65,7 +65,7 @@ struct Below {
   void unlock(LockBytes bytes) const { table.unlock(who, bytes); }
 };
 
-/// A guarded connection, 0, beside one of another program, 1.
+/// A guarded connection, number 0, beside a connection of another program, number 1.
 struct GuardedAndOther {
   GuardedAndOther() {
     for (const bool is_guarded : {true, false}) {
@@ -79,7 +79,7 @@ struct GuardedAndOther {
   WalLocks locks;
 };
 
-/// GUARDED connections and OTHERS; run() makes CALLS steps in random order.
+/// A number of GUARDED connections and of OTHERS; run() makes CALLS steps in random order.
 class Crowd {
  public:
   Crowd(int guarded, int others, std::uint64_t seed)
@@ -98,7 +98,8 @@ class Crowd {
     }
   }
   const LockMonitor& monitor() const { return monitor_; }
-  /// The bytes that a connection still holds after it has finished all its operations; 0: none.
+  /// The bytes that a connection still holds after it has finished all its operations; 0 if there
+  /// are none.
   unsigned left_over() {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       while (!connections_[i].is_between()) connections_[i].step();
@@ -126,7 +127,7 @@ TEST_CASE(
     Crowd crowd(guarded, 1, from_environment("QUARRY_TEST_SEED", 1));
     crowd.run(calls / 3);
     CHECK(crowd.monitor().breach() == "");
-    // No connection is harmed: only unguarded ones harm each other, and there is only one.
+    // No connection is harmed: only unguarded ones can harm each other, and there is only one.
     CHECK(crowd.monitor().harm() == 0);
     CHECK(crowd.monitor().copies() > calls / 3000);
     CHECK(crowd.monitor().resets() > calls / 3000);
@@ -163,7 +164,7 @@ TEST_CASE("a connection keeps the rules even with requests in random order") {
       // SQLite never requests a lock that it already holds.
       if ((locks[who].held() & bytes.mask()) == 0) locks[who].take(bytes, SQLITE_BUSY, below);
     } else {
-      // SQLite releases locks together if it has taken them together.
+      // SQLite releases locks together if it took them together.
       table.unlock(who, {0, kLockByteCount});
       locks[who].released({0, kLockByteCount}, below);
     }

@@ -1,4 +1,5 @@
-// When the write-ahead log is checkpointed and truncated, and that it stays short beside readers.
+// When the write-ahead log is checkpointed and truncated, and that the log stays short despite
+// readers.
 #include "store/write_ahead_log.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kLogBound = std::size_t{64} << 10;
 constexpr std::size_t kArtifact = std::size_t{60} << 10;
 
-/// Counts the calls, and runs a callback when it is raised.
+/// Counts the calls, and runs a callback when the barrier is raised.
 class RecordingBarrier : public CheckpointBarrier {
  public:
   bool raise(std::uint64_t file, milliseconds timeout) override {
@@ -57,7 +58,7 @@ class LogFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     return std::move(*opened);
   }
-  /// Commits SIZE bytes that do not compress, then does what a worker does after a reply.
+  /// Commits SIZE bytes that cannot be compressed, then does what a worker does after a reply.
   void write(std::size_t size = kArtifact, bool replies = true) {
     std::string content(size, '\0');
     for (char& byte : content) byte = static_cast<char>(random());
@@ -77,7 +78,7 @@ class LogFixture {
   std::unique_ptr<Repository> writer;
 };
 
-/// Two readers that take turns, so that there is always one.
+/// Two readers that overlap, so that there is always at least one.
 class Overlapping {
  public:
   explicit Overlapping(LogFixture& log) {
@@ -210,7 +211,7 @@ TEST_CASE("a log that one large commit has made long is cut when it is restarted
   log.write(40 * kLogBound, /*replies=*/false);
   CHECK(log.log_size() > 40 * kLogBound);
   {
-    // As FULL does without readers.
+    // Copies the whole log, because there are no readers.
     Database other(log.world.file(), Database::Mode::kReadWrite, milliseconds(0));
     other.execute("PRAGMA wal_checkpoint(FULL)");
   }

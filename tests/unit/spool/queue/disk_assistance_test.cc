@@ -1,5 +1,5 @@
-// Disk-assisted mode, following "The rsyslog queue object" sentence by sentence: entering, running
-// and leaving it, and the end of the queue ("Queue Destruction").
+// Disk-assisted mode, following "The rsyslog queue object" sentence by sentence: how the queue
+// enters, runs in and leaves this mode, and how it ends ("Queue Destruction").
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,8 +25,9 @@ bool is_over(const TestEngine& queue) {
 }
 
 struct AssistedWorld : QueueWorld {
-  /// Gives the closed consumer number 1, and enqueues numbers until the high watermark is reached
-  /// and the DA worker has come to the low watermark: four are in memory. Returns the last number.
+  /// Gives message 1 to the closed consumer, and enqueues numbers until the high watermark is
+  /// reached and the DA worker has written until the low watermark, so that four are in memory.
+  /// Returns the last number.
   int put_until_held(const TestEngine& queue) const {
     hold_first(queue, consumer);
     int last = 1;
@@ -34,14 +35,14 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     return last;
   }
-  /// Only a position file: an empty queue whose process was killed.
+  /// Leaves only a position file, like an empty queue whose process was killed.
   void leave_position_alone() const {
     const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
                            options.filename, false);
     REQUIRE(spool.write_position(
         {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
   }
-  /// A queue with messages 1 to 3 on the disk, whose DA worker has ended when idle.
+  /// A queue with messages 1 to 3 on the disk, whose DA worker has ended because it was idle.
   TestEngine with_inactive_worker() {
     REQUIRE(leave_on_disk(options, 1, 3) == 3);
     options.timeout_worker_thread_shutdown = 0ms;
@@ -54,7 +55,7 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(eventually([&] { return times_made(queue) == 1; }));
     REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   }
-  /// Opens the consumer, and checks that it gets 1 to LAST.
+  /// Opens the consumer, and checks that it gets the messages 1 to LAST.
   void check_all(int last) {
     consumer.open();
     CHECK(consumer.wait_until_got(count(last)));
@@ -62,7 +63,7 @@ struct AssistedWorld : QueueWorld {
   }
 };
 
-/// A queue that saves what it has when it ends; a closed consumer is soon asked to stop.
+/// A queue that saves its messages when it ends; a closed consumer is soon told to stop.
 struct SavingWorld : AssistedWorld {
   SavingWorld() {
     options.save_on_shutdown = true;
@@ -89,12 +90,12 @@ TEST_CASE_FIXTURE(AssistedWorld,
   const int last = put_until_held(queue);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
-  // Four in memory, and the one that the regular worker is delivering, in parallel to the DA
-  // worker.
+  // Four messages are in memory, and one is being delivered by the regular worker, in parallel to
+  // the DA worker.
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
-  // When its consumer returns it ends, and takes nothing more from memory.
+  // When its consumer returns, the worker ends, and takes nothing more from memory.
   consumer.let_pass(2);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(consumer.got() == numbers(1, 2));
@@ -114,7 +115,7 @@ TEST_CASE_FIXTURE(
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
   REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
-  // One of them ends, and one of the DA queue may start.
+  // One of the workers ends, and one of the DA queue may start.
   consumer.let_pass(1);
   REQUIRE(consumer.wait_until_begun(4));
   consumer.open();
@@ -187,7 +188,8 @@ TEST_CASE_FIXTURE(AssistedWorld,
                   "the low water mark holds processing until the DA queue indicates it is empty") {
   const TestEngine queue = start_engine();
   const int last = put_until_held(queue);
-  // All but the last are on disk: memory is held.
+  // All but the last messages are on the disk, and the DA worker no longer takes messages from
+  // memory.
   consumer.let_pass(count(last - 5));
   REQUIRE(consumer.wait_until_begun(count(last - 4)));
   CHECK(queue.figures->size == 4);
@@ -229,7 +231,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
                   "it is vital that DA run mode termination checks be done in the DA worker before "
                   "it goes into any wait condition: on an empty queue") {
   leave_position_alone();
-  // The disk queue is empty from the start: no notification will come.
+  // The disk queue is empty from the start, so no notification will arrive.
   const TestEngine queue = start_engine();
   CHECK(is_over(queue));
   CHECK(queue.figures->da_runs == 1);
@@ -244,7 +246,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
   consumer.open();
   const TestEngine queue = start_engine();
   REQUIRE(files.wait_until_blocked());
-  // So few that the DA worker would hold them if it did not check first.
+  // These are so few that the DA worker would keep them in memory if it did not check first.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
   files.unblock();
@@ -273,7 +275,7 @@ TEST_CASE_FIXTURE(
   const TestEngine queue = with_inactive_worker();
   wait_until_inactive(queue);
   CHECK(queue.figures->is_disk_assisted);
-  // No message comes, but the mode ends anyway.
+  // No message arrives, but the mode ends anyway.
   consumer.open();
   CHECK(is_over(queue));
   CHECK(consumer.got() == numbers(1, 3));
@@ -303,10 +305,10 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
 // --- the end ----------------------------------------------------------------------------------
 
 TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing consumed") {
-  // A single message, too: the high water mark is 1.
+  // This is also true for a single message: the high watermark is 1.
   for (const int messages : {1, 5}) {
     SavingWorld world;
-    // As many as it can in the shutdown time-out, if it is not configured to.
+    // If it is not configured to save, it delivers as many as it can before the shutdown timeout.
     world.options.save_on_shutdown = messages == 1;
     {
       const TestQueue queue = world.start();
@@ -340,7 +342,8 @@ TEST_CASE_FIXTURE(SavingWorld,
     CHECK_FALSE(queue.figures->is_disk_assisted);
     CHECK(queue.engine->shut_down().saved == count(last));
   }
-  // In order: the retired worker's messages, then those on disk, then those held in memory.
+  // The order is: the messages of the worker that has ended, then those on the disk, then those in
+  // memory.
   CHECK(consumer.begun() == 1);
   CHECK(rest_is(1, last));
 }
@@ -367,7 +370,7 @@ TEST_CASE_FIXTURE(SavingWorld,
     hold_first(queue, consumer);
     REQUIRE(queue.put(2, 5) == 4);
     auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
-    // It rejects messages: it is shutting down.
+    // The queue rejects messages when it is shutting down.
     REQUIRE(eventually([&] { return queue.put(6, 6) == 0; }));
     consumer.open();
     CHECK(ending.get().saved >= 4);
@@ -474,7 +477,7 @@ TEST_CASE("all workers reach running state before they are commanded to terminat
       CHECK(ending.consumers_left == 0);
       CHECK(queue.figures().workers == 0);
     }
-    // No thread is left.
+    // No thread of the queue is left.
     CHECK(world.consumer.wait_until_forgotten());
     CHECK(world.consumer.got().size() + saved == 5);
     CHECK(rest_of(world.options).size() == saved);

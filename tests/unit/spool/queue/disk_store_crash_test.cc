@@ -21,8 +21,8 @@ struct Promise {
 
 constexpr std::size_t kMessages = 24;
 
-/// A scenario with everything: segments that fill, batches of all sizes, messages that are
-/// returned, checkpoints, an end and another start.
+/// A scenario in which everything occurs: segments that fill, batches of all sizes, messages that
+/// are returned, checkpoints, an end and another start.
 Recording<Promise> record(bool synced) {
   MemoryFileSystem system;
   Recording<Promise> recording;
@@ -45,7 +45,7 @@ Recording<Promise> record(bool synced) {
     REQUIRE(batch.messages.front() == numbered(settled + 1));
     // Returned messages form a separate batch.
     delivered = std::min(delivered, batch.messages.size());
-    // The consumer has them before the position is stored.
+    // The consumer has these messages before the position is stored.
     settled += delivered;
     promise();
     world.store->settle(std::move(batch), delivered);
@@ -78,7 +78,7 @@ Recording<Promise> record(bool synced) {
   return recording;
 }
 
-/// Checks that MESSAGES are ascending messages of the test; returns the first and the last.
+/// Checks that MESSAGES are messages of the test in ascending order.
 bool are_of_the_test(const std::vector<Message>& messages) {
   std::size_t before = 0;
   for (const Message& message : messages) {
@@ -89,14 +89,14 @@ bool are_of_the_test(const std::vector<Message>& messages) {
   return true;
 }
 
-/// What a new process delivers from IMAGE.
+/// The messages that a new process delivers from IMAGE.
 std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& reported) {
   MemoryFileSystem system(image);
   StoreWorld world(system, small_segments());
   REQUIRE(world.error == "");
   auto messages = world.drain();
   reported = world.reported;
-  // And it can continue.
+  // The new process can also continue.
   REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
   REQUIRE(world.drain() == numbered_messages(kMessages + 1, kMessages + 2));
   return messages;

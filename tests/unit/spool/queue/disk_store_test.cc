@@ -31,7 +31,7 @@ struct SmallStore : OwnFiles, StoreWorld {
                       const QueueOptions& options = small_segments())
       : OwnFiles{MemoryFileSystem(image)}, StoreWorld(system, options) {}
 
-  /// The file of segment NUMBER that was set aside; nothing if there is none.
+  /// The contents of the segment NUMBER that was set aside; nullopt if there is none.
   std::optional<std::string> aside(std::uint64_t number) const {
     const auto image = system.image();
     const auto found = image.find(segment_file(number) + ".damaged");

@@ -1,5 +1,5 @@
-// The first 20 lines of a queue's files as written by version 8387f36: they were fed with watermarks,
-// and of the 15 that were drained five were acknowledged when the process was killed.
+// The files of a queue with 20 lines, as written by version 8387f36. The lines were fed with
+// watermarks; 15 were drained, and five of these had been acknowledged when the process was killed.
 #include <doctest/doctest.h>
 
 #include <string>

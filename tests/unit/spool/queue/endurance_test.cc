@@ -1,4 +1,4 @@
-// Many messages through a small queue, with a consumer that is down now and then.
+// Many messages through a small queue, whose consumer is sometimes down.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kProducers = 4;
 
-/// $QUARRY_TEST_MESSAGES sets another number.
+/// $QUARRY_TEST_MESSAGES sets a different number.
 std::uint64_t messages_wanted() {
   const char* const wanted = std::getenv("QUARRY_TEST_MESSAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000;
@@ -53,7 +53,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
   std::uint64_t away_until = 0;
   std::uint64_t calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
-    // Down for some calls now and then, sometimes in the middle of a batch.
+    // From time to time the consumer is down for some calls, sometimes in the middle of a batch.
     if (++calls < away_until) return {.delivered = 0, .retry_after = std::chrono::milliseconds(1)};
     if (random() % 500 == 0) away_until = calls + random() % 100;
     const std::size_t count = random() % 50 == 0 ? random() % (batch.size() + 1) : batch.size();
@@ -130,7 +130,7 @@ class CountingConsumer {
     return {.delivered = count, .retry_after = std::chrono::milliseconds(random_() % 2)};
   }
   std::size_t lost() const { return static_cast<std::size_t>(std::ranges::count(counts_, 0U)); }
-  /// Messages that were delivered again.
+  /// The number of messages that were delivered more than once.
   std::size_t repeated() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(counts_, [](std::uint32_t count) { return count > 1; }));
@@ -163,7 +163,7 @@ TEST_CASE("with any marks and several workers, each message is delivered once, a
       for (std::size_t producer = 0; producer < kProducers; ++producer) {
         producers.emplace_back([&, first = (life * kProducers + producer) * kEach] {
           for (std::size_t number = first; number < first + kEach; ++number) {
-            // The producer has to wait for a full disk.
+            // The producer has to wait because the disk is full.
             while (!queue.queue->enqueue({.content = std::to_string(number)})) {
               std::this_thread::yield();
             }

@@ -1,6 +1,6 @@
 // A process that is killed (SIGKILL) before each single file operation of a scenario: a real queue,
-// with its threads, on real files. The process writes to a pipe which messages were accepted, and
-// which its consumer got.
+// with its threads, on real files. The process reports through a pipe which messages were accepted,
+// and which its consumer got.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,14 +42,14 @@ void send_event(int pipe, char what, int number) {
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// The process that is killed. Never returns.
+/// What the process does until it is killed. Never returns.
 [[noreturn]] void live(const QueueOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);
   const std::string padding(80, '.');
   int calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) {
-    // Slow enough that much goes to disk first.
+    // The consumer is so slow that many messages are written to the disk first.
     const bool is_slow = options.type == QueueType::kMemory;
     if (is_slow && ++calls % 8 != 0)
       return Delivery{.delivered = 0, .retry_after = milliseconds(1)};
@@ -79,7 +79,7 @@ struct Account {
   bool ended = false;
 };
 
-/// Runs a process until it is killed. Returns what it reported.
+/// Runs a process until it is killed. Returns what the process has reported.
 Account account_of(const QueueOptions& options, int fuse_length) {
   Account account;
   hear_of_life([&](int pipe) { live(options, fuse_length, pipe); },
@@ -91,8 +91,8 @@ Account account_of(const QueueOptions& options, int fuse_length) {
   return account;
 }
 
-/// Kills processes at each of their operations. IS_DISK: accepted messages are immediately on disk,
-/// so none may be missing.
+/// Kills processes at each of their operations. IS_DISK means that accepted messages are
+/// immediately on the disk, so that none may be missing.
 void kill_everywhere(bool is_disk, bool synced) {
   int fuse_length = 0;
   for (bool ended = false; !ended; ++fuse_length) {

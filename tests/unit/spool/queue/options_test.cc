@@ -26,7 +26,7 @@ QueueOptions set(const Settings& settings) {
   return options;
 }
 
-/// The error for OPTIONS, or "".
+/// The error for OPTIONS, or an empty string.
 std::string trouble(const QueueOptions& options) {
   const auto whole = complete(options);
   if (whole) return "";
@@ -37,7 +37,7 @@ std::string trouble(const QueueOptions& options) {
 bool is_refused(std::string_view name, std::string_view text) {
   QueueOptions options;
   const auto result = set_parameter(options, name, text);
-  // A value that is refused changes nothing.
+  // A value that is refused does not change the option.
   CHECK((result || value_of(options, name) == value_of({}, name)));
   if (result) return false;
   CHECK(result.error().code == ErrorCode::kInvalid);

@@ -1,4 +1,5 @@
-// What a full queue does with producers; its workers, and how long it waits for them; statistics.
+// What a full queue does with producers; its workers, and how long it waits for them; its
+// statistics.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -17,7 +18,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Enqueues the numbers FIRST to LAST in another thread, which has to wait.
+/// Enqueues the numbers FIRST to LAST in another thread, because that call has to wait.
 std::future<std::size_t> put_later(const TestQueue& queue, int first, int last,
                                    Delay delay = Delay::kNone) {
   auto taken = std::async(std::launch::async,
@@ -31,7 +32,7 @@ std::future<std::size_t> put_later(const TestQueue& queue, int first, int last,
 TEST_CASE_FIXTURE(MemoryWorld,
                   "above queue.discardmark messages of queue.discardseverity are discarded") {
   {
-    // By default none is.
+    // By default no message is discarded.
     const TestQueue queue = start();
     std::vector<Message> all(20, {.content = "x", .severity = kLeastSevere});
     CHECK(queue.put(all) == 20);
@@ -42,7 +43,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue({.content = "x", .severity = severity});
   };
-  // The consumer discards above the mark, too: it has its batch already.
+  // The consumer discards messages above the mark, too, but it already has its batch.
   const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
   REQUIRE(consumer.wait_until_begun(begun + 1));
@@ -94,7 +95,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
 
 TEST_CASE_FIXTURE(MemoryWorld, "a full delay waits above queue.fulldelaymark, and no other does") {
   options.full_delay_mark = 15;
-  // That does not limit a full delay.
+  // This timeout does not limit a full delay.
   options.timeout_enqueue = 1ms;
   const TestQueue queue = start();
   CHECK(queue.put(1, 15, Delay::kFull) == 15);
@@ -118,7 +119,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   CHECK(put_later(queue, 14, 14, Delay::kLight).get() == 1);
   CHECK(SteadyClock::now() - begin >= 1s);
   CHECK(queue.figures().size == 14);
-  // Not even that long once the queue is below the mark.
+  // The producer does not even wait that long once the queue is below the mark.
   auto taken = std::async(std::launch::async, [&] { return queue.put(15, 32, Delay::kLight); });
   consumer.open();
   CHECK(taken.get() == 18);
@@ -171,14 +172,14 @@ TEST_CASE_FIXTURE(MemoryWorld, "the pool grows by one for each queue.workerthrea
   options.worker_threads = 3;
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue = start();
-  // One is with the worker.
+  // The worker has one of the messages.
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);
   REQUIRE(queue.put(5, 5) == 1);
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.figures().workers == 2);
-  // The maximum.
+  // The maximum number of workers is reached.
   REQUIRE(queue.put(6, 20) == 15);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(queue.figures().workers == 3);
@@ -255,7 +256,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
     CHECK(queue.figures().workers == 0);
     CHECK(queue.reports.count("1 consumers did not stop in time") == 1);
   }
-  // It continues after the queue is gone, without harm.
+  // The abandoned consumer continues after the queue is gone, and does no harm.
   stubborn.open();
   CHECK(stubborn.wait_until_forgotten());
 }

@@ -1,4 +1,4 @@
-// The types of queues, what a consumer gets and when, and what its results do.
+// The types of queues, what a consumer gets and when, and the effects of its results.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -29,14 +29,14 @@ Answer takes(std::size_t count) {
 const Answer kThrows = [](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); };
 const Answer kThrowsNumber = [](auto /*batch*/) -> Delivery { throw 7; };
 
-/// A queue of TYPE with an open consumer; in memory, without files.
+/// A queue of TYPE with an open consumer; in memory it has no files.
 struct TypeWorld : QueueWorld {
   explicit TypeWorld(QueueType type = QueueType::kDirect) {
     options.type = type;
     if (type == QueueType::kMemory) options.filename.clear();
     consumer.open();
   }
-  /// Discards debug messages above MARK.
+  /// Configures the queue to discard debug messages above MARK.
   void discard_above(std::size_t mark) {
     options.discard_mark = mark;
     options.discard_severity = kDebug;
@@ -218,7 +218,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     world.consumer.answer({takes(0), takes(0), takes(2), takes(9), takes(0)});
     world.options.dequeue_batch_size = 3;
     const TestQueue queue = world.start();
-    // Together, so that the first batch is full.
+    // All are enqueued together, so that the first batch is full.
     auto all = messages(1, 8);
     REQUIRE(queue.put(all) == 8);
     world.consumer.open();
@@ -226,7 +226,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     CHECK(world.consumer.got() == numbers(1, 8));
     CHECK(world.consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
-    // Three full batches, and one message of another.
+    // Three full batches were retried, and one message of another batch.
     CHECK(queue.figures().retried == 10);
   }
 }
@@ -321,7 +321,7 @@ TEST_CASE("above queue.discardmark the least severe queued messages are discarde
     std::vector<Answer> answers = {};
   };
   const std::vector<Case> cases{
-      // Eleven are left when the first is delivered: three are above the mark.
+      // Eleven are left when the first is delivered, so three are discarded to get below the mark.
       {"down to the mark", 9, {{2, 5, kDebug}, {6, 12, kAlert}}, joined({"1"}, numbers(5, 12)), 3},
       {"the rest of the batch is given back and delivered in order",
        6,
@@ -411,7 +411,7 @@ TEST_CASE_FIXTURE(
     CHECK(ending.saved == 3);
     CHECK(ending.lost == 0);
   }
-  // Nor from disk, but during its hours it does.
+  // It is not delivered from the disk either, but it is during the hours of the queue.
   CHECK_FALSE(start_at(12).engine->wait_until_empty(30ms));
   CHECK(consumer.begun() == 0);
   CHECK(start_at(23).engine->wait_until_empty(kPatienceTime));
@@ -445,7 +445,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is re
   const TestQueue queue = start();
   auto all = messages(1, 12);
   Error error;
-  // 2, 4 and 6 are kept.
+  // The messages 2, 4 and 6 are kept.
   CHECK(queue.put(all, &error) == 7);
   CHECK(error.code == ErrorCode::kLimit);
   CHECK(all[7].content == "8");
@@ -491,7 +491,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "a discarded sample counts, and is not retried") 
   auto all = messages(1, 15);
   const std::span<Message> left(all);
   for (Message& message : left.subspan(6)) message.severity = 7;
-  // 3 and 6 are kept.
+  // The messages 3 and 6 are kept.
   CHECK(enqueue(left) == 8);
   CHECK(enqueue(left.subspan(9)) == 2);
   consumer.open();

@@ -1,4 +1,4 @@
-// A queue whose consumer, disk or files fail, and one that two processes use.
+// A queue whose consumer, disk or files fail, and a queue that two processes use.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -56,7 +56,7 @@ struct TestDrain {
   std::unique_ptr<Drain> drain;
 };
 
-/// Whenever files are listed, another process has just added a message, up to a limit.
+/// Files to which another process adds a message, up to a limit, whenever they are listed.
 class FedFiles final : public FaultyFiles {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
@@ -88,7 +88,8 @@ TEST_CASE("consumers that keep their batches do not keep the queue from its disk
     const TestQueue queue = world.start();
     auto first = messages(1, 16);
     REQUIRE(queue.put(first) == 16);
-    // They have up to 16: with those the queue must not be full before the high watermark.
+    // The workers have up to 16 messages, with which the queue must not be full before it reaches
+    // the high watermark.
     REQUIRE(world.consumer.wait_until_begun(workers));
     CHECK(queue.put(17, 100) == 84);
     world.consumer.open();
@@ -267,7 +268,8 @@ TEST_CASE_FIXTURE(TwoProcesses, "queue.size limits the messages that wait for an
   CHECK(queue.figures().full == 2);
   const TestDrain reader(*this);
   CHECK(reader.take(5) == numbers(1, 5));
-  // At the next poll, even if the position is otherwise stored only once per segment.
+  // The reader notices this at its next poll, even if the position is otherwise stored only once
+  // per segment.
   CHECK(reader.take(0).empty());
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);
@@ -281,7 +283,7 @@ TEST_CASE_FIXTURE(TwoProcesses, "a purge ends even if a producer enqueues withou
   FedFiles fed(queue);
   const auto removed = purge_spool(location(), {}, fed);
   REQUIRE_MESSAGE(removed, removed.error().message);
-  // Some were added before its first poll.
+  // Some messages were added before its first poll.
   CHECK(*removed >= 50);
   CHECK(*removed < 60);
   CHECK(fed.fed() < 100);

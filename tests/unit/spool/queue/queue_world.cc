@@ -150,7 +150,7 @@ TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
   REQUIRE(whole);
   const SpoolFiles spool(files, options.spool_directory, options.filename,
                          options.sync_queue_files);
-  // Never blocked.
+  // This check is never blocked.
   const auto found = DiskStore::is_there(
       SpoolFiles(base::FileSystem::real(), options.spool_directory, options.filename, false));
   REQUIRE(found);

@@ -1,5 +1,5 @@
 // Shared by the tests of whole queues: a consumer and a disk that can be blocked, a disk that can
-// fail, and waiting for other threads.
+// fail, and functions that wait for other threads.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,13 +25,13 @@
 
 namespace quarry::spool {
 
-/// "FIRST", "FIRST+1", … "LAST".
+/// The texts "FIRST", "FIRST+1", … "LAST".
 std::vector<std::string> numbers(int first, int last);
 /// Messages with these contents.
 std::vector<Message> messages(int first, int last);
 
-/// Records what it gets. While it is closed it blocks with its batch; asked to stop, it gives the
-/// batch back, unless it is stubborn.
+/// Records what it gets. While it is closed, it blocks with its batch; when it is told to stop, it
+/// gives the batch back, unless it is stubborn.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
@@ -39,7 +39,7 @@ class TestConsumer {
     state_->ignores_stop = stop == Stop::kIgnored;
   }
 
-  /// The consumer itself. It may outlive the object.
+  /// The consumer function, which may outlive this object.
   Consumer function() const {
     return [state = state_](std::span<const Message> batch, const std::stop_token& stop) {
       return state->consume(batch, stop);
@@ -52,7 +52,7 @@ class TestConsumer {
   void open() {
     change([](State& state) { state.is_closed = false; });
   }
-  /// Lets this many more batches pass while it is closed.
+  /// Lets BATCHES more batches pass while it is closed.
   void let_pass(std::size_t batches) {
     change([&](State& state) { state.passes += batches; });
   }
@@ -64,7 +64,7 @@ class TestConsumer {
 
   std::vector<std::string> got() const { return read(&State::got); }
   std::vector<std::size_t> batch_sizes() const { return read(&State::batch_sizes); }
-  /// Calls that have begun, ended or not.
+  /// The number of calls that have begun, whether they have ended or not.
   std::size_t begun() const { return batch_sizes().size(); }
   /// Maximum number of concurrent calls.
   std::size_t max_at_once() const { return read(&State::max_at_once); }
@@ -74,7 +74,7 @@ class TestConsumer {
   bool wait_until_begun(std::size_t batches) const {
     return wait([&] { return state_->batch_sizes.size() >= batches; });
   }
-  /// No queue uses the consumer any more, not even an abandoned thread.
+  /// Whether no queue uses the consumer any longer, not even an abandoned thread.
   bool wait_until_forgotten() const {
     return eventually([&] { return state_.use_count() == 1; });
   }
@@ -121,7 +121,7 @@ class Reports {
       state->lines.push_back(line);
     };
   }
-  /// How many of them have TEXT in them.
+  /// The number of lines that contain TEXT.
   std::size_t count(std::string_view text) const {
     const std::lock_guard lock(state_->mutex);
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -151,12 +151,12 @@ class FaultyFiles : public base::FileSystem {
     blocked_.clear();
     changed_.notify_all();
   }
-  /// Whether an operation is blocked.
+  /// Waits until an operation is blocked; false if none is.
   bool wait_until_blocked() const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatienceTime, [&] { return waiting_ > 0; });
   }
-  /// Lets OPERATION fail from now on, as on a full disk.
+  /// Makes OPERATION fail from now on, as on a full disk.
   void fail(Operation operation) {
     const std::lock_guard lock(mutex_);
     failing_.insert(operation);
@@ -208,9 +208,9 @@ class FaultyFiles : public base::FileSystem {
 /// Options for short tests: size 20, marks at 10 and 4, one worker, batches of one message, and
 /// timeouts that no test reaches by mistake.
 QueueOptions small_options();
-/// The same, but shutdown waits for nothing.
+/// The same options, but shutdown waits for nothing.
 QueueOptions hurried();
-/// The same with files in FOLDER: disk-assisted.
+/// The same options for a disk-assisted queue with files in FOLDER.
 QueueOptions disk_assisted(const TemporaryFolder& folder);
 
 /// The names of the files in FOLDER, except locks.
@@ -256,13 +256,13 @@ struct TestEngine {
   std::shared_ptr<Engine> engine;
 };
 
-/// Operation most tests need: a folder with the options of a disk-assisted queue there, files that can be
+/// What most tests need: a folder, the options of a disk-assisted queue in it, files that can be
 /// blocked, and a consumer that is closed.
 struct QueueWorld {
   QueueWorld() { consumer.close(); }
   TestQueue start() { return {options, consumer.function(), files}; }
   TestEngine start_engine() { return {options, consumer.function(), files}; }
-  /// Lets the end wait for nothing.
+  /// Configures the queue so that its end waits for nothing.
   void hurry() { options.timeout_shutdown = options.timeout_action_completion = milliseconds(10); }
   void add_workers(std::size_t count) {
     options.worker_threads = count;
@@ -276,16 +276,17 @@ struct QueueWorld {
   FaultyFiles files;
   TestConsumer consumer;
 };
-/// With a disk queue.
+/// The same for a disk queue.
 struct DiskWorld : QueueWorld {
   DiskWorld() { options.type = QueueType::kDisk; }
 };
-/// With a queue in memory that ends at once.
+/// The same for a queue in memory that ends without waiting.
 struct MemoryWorld : QueueWorld {
   MemoryWorld() { options = hurried(); }
 };
 
-/// Gives CONSUMER, which is closed, message 1 of QUEUE (TestQueue, TestEngine), so that it blocks.
+/// Enqueues message 1 in QUEUE (TestQueue or TestEngine) and waits until CONSUMER, which is closed,
+/// blocks with it.
 template <typename Queue>
 void hold_first(const Queue& queue, const TestConsumer& consumer) {
   REQUIRE(queue.put(1, 1) == 1);

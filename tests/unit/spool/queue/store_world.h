@@ -1,4 +1,4 @@
-// A disk queue's files in memory, and helpers for tests.
+// The files of a disk queue in memory, and helpers for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,13 +18,13 @@ inline std::string segment_file(std::uint64_t number) {
   return segment_name(kName, number);
 }
 
-/// Message number NUMBER of a test.
+/// The message with number NUMBER.
 inline Message numbered(std::size_t number) {
   return {.content = "message " + std::to_string(number),
           .severity = static_cast<std::uint8_t>(number % 8)};
 }
 
-/// The store on FILES, and its reports.
+/// A store on FILES, and the lines that it has reported.
 struct StoreWorld {
   explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
                       const std::string& name = kName)
@@ -51,7 +51,7 @@ struct StoreWorld {
     return last + 1 - first;
   }
 
-  /// Takes and settles everything, batch by batch.
+  /// Takes and settles all messages, batch by batch, and returns them.
   std::vector<Message> drain(std::size_t batch_size = 7) {
     std::vector<Message> all;
     while (true) {
@@ -75,7 +75,7 @@ inline std::vector<Message> numbered_messages(std::size_t first, std::size_t las
   return all;
 }
 
-/// Segments of about five messages.
+/// Options for segments of about five messages.
 inline QueueOptions small_segments() {
   QueueOptions options;
   options.max_file_size = 150;

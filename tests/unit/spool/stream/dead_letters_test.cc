@@ -39,7 +39,7 @@ TEST_CASE_FIXTURE(MailWorld,
 
 TEST_CASE_FIXTURE(MailWorld,
                   "the status during the first dead letter shows the subscription without it") {
-  // The first file of their stream exists, and their subscription does not yet.
+  // The first file of the stream of dead letters exists, but not yet its subscription.
   const auto theirs = files.open("/spool/s.mail.dead.stream", base::FileUse::kMake);
   REQUIRE(theirs);
   REQUIRE((*theirs)->append(files.image().at("s.stream")));
@@ -104,7 +104,7 @@ TEST_CASE("a message whose delivery kills the process is given up after its atte
     REQUIRE((taken && taken->size() == 1));
     CHECK(taken->front().id == (life < 3 ? 1 : 2));
     if (life < 3) attempts = taken->front().attempts;
-    // The kernel's view if the process is killed now.
+    // The files as they are if the process is killed now.
     image = world.files.image();
     if (life == 3) CHECK(world.mail->statistics().dead == 1);
   }

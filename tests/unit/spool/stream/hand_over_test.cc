@@ -1,5 +1,5 @@
-// Hand-overs from other processes: what is acknowledged, and when, and whom a misbehaving client
-// affects.
+// Hand-overs from other processes: what is acknowledged, and when, and which clients a misbehaving
+// client affects.
 #include "quarry/spool/hand_over.h"
 
 #include <doctest/doctest.h>
@@ -72,12 +72,12 @@ class RawClient {
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }
   }
-  /// Whether there is something to read, or the end, within TIME.
+  /// Whether there is something to read, or the connection ends, within TIME.
   bool has_news(std::chrono::milliseconds time) const {
     pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
     return ::poll(&one, 1, static_cast<int>(time.count())) == 1;
   }
-  /// Reads one answer, or what there is until the server disconnects.
+  /// Reads one answer, or what arrives until the server disconnects.
   std::string read() const {
     std::string bytes;
     std::array<char, 512> buffer;
@@ -209,7 +209,7 @@ TEST_CASE_FIXTURE(Server,
   CHECK(*firsts.rbegin() == 40);
   const auto syncs =
       std::ranges::count(files.operations(), FileOperation::Kind::kSync, &FileOperation::kind);
-  // Those of the mark, the journal and the first request; then a few rounds, not twenty.
+  // The mark, the journal and the first request are synced, and then a few rounds, not twenty.
   CHECK(syncs < 10);
   CHECK(drain(*mail) == ids(1, 41));
 }
@@ -253,7 +253,7 @@ TEST_CASE("a client that stalls or is idle is disconnected in time") {
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // There is no room for a third client until then.
+  // Until then there is no place for a third client.
   CHECK(server.hand_over(1, 1) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
@@ -275,10 +275,10 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   Server server(options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
-  // It occupies the memory, and will not send the rest.
+  // This client occupies the memory, and will not send the rest.
   const RawClient holder(server.path);
   holder.send(std::string_view(whole).substr(0, 1 << 20));
-  // So nothing is read from another one, beyond the kernel's buffers.
+  // Therefore nothing is read from another client, except by the kernel's buffers.
   const RawClient second(server.path);
   REQUIRE(::fcntl(second.fd(), F_SETFL, O_NONBLOCK) == 0);
   second.send(whole);
@@ -289,7 +289,7 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
   }
-  // A small request still has room.
+  // There is still enough memory for a small request.
   CHECK(server.hand_over(1, 1));
   holder.send(std::string_view(whole).substr(1 << 20));
   CHECK(answer_in(holder.read()));
@@ -310,7 +310,7 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({}) == ErrorCode::kLimit);
   CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
-  // The listener never accepts.
+  // The listener never accepts connections.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }

@@ -1,6 +1,6 @@
 // A crash of the machine at any moment: every file operation of a stream is recorded, and replayed
-// with any part of the unsynced data lost. No acknowledged message may be lost, and none that was
-// durably settled delivered again.
+// with any part of the unsynced data lost. No acknowledged message may be lost, and no message that
+// was durably settled may be delivered again.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ SubscriptionOptions options_of(bool synced) {
   return {.sync_settlements = synced, .window = 8};
 }
 
-/// A scenario with everything: segments that fill and are removed, a message that is retried, one
-/// that is given up, one that is returned, a slow subscription, a restart.
+/// A scenario in which everything occurs: segments that fill and are removed, a message that is
+/// retried, one that is given up, one that is returned, a slow subscription, and a restart.
 class Life {
  public:
   explicit Life(bool synced) : options_(options_of(synced)), world_(files_) {
@@ -127,7 +127,7 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
     }
     found.given = drain(*mail);
     found.unreadable = mail->statistics().unreadable;
-    // And it can continue.
+    // The new process can also continue.
     const std::vector<NewMessage> more(2, numbered_message(1));
     const auto next = world.stream->append(more);
     REQUIRE(next);
@@ -137,7 +137,8 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
   return found;
 }
 
-/// Checks FOUND against PROMISE, made before the crash. IS_SETTLED: settlements were durable.
+/// Checks FOUND against PROMISE, which was made before the crash. IS_SETTLED means that settlements
+/// were durable.
 void check(const Found& found, const Promise& promise, bool is_settled) {
   CAPTURE(found.reported);
   const Ids given(found.given.begin(), found.given.end());
@@ -153,13 +154,13 @@ void check(const Found& found, const Promise& promise, bool is_settled) {
   }
 }
 
-/// Whether $QUARRY_TEST_CASES asks for more than a sample.
+/// Whether $QUARRY_TEST_CASES requests more than a sample.
 bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }
 
-/// Number of bytes from one point within a write at which the process is killed to the next: one
-/// for short writes, as in the journals, if requested.
+/// The distance in bytes between the points within a write at which the process is killed. It is 1
+/// for short writes, such as those to the journals, if requested.
 std::size_t stride(std::size_t bytes_written) {
   if (!is_thorough()) return bytes_written < 200 ? 11 : 101;
   return bytes_written < 200 ? 1 : 37;

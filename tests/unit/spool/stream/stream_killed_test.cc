@@ -36,7 +36,7 @@ void deliver(Subscription& subscription, int pipe) {
   }
 }
 
-/// The process that is killed. Never returns.
+/// What the process does until it is killed. Never returns.
 [[noreturn]] void live(const StreamOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);

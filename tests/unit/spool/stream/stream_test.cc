@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(MailWorld,
   settle(*mail, 1, 1, Outcome::kRetry, "refused");
   clock.pass(1h);
   REQUIRE(take_ids(*mail).size() == 1);
-  // In flight when the stream ends.
+  // These messages are in flight when the stream ends.
   restart();
   auto taken = mail->take(1);
   REQUIRE((taken && taken->size() == 1));
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(take_ids(*mail) == ids(4, 6));
   settle(*mail, 1, 6, Outcome::kRetry);
   clock.pass(1h);
-  // Of retries, too.
+  // This is also true for retries.
   CHECK(take_ids(*mail).size() < 6);
   CHECK(mail->statistics().waiting == 7);
   CHECK(mail->statistics().unreadable == 0);

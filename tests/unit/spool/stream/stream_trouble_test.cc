@@ -25,7 +25,7 @@ std::string last_file(const MemoryFileSystem& files, const std::string& prefix) 
   return last;
 }
 
-/// FILES with a bit of NAME flipped, at an offset.
+/// FILES, in which a bit of the file NAME is flipped at an offset.
 MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string& name,
                                 std::size_t offset) {
   auto image = files.image();
@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(late.is_reported("damaged"));
   CHECK(drain(*late.mail) == ids(5, 10));
   CHECK(count_of(late.files, ".damaged") == 1);
-  // Without a readable state everything in the segments is delivered.
+  // If the state cannot be read, all messages in the segments are delivered.
   const MailWorld early(damaged(files, journal, 50));
   CHECK(early.is_reported("the journal of subscription mail is damaged"));
   CHECK(drain(*early.mail) == ids(1, 10));
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(MailWorld,
   append(1, 5);
   CHECK(drain(*mail) == ids(1, 5));
   auto image = files.image();
-  // As if it was not synced, but the settlement was.
+  // The segment is lost because it was not synced, but the settlement was synced.
   REQUIRE(image.erase("s.00000001") == 1);
   const MailWorld again(image);
   again.append(6, 7);
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(MailWorld, "a full disk accepts nothing, and delivery makes ro
   CHECK(refused.error().code == ErrorCode::kNoSpace);
   CHECK(drain(*mail, Outcome::kDone, ErrorCode::kNoSpace) == ids(1, 60));
   CHECK(segments_in(files).size() < before);
-  // With room again the journal is complete.
+  // When there is space again, the journal is complete.
   files.before = {};
   append(61, 61);
   CHECK(drain(*mail) == ids(61, 61));

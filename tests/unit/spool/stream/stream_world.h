@@ -1,4 +1,4 @@
-// A stream, on files in memory or real ones, with a clock that a test moves.
+// A stream on files in memory or on real files, with a clock that a test advances.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 
 namespace quarry::spool {
 
-/// Stands still until the test moves it.
+/// A clock that stands still until the test advances it.
 struct MovedClock : base::Clock {
   base::UnixMillis now() const override { return time; }
   void pass(milliseconds by) { time.value += by.count(); }
@@ -25,7 +25,7 @@ inline StreamOptions stream_options(bool synced = true) {
   return {.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024, .sync = synced};
 }
 
-/// Each message contains its number; about forty bytes with its record.
+/// A message that contains its number; its record has about forty bytes.
 inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }
@@ -37,7 +37,7 @@ struct StreamWorld {
     open();
   }
 
-  /// Whether it could be opened; if not, `reported` has the reason.
+  /// Tries to open the stream. If that fails, `reported` contains the reason.
   bool try_open() {
     auto opened =
         Stream::open(options, [this](const std::string& line) { reported += line + "\n"; },
@@ -55,7 +55,7 @@ struct StreamWorld {
     open();
   }
 
-  /// Appends numbers FIRST to LAST, in one call.
+  /// Appends the numbers FIRST to LAST in one call.
   void append(std::uint64_t first, std::uint64_t last) const {
     std::vector<NewMessage> messages;
     for (std::uint64_t i = first; i <= last; ++i) messages.push_back(numbered_message(i));
@@ -104,22 +104,22 @@ struct StreamWorld {
 struct OwnFiles {
   MemoryFileSystem files;
 };
-/// A stream on its own files.
+/// A stream on files of its own.
 struct OwnWorld : OwnFiles, StreamWorld {
   explicit OwnWorld(const MemoryFileSystem::Image& image = {},
                     const StreamOptions& how = stream_options())
       : OwnFiles{MemoryFileSystem(image)}, StreamWorld(files, how) {}
 };
-/// With the subscription "mail".
+/// A stream with the subscription "mail".
 struct MailWorld : OwnWorld {
   using OwnWorld::OwnWorld;
-  /// A new process.
+  /// Opens the stream again, like a new process.
   void restart() {
     mail.reset();
     reopen();
     mail = subscribe("mail", mail_options);
   }
-  /// Changes the options of the subscription.
+  /// Changes the options of the subscription to OF_MAIL.
   void set(const SubscriptionOptions& of_mail) {
     mail_options = of_mail;
     mail = subscribe("mail", of_mail);
@@ -154,8 +154,8 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
   REQUIRE(subscription.settle(all));
 }
 
-/// Takes all messages that SUBSCRIPTION returns now, and settles them with OUTCOME; ERROR: with this
-/// error of the settlements.
+/// Takes all messages that SUBSCRIPTION returns now, settles them with OUTCOME, and returns their
+/// ids. With ERROR, settling them must fail with that error.
 inline std::vector<std::uint64_t> drain(Subscription& subscription,
                                         Outcome outcome = Outcome::kDone,
                                         std::optional<base::ErrorCode> error = std::nullopt,

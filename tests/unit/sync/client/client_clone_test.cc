@@ -1,5 +1,5 @@
-// A clone stores artifacts as they arrive and processes them once all are there: errors are still
-// found, and the order of arrival does not matter.
+// A clone stores artifacts as they arrive and processes them after all have arrived: errors are
+// still found, and the order of arrival does not matter.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -31,13 +31,13 @@ std::string cfile_of(const std::string& name, const std::string& source, std::si
   return fmt::format("cfile {} {}{} {}\n{}\n", name, from, size, bytes.size(), bytes);
 }
 
-/// CONTENT as a delta on SOURCE, compressed.
+/// A cfile card with CONTENT as a compressed delta on SOURCE.
 std::string cfile_delta(const std::string& content, const std::string& source) {
   return cfile_of(sha3(content), sha3(source), content.size(),
                   quarry::artifact::delta_create(source, content));
 }
 
-/// A repository that is being cloned into, and the server's replies.
+/// A repository into which a client clones, and the server's replies.
 struct Clone {
   explicit Clone(ClientOptions chosen = {}) : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
@@ -51,7 +51,7 @@ struct Clone {
     requests.push_back(*quarry::artifact::blob_expand(request->body, 1 << 20));
     return session->take_reply("application/x-fossil-uncompressed", cards);
   }
-  /// All artifacts of the server, then its configuration, which is empty.
+  /// Takes all artifacts of the server, and then its configuration, which is empty.
   void take_all(const std::string& cards) {
     const auto done = take(cards + kEnd);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
@@ -100,7 +100,8 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
     for (int i = 0; i < 60; ++i) texts.push_back(repeating_text(i));
     std::vector<std::string> cards;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      // Older ones are deltas on newer ones, sometimes on a distant one; some are whole.
+      // Older artifacts are deltas on newer ones, sometimes on a distant one; some are stored
+      // whole.
       const std::size_t source = std::min(texts.size() - 1, i + 1 + random() % 2);
       cards.push_back(i == source || random() % 8 == 0
                           ? cfile_of(sha3(texts[i]), "", texts[i].size(), texts[i])
@@ -111,7 +112,7 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
     Clone clone;
     std::string reply;
     for (std::size_t i = 0; i < cards.size(); ++i) {
-      // Some are sent twice.
+      // Some artifacts are sent twice.
       reply += cards[i] + (random() % 10 == 0 ? cards[i] : "");
       if (i % 20 == 19 && i + 1 < cards.size()) {
         REQUIRE(clone.take(reply + fmt::format("clone_seqno {}\n", i + 2) + kCodes).has_value());
@@ -129,7 +130,7 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
 }
 
 TEST_CASE("artifacts that do not match their hashes fail the clone") {
-  // Mostly copies, so that it depends on its source.
+  // Most of the delta is copies, so it depends on its source.
   const std::string good = repeating_text(1), other = good + "and more\n",
                     third = repeating_text(3);
   const std::string delta = quarry::artifact::delta_create(good, other);

@@ -1,4 +1,4 @@
-// Invalid replies.
+// How the client handles invalid replies.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ ClientOptions reply_both_ways() {
   return options;
 }
 
-/// A clone that has just started.
+/// A clone that has just begun.
 struct ReplyClone {
   static ClientOptions options() {
     ClientOptions options;

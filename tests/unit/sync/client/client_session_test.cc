@@ -1,4 +1,4 @@
-// The client's side against the server's, in one process, without a network.
+// A client's session with a server's session, in one process and without a network.
 #include "quarry/sync/client_session.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ Result<void> sync(World& client, World& server, const ClientOptions& options = b
   return talk(session, server);
 }
 
-/// A handmade push with further CARDS.
+/// Sends a push that consists of CARDS.
 void give(World& world, const std::string& cards) {
   world.say_as("ix", kPushCard + cards);
 }
@@ -69,8 +69,8 @@ std::string text_of_lines(int number) {
   return made;
 }
 
-/// A few artifacts in one of two repositories: whole, as deltas, as deltas on artifacts that only
-/// the other has, or only named.
+/// Adds a few artifacts to one of the two repositories: whole, as deltas, as deltas on artifacts
+/// that only the other one has, or as phantoms.
 void add_some(std::mt19937& random, World& here, World& there, int& number) {
   for (auto count = random() % 30; count > 0; --count) {
     const std::string base = text(random, ++number);
@@ -106,7 +106,7 @@ void check_right(World& world) {
   check_file(world.path());
 }
 
-/// A repository that is being cloned into.
+/// A repository into which a client clones.
 struct SessionClone {
   SessionClone() : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
@@ -174,7 +174,8 @@ TEST_CASE("a clone by a user who may only clone is complete") {
   std::mt19937 random(3);
   std::string cards;
   for (int i = 0; i < 60; ++i) cards += file(text(random, i));
-  // A public artifact stored as a delta on a private one, and one that does not exist.
+  // A public artifact that is stored as a delta on a private one, and the name of an artifact that
+  // does not exist.
   give(server,
        cards + "private\n" + file(std::string(2000, 'p')) + file(std::string(2000, 'p') + "!"));
   give(server, "igot " + sha3("nowhere") + "\n");
@@ -223,7 +224,7 @@ TEST_CASE("after a sync both sides have everything, whatever each had before") {
       REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
       CHECK(client.value("SELECT count(*) FROM phantom") == "0");
       CHECK(client.value("SELECT count(*) FROM unsent") == "0");
-      // A cluster that the server made at the end is sent with the next sync.
+      // The server makes a cluster at the end, which is sent in the next sync.
       REQUIRE(sync(client, server).has_value());
       CHECK(client.values(kAllNames) == server.values(kAllNames));
     }
@@ -312,7 +313,7 @@ TEST_CASE("a missed artifact is found when everything is named") {
   World client;
   World server;
   give(client, file("mine\n"));
-  // As if it were named in a cluster that both sides have.
+  // The state is as if the artifact were listed in a cluster that both sides have.
   client.sql("DELETE FROM unclustered");
   REQUIRE(sync(client, server).has_value());
   CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
@@ -335,7 +336,7 @@ TEST_CASE("an artifact that nobody has is requested once, and the sync still end
 TEST_CASE("a long delta chain is pushed sources first, in as many requests as it takes") {
   World client;
   World server;
-  // Each is a delta on the next, so that the last one must be sent first.
+  // Each artifact is a delta on the next one, so that the last one must be sent first.
   std::vector<std::string> texts;
   std::string text;
   for (int i = 0; i < 300; ++i) texts.push_back(text += fmt::format("line {}\n", i));
@@ -347,7 +348,7 @@ TEST_CASE("a long delta chain is pushed sources first, in as many requests as it
   ClientSession session(client.repository(), both_ways());
   REQUIRE(talk(session, server).has_value());
   CHECK(session.figures().round_trips > 5);
-  // Each once.
+  // Each artifact was sent once.
   CHECK(session.figures().artifacts_sent == client.values(kAllNames).size());
   CHECK(server.values(kAllNames) == client.values(kAllNames));
   check_right(server);

@@ -23,7 +23,7 @@ std::string stored_cfile(World& world, const std::string& name) {
   return card + bytes + (bytes.ends_with('\n') ? "" : "\n");
 }
 
-/// The number from which the reply says to continue.
+/// The number with which the client is to continue, according to REPLY.
 std::string next_of(const std::string& reply) {
   const std::size_t at = reply.find("clone_seqno ");
   REQUIRE(at != std::string::npos);
@@ -102,7 +102,8 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
   const std::string one(500, 'x');
   const std::string other = one + "y";
   world.say_as("i", kPushCard + file(one) + file_delta(other, one));
-  // The first part of a clone ended after the first of them, which was a delta on the other.
+  // The first part of the clone ended after the first of these artifacts, which was a delta on the
+  // other.
   for (const char* version : {"2", "3"}) {
     const std::string request = fmt::format("clone {} 3\n", version);
     REQUIRE(clone(world, "g", request).body.contains(sha3(other) + " " + sha3(one)));
@@ -117,7 +118,7 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
     CHECK(turned(now - 60).starts_with(kServerVersion + file(other) + "clone_seqno 0\n"));
     CHECK(turned(now - 90'000).contains(sha3(other) + " " + sha3(one)));
     CHECK(turned(0).contains(sha3(other) + " " + sha3(one)));
-    // One reply is from one state of the repository.
+    // Each reply is made from a single state of the repository.
     turned(now - 60);
     CHECK(clone(world, "g", fmt::format("clone {} 1\n", version))
               .body.contains(sha3(other) + " " + sha3(one)));
@@ -175,7 +176,7 @@ TEST_CASE("private artifacts are sent in order to a clone that asks for them") {
                     stored_cfile(world, sha3("two")) + "private\n" + file("three") +
                     "clone_seqno 0\n" + kCodes + "# timestamp 2023-11-14T22:13:20 errors 0\n");
   CHECK_FALSE(clone(world, "gx", "clone 3 1\n").body.contains(sha3("one")));
-  // In small replies, too.
+  // This is also true for small replies.
   world.sql("INSERT INTO config(name,value) VALUES('max-download','1')");
   std::string next = "1";
   std::string order;

@@ -1,4 +1,4 @@
-// Configuration: rights, which row wins, and that values are only data.
+// Configuration: rights, which of two rows is used, and that values are never executed.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
-// What a request costs: the same in small and large repositories, and per item the same in small
-// and large requests, whatever SQLite's statistics are.
+// The cost of a request: it is the same in small and large repositories, and per item it is the
+// same in small and large requests, regardless of SQLite's statistics.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -19,18 +19,19 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A longer test may set it higher, for example to 100000.
+/// A longer test may set a higher number, for example 100000.
 int largest_size() {
   const char* const wanted = std::getenv("QUARRY_TEST_ARTIFACTS");
   return wanted != nullptr ? std::atoi(wanted) : 10000;
 }
 
-// Allowed ratio from the smaller to the larger repository or request, and between statistics.
+// Maximum ratio of the costs in the larger and the smaller repository or request, and with
+// different statistics.
 constexpr double kMaxGrowth = 1.5;
-// A clone requests artifacts one by one, even if the statistics suggest a scan of all.
+// A clone looks artifacts up one by one, even if the statistics suggest a scan of the table.
 constexpr double kMaxByStatistics = 2.5;
 
-// Statistics of tables with one row, which `fossil new` of 2.29 leaves for good.
+// Statistics of tables with one row, which `fossil new` of version 2.29 stores and never updates.
 const std::string kOldStatistics =
     "BEGIN; DROP TABLE IF EXISTS sqlite_stat1; ANALYZE; DELETE FROM sqlite_stat1;"
     "INSERT INTO sqlite_stat1 SELECT t.name, i.name, '1'||(SELECT group_concat(' 1','')"
@@ -49,12 +50,12 @@ std::string signed_cards(const std::string& cards) {
   return fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
 }
 
-/// A growing repository: one file and one check-in at a time, on three branches, with merges.
+/// A growing repository: check-ins with one file each, on three branches, with merges.
 class History {
  public:
   explicit History(World& world) : world_(world) {}
 
-  /// `file` cards of COUNT check-ins, each with a changed file.
+  /// The `file` cards of COUNT check-ins, each with a changed file.
   std::string check_ins(int count) {
     std::string cards;
     for (int i = 0; i < count; ++i) {
@@ -65,7 +66,7 @@ class History {
     return cards;
   }
 
-  /// Pulls after each part, which makes clusters, as in a repository in use.
+  /// Adds ARTIFACTS, with a pull after each part, which makes clusters, as in a repository in use.
   void grow(int artifacts) {
     constexpr int kPart = 500;
     for (int i = 0; i < artifacts; i += 2 * kPart) {
@@ -100,13 +101,13 @@ class Measured {
  public:
   explicit Measured(int artifacts) : history_(world_) { history_.grow(artifacts); }
 
-  /// Leaves no work for the next pull. The tables are large enough to have statistics.
+  /// Leaves nothing to do for the next pull. The tables are large enough to have statistics.
   void leave_nothing_new(const std::string& statistics) {
     world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
 
-  /// Per unclustered name.
+  /// The cost of a sync with nothing new, per unclustered artifact.
   double nothing_new() {
     std::string igots;
     const std::vector<std::string> names = unclustered();
@@ -115,7 +116,7 @@ class Measured {
     CHECK(reply_.empty());
     return steps / static_cast<double>(names.size() + 1);
   }
-  /// The oldest ones, which are farthest from the newest.
+  /// The cost of pulling the COUNT oldest artifacts, which are farthest from the newest.
   double pull(int count) {
     std::string gimmes;
     for (const auto& row : world_.values(
@@ -149,7 +150,8 @@ class Measured {
       igots += fmt::format("igot {}\n", sha3(fmt::format("? {}", ++number_)));
     return cost("i", kPushCard + igots) / count;
   }
-  /// After COUNT `igot` of what is not here: for each of all that is missing by then.
+  /// The cost of a pull after COUNT `igot` cards for missing artifacts, per artifact that is
+  /// missing by then.
   double pull_beside_phantoms(int count) {
     push_unknown_igots(count);
     const double steps = cost("o", kPullCard);
@@ -157,8 +159,8 @@ class Measured {
     forget_phantoms();
     return steps / phantoms;
   }
-  /// Of ten files, by a client that has ten others, in the middle of a push that has brought COUNT
-  /// so far: something is still missing, so that no clusters are made.
+  /// The cost of pushing ten files by a client that has ten others, in the middle of a push that
+  /// has brought COUNT artifacts so far. Something is still missing, so that no clusters are made.
   double push_beside_unclustered(int count) {
     std::string cards = fmt::format("igot {}\n", sha3("missing"));
     for (int i = 0; i < count; ++i) cards += file(fmt::format("file {}\n", ++number_));
@@ -196,7 +198,7 @@ class Measured {
 
  private:
   double cost(std::string_view user, const std::string& cards) {
-    // As after a change by another program: cached state is invalid.
+    // Invalidates cached state, as a change by another program does.
     world_.sql("UPDATE config SET mtime=mtime+1 WHERE name='project-code'");
     world_.say("");
     work_.take();
@@ -225,7 +227,7 @@ class Measured {
   int number_ = 0;
 };
 
-/// Steps by kind of request, each for a small and a large one if it has items.
+/// The number of steps for each kind of request: for a small one and a large one if it has items.
 using Costs = std::map<std::string, std::vector<double>>;
 
 Costs costs_of(Measured& m) {

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kFailed = "login failed";
 
-/// Whether BODY is permitted to read: the reply names the initial check-in.
+/// Whether BODY has the right to read: the reply then names the initial check-in.
 bool reads(World& world, const std::string& body) {
   return world.say(body) == "igot " + world.initial() + "\n";
 }
@@ -50,7 +50,7 @@ TEST_CASE("only the right password logs in, and all failures get the same error"
   }
   CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
   CHECK(world.figures().user == "o");
-  // A clear password in an old file.
+  // An old file may contain the password as plain text.
   CHECK(reads(world, login("old", "hello", kPullCard)));
   CHECK(reads(world, login("old", secret_of("old", "hello"), kPullCard)));
   for (const auto& [user, secret] : std::vector<std::pair<std::string, std::string>>{
@@ -144,7 +144,7 @@ TEST_CASE("the right to clone does not include the right to read") {
     CAPTURE(more);
     CHECK(world.error_of(kPullCard + more) == "not authorized to read");
     CHECK(world.error_of(more + kPullCard) == "not authorized to read");
-    // As with fossil, whose clients request artifacts after a clone without a pull.
+    // This is as with fossil, whose clients request artifacts after a clone without sending a pull.
     CHECK(world.say(more).empty());
   }
   CHECK(world.error_of(kPushCard) == "not authorized to write");

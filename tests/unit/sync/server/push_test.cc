@@ -170,7 +170,8 @@ TEST_CASE("naming a private artifact does not publish it: it has to be sent") {
   world.say_as("ix", kPushCard + "private\n" + file("one"));
   const std::string before = world.dump();
   CHECK(world.say_as("i", kPushCard + igot(sha3("one"))) == gimme(sha3("one")));
-  // Its name with other bytes, and a delta that copies the content to be proven.
+  // The pushes contain the name with other bytes, and a delta that copies the content that the
+  // client should prove to have.
   world.say_as("i", kPushCard + fmt::format("file {} 3\nxyz", sha3("one")));
   world.say_as("i",
                kPushCard + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
@@ -190,7 +191,7 @@ TEST_CASE(
     CHECK(world.say_as(user, kPushCard + igot(kPhantom, " 1")).empty());
     CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == kPhantom);
     CHECK(world.value("SELECT count(*) FROM unclustered JOIN phantom USING(rid)") == "0");
-    // Until a client has it as public, or sends it.
+    // It is requested again when a client announces it as public, and is public when it is sent.
     CHECK(world.say_as("i", kPushCard + igot(kPhantom)) == gimme(kPhantom));
     world.say_as(user, kPushCard + igot(kPhantom, " 1"));
     CHECK(world.say_as("i", kPushCard + file("a phantom")).empty());
@@ -282,7 +283,7 @@ TEST_CASE("a delta on a private artifact reveals nothing of it: the full artifac
   const std::string guess = file_delta(right, secret);
   CHECK(world.say_as("i", kPushCard + guess) == gimme(sha3(right)));
   CHECK(world.say_as("i", kPushCard + file(right)).empty());
-  // A wrong guess gets the same answer.
+  // A wrong guess gets the same reply.
   std::string wrong = guess;
   wrong.replace(guess.find(sha3(right)), 64, kPhantom);
   CHECK(world.say_as("i", kPushCard + wrong) == gimme(kPhantom));
@@ -374,7 +375,7 @@ TEST_CASE(
     REQUIRE(receipt.has_value());
     CHECK(world.refusal_as("i", kPushCard + file("one"))
               .starts_with("the repository is busy: try again"));
-    // A client with nothing to store does not wait.
+    // A client that has nothing to store does not wait.
     CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial())).empty());
     CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
   }

@@ -25,7 +25,7 @@ SignedHead head_with(std::string_view cookie, std::string_view date = kDate) {
   return {.method = "POST", .target = kTarget, .date = date, .cookie = cookie};
 }
 
-/// Counts the calls of a guard.
+/// A guard that counts its calls.
 struct RequestGuard : LoginGuard {
   std::chrono::seconds wait(std::string_view) override {
     ++asked;
@@ -36,13 +36,13 @@ struct RequestGuard : LoginGuard {
   int asked = 0, good = 0, bad = 0;
 };
 
-/// "" if the request is accepted, otherwise the error.
+/// An empty string if the request is accepted, otherwise the error.
 std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
                     LoginGuard* guard = nullptr) {
   SignedRequest request(world.repository(), guard);
   auto done = request.begin(head, kRequestTime);
   if (!done) return done.error().message;
-  // Either way.
+  // The body may arrive in pieces.
   request.add_body(body.substr(0, 1));
   request.add_body(body.substr(1));
   done = request.confirm();
@@ -126,7 +126,7 @@ TEST_CASE("the guard counts failures, and logins that pass both steps") {
   RequestGuard guard;
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong")), kBody, &guard) == "login failed");
   CHECK(guard.bad == 1);
-  // A signature for another body does not prove a wrong password.
+  // If the signature is for another body, the password may still be right.
   CHECK(outcome(world, head_with(signed_cookie("i", "pw")), "x", &guard) == "login failed");
   CHECK(guard.bad == 1);
   CHECK(guard.good == 0);

@@ -20,7 +20,7 @@ HeadVerdict verdict(std::string_view bytes) {
   return check_head(bytes).verdict;
 }
 
-/// A request with the encoded PARAMS.
+/// The verdict on a request with the encoded parameters PARAMS.
 HeadVerdict of_params(const std::string& params) {
   return verdict(begin_record() + record(FCGI_PARAMS, params) + record(FCGI_PARAMS, ""));
 }

@@ -34,7 +34,8 @@ std::string read_all(int fd) {
   return bytes;
 }
 
-/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first invalid one.
+/// The joined contents of the STDOUT records of REQUEST_ID; ends with "(bad record)" at the first
+/// invalid one.
 std::string contents(std::string_view records, int request_id) {
   std::string joined;
   quarry::http::RecordReader reader;

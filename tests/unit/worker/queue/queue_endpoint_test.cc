@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTarball = "application/x-quarry-change-set";
 constexpr std::string_view kAction = "application/x-quarry-action";
 
-/// A repository with users named after their rights, each with the password "pw", and its queue's
-/// endpoint.
+/// A repository with users named after their capabilities, each with the password "pw", and the
+/// endpoint of its queue.
 class QueueWorld {
  public:
   QueueWorld() {
@@ -60,7 +60,7 @@ class QueueWorld {
   struct Asked {
     std::string_view method = "GET";
     std::string target = "/x/queue.json";
-    std::string_view user = "writer";  // "": nobody
+    std::string_view user = "writer";  // empty: nobody
     std::string password = "pw";
     std::string_view type = {};
     std::string body = {};
@@ -79,7 +79,7 @@ class QueueWorld {
     last_ = asked;
     return send_again();
   }
-  /// The last request unchanged.
+  /// Sends the last request again, unchanged.
   QueueReply send_again() {
     const Asked& asked = last_;
     const std::string path = asked.target.substr(0, asked.target.find('?'));
@@ -134,7 +134,7 @@ class QueueWorld {
                 .user = user,
                 .type = kAction});
   }
-  /// Files in the queue's folders, except the records of accepted requests.
+  /// The number of files in the queue's folders, except the records of accepted requests.
   std::size_t files() const {
     std::size_t count = 0;
     if (!fs::exists(directories.base())) return 0;
@@ -302,7 +302,7 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
                       "\">More</a>"));
   CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 in queue/</a>"));
   CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
-  // A query is never markup.
+  // Text in a query is never interpreted as markup.
   CHECK(
       has(world.ask({.target = "/x/queue?branch=%22%3E%3Cscript%3E"}), "=%22%3E%3Cscript%3E&amp;"));
   for (const char* wrong : {"state=nowhere", "state=%zz", "after=x", "after=w../../x", "limit=2001",

@@ -38,7 +38,7 @@ class Body : public BodyReader {
   bool was_read_ = false;
 };
 
-/// A pool over FOLDER or FILE, called without FastCGI.
+/// A pool that serves FOLDER or FILE, and is called without FastCGI.
 class Asker {
  public:
   explicit Asker(WorkerOptions options)
@@ -57,7 +57,7 @@ class Asker {
   Reply get(std::string_view path) {
     return ask({.method = "GET", .path_info = path, .host = "example.org"});
   }
-  /// An empty sync.
+  /// Sends an empty sync.
   Reply sync(std::string_view path) {
     return ask({.method = "POST",
                 .path_info = path,
@@ -66,7 +66,7 @@ class Asker {
                 .remote_address = "192.0.2.1"});
   }
   bool body_was_read() const { return body_was_read_; }
-  /// The numbers that the master is sent after a reply, each followed by a space.
+  /// The numbers that are sent to the master after a reply, each followed by a space.
   std::string work_after_reply() {
     site_.work_after_reply();
     std::string asked;
@@ -118,7 +118,7 @@ TEST_CASE(
   world.repository("team/two.fossil");
   world.repository("team/three.fossil");
   Asker pool(of_folder(world));
-  // More of them than the cache holds, repeatedly.
+  // More repositories than the cache holds are requested, several times.
   for (int i = 0; i < 3; ++i) {
     CHECK(speaks_sync(pool.sync("/one")));
     CHECK(speaks_sync(pool.sync("/team/two/xfer")));
@@ -285,7 +285,7 @@ TEST_CASE("after a request the master is asked for a backoffice run that is due"
   pool.sync("/none");
   CHECK(pool.work_after_reply() == "");
 
-  // Nothing is due before a time: until then this repository is not checked.
+  // No work is due before a known time, until which this repository is not checked.
   const std::int64_t now = clock.now().value / 1000;
   check = {false, now + 30};
   pool.sync("/one");

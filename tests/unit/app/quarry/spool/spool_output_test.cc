@@ -27,7 +27,7 @@ quarry::base::Fd file_in(const TemporaryFolder& folder) {
 
 }  // namespace
 
-// Replaces the C library's function.
+// Replaces the function of the C library.
 extern "C" int fdatasync(int fd) {
   if (disk.is_broken) {
     errno = EIO;
@@ -44,7 +44,7 @@ TEST_CASE("output to a file counts after it is synced, if syncing is enabled") {
   SpoolOutput output(file.get(), true);
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
-  // No new output.
+  // There is no new output.
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
   CHECK(output.taken(150).value() == 150);

@@ -1,4 +1,4 @@
-// Tags whose effect depends on the order of processing in fossil's rebuild, but not here.
+// Tags whose effect depends on the order of processing in fossil's rebuild, but not in ours.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -175,7 +175,7 @@ TEST_CASE("a tag that would move a change to another ticket is refused") {
 TEST_CASE("a rebuild keeps artifacts that a tag makes private unclustered, as fossil's does") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
-  // As if the tag had been here before the server knew what it means.
+  // The tag is stored as if it had arrived before the server knew its meaning.
   for (const std::string& each : {made, tag_control(1, made, {"*private %"})}) world.put(each);
   world.sql("DELETE FROM private");
   world.repository.reset();
