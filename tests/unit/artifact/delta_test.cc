@@ -119,7 +119,7 @@ TEST_CASE("unchanged, slightly changed and moved content makes a small delta") {
   CHECK(delta_create(a + b, b + a).size() < 40);
 }
 
-TEST_CASE("runs of equal blocks take neither long deltas nor long time") {
+TEST_CASE("runs of equal blocks need neither long deltas nor much time") {
   const std::string zeros(20'000'000, '\0');
   std::string specked = zeros;
   for (std::size_t at = 999; at < specked.size(); at += 100'000) specked[at] = 'x';

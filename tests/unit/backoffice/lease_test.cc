@@ -157,7 +157,7 @@ TEST_CASE("a second process becomes the next holder and sleeps until the lease e
   CHECK_FALSE(decide(lease, impatient).lease);
 }
 
-TEST_CASE("a third one leaves, and writes nothing") {
+TEST_CASE("a third process exits, and writes nothing") {
   const Lease lease{5, kLeaseTime + 20, 6, kLeaseTime + 80};
   for (const Holder next : {Holder::kAlive, Holder::kElsewhere}) {
     const Decision decision = decide(lease, candidate(Holder::kAlive, next));

@@ -52,7 +52,7 @@ class TurnWorld : public World {
 
 }  // namespace
 
-TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
+TEST_CASE("the first process takes the lease, the second waits for it, and a third one exits") {
   TurnWorld world;
   const std::string untouched = world.writes();
   CHECK(world.forecast().is_wanted);
@@ -90,7 +90,7 @@ TEST_CASE("a next holder that has died is replaced") {
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
 }
 
-TEST_CASE("with backoffice-nodelay a process runs immediately or leaves") {
+TEST_CASE("with backoffice-nodelay a process runs immediately or exits") {
   for (const bool is_setting : {true, false}) {
     TurnWorld world;
     if (is_setting) world.set("backoffice-nodelay", "1");
@@ -124,7 +124,7 @@ TEST_CASE("a forecast never lasts longer than a lease, whatever the row says") {
   CHECK(forecast.until <= world.now() + 60);
 }
 
-TEST_CASE("of many concurrent processes one runs and one waits") {
+TEST_CASE("of many concurrent processes, one runs and one waits") {
   TurnWorld world;
   std::vector<std::thread> threads;
   std::array<std::atomic<int>, 3> turns{};

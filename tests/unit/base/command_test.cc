@@ -59,7 +59,7 @@ TEST_CASE("a command that times out, or is interrupted, ends with its children")
   CHECK(end_of(command).how == How::kTimedOut);
 }
 
-TEST_CASE("a command that a signal ends, and one that does not exist") {
+TEST_CASE("a command that is ended by a signal, and one that does not exist, are reported") {
   const CommandEnd killed = end_of(shell("kill -9 $$"));
   CHECK(killed.how == How::kKilled);
   CHECK(killed.in_words() == "signal 9");

@@ -20,7 +20,7 @@ TEST_CASE("a number is the whole text, and within its type") {
   CHECK_FALSE(parse_number<unsigned>("-1"));
 }
 
-TEST_CASE("numbers are taken off a text one after the other") {
+TEST_CASE("numbers are read from the front of a text, one after the other") {
   std::string_view text = "12 -3x 99999999999";
   CHECK(take_number<int>(text) == 12);
   CHECK(take_number<int>(text) == -3);

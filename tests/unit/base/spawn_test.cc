@@ -99,7 +99,7 @@ TEST_CASE("a program leads a group, and does not block or ignore signals") {
   CHECK(WTERMSIG(status) == SIGTERM);
 }
 
-TEST_CASE("a program that does not exist") {
+TEST_CASE("a program that does not exist is an error") {
   const auto pid = spawn({.words = {"/no/such/program"}});
   REQUIRE_FALSE(pid);
   CHECK(pid.error().code == ErrorCode::kNotFound);

@@ -222,7 +222,7 @@ TEST_CASE("the daemons wake each other, exclude a second instance, and end on a 
   }
 }
 
-TEST_CASE("with is_once each daemon does what there is to do, and ends") {
+TEST_CASE("with is_once each daemon does the pending work, and ends") {
   const TemporaryFolder folder;
   DaemonOptions options;
   options.is_once = true;

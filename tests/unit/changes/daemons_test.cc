@@ -360,7 +360,7 @@ TEST_CASE("a job that crashed a child is executed alone") {
   CHECK(queue.lines() == Lines{landing(1), landing(3)});
 }
 
-TEST_CASE("a held or unapproved job waits, and goes when it is read again from queue/") {
+TEST_CASE("a held or unapproved job waits, and continues when it is read again from queue/") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;

@@ -93,7 +93,7 @@ TEST_CASE("a dependent waits until the job has landed") {
   CHECK(ready(model) == Numbers{2});
 }
 
-TEST_CASE("a dependent of a job that did not land can never go") {
+TEST_CASE("a dependent of a job that did not land can never run") {
   Model model;
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"b"}, {1}));

@@ -120,7 +120,7 @@ TEST_CASE("a hook's command is refused rather than truncated") {
   CHECK(read.error().code == base::ErrorCode::kLimit);
 }
 
-TEST_CASE("members that are missing, of another kind, or too long are refused") {
+TEST_CASE("members that are missing, of another type, or too long are refused") {
   CHECK_FALSE(parse(""));
   CHECK_FALSE(parse("[]"));
   CHECK_FALSE(parse("{\"version\": 1"));

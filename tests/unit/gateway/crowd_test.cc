@@ -82,7 +82,7 @@ TEST_CASE("a connection over the limit per address replaces an idle one, with fe
   CHECK(std::ranges::count(world.gateway.log(), '\n') <= 3);
 }
 
-TEST_CASE("without a limit per address") {
+TEST_CASE("without a limit per address, an address may have many connections") {
   const World world(serve_echo, {.max_connections_per_address = 0});
   std::list<Client> clients;
   for (int i = 0; i < 150; ++i) CHECK(clients.emplace_back(world.gateway).is_served());

@@ -14,7 +14,7 @@ TEST_CASE("pages are GET requests and submitted forms") {
   }
 }
 
-TEST_CASE("doubtful requests go to the pool") {
+TEST_CASE("ambiguous requests go to the pool") {
   for (const char* type : {"application/x-fossil", "application/x-fossil-debug", "text/plain", "",
                            "application/x-quarry-change-set"}) {
     CAPTURE(type);

@@ -21,7 +21,7 @@ TEST_CASE("lenient decoding keeps invalid escapes") {
   CHECK(form_decode_leniently("a%00b") == std::string("a\0b", 3));
 }
 
-TEST_CASE("the first value of a name in a query") {
+TEST_CASE("the first value of a name in a query is used") {
   CHECK(form_value("a=1&b=x+y&b=2", "b") == "x y");
   CHECK(form_value("a&&=3&ab=4", "a") == "");
   CHECK(form_value("a=1", "b") == "");

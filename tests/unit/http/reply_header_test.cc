@@ -51,7 +51,7 @@ TEST_CASE("fields that belong to one connection are not passed on") {
   CHECK(header->fields == Fields{{"X-Kept", "1"}});
 }
 
-TEST_CASE("a broken header block is refused") {
+TEST_CASE("a malformed header block is refused") {
   for (const char* block :
        {"\n", "no colon\n\n", ": no name\n\n", "Bad name: x\n\n", "Status: 20\n\n",
         "Status: 2000\n\n", "Status: abc\n\n", "Status: 101 Switching\n\n", "Status: 600\n\n",

@@ -40,7 +40,7 @@ TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") 
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 
-TEST_CASE("a graceful stop lets the fronts end before it asks the pools") {
+TEST_CASE("a graceful stop ends the fronts before the pools") {
   World world;
   const auto run = [&](char begins, char ends) {
     return [&world, begins, ends](ChildContext&) {

@@ -13,7 +13,7 @@ bool is(const std::optional<StopOrder>& order, StopWay way, StopPhase first, Sto
 
 }  // namespace
 
-TEST_CASE("a graceful stop asks each kind of service when earlier kinds have ended") {
+TEST_CASE("a graceful stop reaches each kind of service after the earlier kinds have ended") {
   Stopping stopping(7s);
   LivingChildren living{1, 4, 0, 1};
   CHECK_FALSE(stopping.next(living).has_value());
@@ -51,7 +51,7 @@ TEST_CASE("an immediate stop terminates the receivers after the others, with the
   CHECK_FALSE(stopping.next(living).has_value());
 }
 
-TEST_CASE("those that do not end are killed before the receivers are terminated") {
+TEST_CASE("services that do not end are killed before the receivers are terminated") {
   Stopping stopping(7s);
   LivingChildren living{0, 4, 0, 1};
   REQUIRE(stopping.at_once());
@@ -64,7 +64,7 @@ TEST_CASE("those that do not end are killed before the receivers are terminated"
       is(stopping.next(living), StopWay::kTerminate, StopPhase::kReceivers, StopPhase::kReceivers));
 }
 
-TEST_CASE("a stop becomes harsher, and never milder") {
+TEST_CASE("a stop may be escalated, but never moderated") {
   Stopping stopping(7s);
   const LivingChildren living{0, 4, 0, 0};
   REQUIRE(stopping.gracefully());

@@ -61,7 +61,7 @@ Asked json_body(std::string body, std::string path = "/json/login", std::string 
 
 }  // namespace
 
-TEST_CASE("a login by the page, wherever its parameters are") {
+TEST_CASE("a login through the page is recognized, wherever its parameters are") {
   for (const char* path : {"/login", "//login", "/login/x", "/alias", "/login/"}) {
     CAPTURE(path);
     CHECK(only({path, "", "u=ann&p=x"}) == "form ann");
@@ -84,7 +84,7 @@ TEST_CASE("names and values are read as fossil reads them") {
   CHECK(only({"/login", "", std::string(100'000, 'x') + "&u=ann&p=x"}) == "form ann");
 }
 
-TEST_CASE("a multipart form") {
+TEST_CASE("a login in a multipart form is recognized") {
   const auto part = [](std::string head, std::string content) {
     return "--x\r\n" + std::move(head) + "\r\n\r\n" + std::move(content) + "\r\n";
   };
@@ -141,7 +141,7 @@ TEST_CASE("ambiguous or implausible logins are refused") {
         "400");
 }
 
-TEST_CASE("pages that may take a password, whatever their name") {
+TEST_CASE("pages that may accept a password are recognized, whatever their name") {
   const auto takes = [](const char* page, const PageNames& pages) {
     return takes_passwords({.file = "/r.fossil", .page = page}, pages);
   };
@@ -156,7 +156,7 @@ TEST_CASE("pages that may take a password, whatever their name") {
   CHECK_FALSE(takes("alias", {}));
 }
 
-TEST_CASE("a login by the JSON API") {
+TEST_CASE("a login through the JSON API is recognized") {
   const std::string right = R"({"payload":{"name":"ann","password":"x"}})";
   for (const char* path : {"/json/login", "/json//login", "/json", "/json/", "/json/%6cogin"}) {
     CAPTURE(path);
@@ -175,7 +175,7 @@ TEST_CASE("a login by the JSON API") {
   CHECK(only(json_body(right, "/json/wiki/save")) == "none");
 }
 
-TEST_CASE("a login by the Authorization header") {
+TEST_CASE("a login in the Authorization header is recognized") {
   CHECK(only(basic("Basic YW5uOng=")) == "basic ann");
   CHECK(only(basic("  basic \t YW5uOng6eQ==")) == "basic ann");
   CHECK(only(basic("Basic YW5u")) == "none");
@@ -204,7 +204,7 @@ TEST_CASE("base64 is read as fossil reads it") {
   CHECK(base64_as_fossil_does("====") == "");
 }
 
-TEST_CASE("old passwords when changing one, and of another repository's administrator") {
+TEST_CASE("an old password, and that of another repository's administrator, are recognized") {
   Asked change{.path = "/login",
                .body = "p=x&n1=y&n2=y",
                .more = {{"HTTP_COOKIE", "fossil-1a=AB%2Fcd%2Fann; other=a/b/c"}}};

@@ -68,7 +68,7 @@ TEST_CASE("in corrupt memory, no lease lasts longer than the maximum") {
   }
 }
 
-TEST_CASE("of many concurrent attempts, one gets the lease") {
+TEST_CASE("only one of many concurrent attempts gets the lease") {
   const Board board = board_of_test();
   std::atomic<int> had = 0;
   {

@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Pool, "names that do not exist get the same replies as users")
   }
 }
 
-TEST_CASE_FIXTURE(Pool, "guesses at one user from ever new networks are limited") {
+TEST_CASE_FIXTURE(Pool, "guesses for one user from constantly changing networks are limited") {
   CHECK(lets_in("owner", kHome));
   for (int second = 0; second < 600; ++second) {
     checked_of(50, "owner");
@@ -124,7 +124,7 @@ TEST_CASE("the right password gets in from a new address while others guess") {
   }
 }
 
-TEST_CASE_FIXTURE(Pool, "one address that guesses at one user does not delay that user elsewhere") {
+TEST_CASE_FIXTURE(Pool, "guesses for a user from one address do not delay that user elsewhere") {
   for (int second = 0; second < 3600; ++second) {
     guess("owner", "198.51.100.1");
     now += kTicksPerSecond;
@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(Pool,
   CHECK(lets_in("other", kHome));
 }
 
-TEST_CASE_FIXTURE(Pool, "a right login of one's own does not pay for guesses at others") {
+TEST_CASE_FIXTURE(Pool, "a user's own correct login does not clear failures for other users") {
   for (int i = 0; i < 1000; ++i) {
     CHECK(lets_in("attacker", kHome));
     guess(fmt::format("user{}", i % 7), kHome);

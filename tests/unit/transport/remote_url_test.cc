@@ -48,7 +48,7 @@ TEST_CASE("special characters in URLs are stored as in fossil, and parsed again"
   CHECK(parsed(url.without_password()).user == url.user);
 }
 
-TEST_CASE("the names of files") {
+TEST_CASE("names of files are parsed and formatted") {
   CHECK(parsed("file:///a+dir/my%20repo").path == "/a dir/my repo");
   CHECK(parsed("file:///a dir/w?x#y&z").path == "/a dir/w?x#y&z");
   CHECK(parsed("file:a/b").path == "a/b");
@@ -58,7 +58,7 @@ TEST_CASE("the names of files") {
   CHECK(remembered("/q%41") == "file:///q%2541");
 }
 
-TEST_CASE("the program on the remote host") {
+TEST_CASE("the program on the remote host is parsed and formatted") {
   CHECK(parsed("file:///a?fossil=/opt/my+fossil").program == "/opt/my fossil");
   CHECK(remembered("file:///a?fossil=/opt/fossil") == "file:///a");
   CHECK(parsed("ssh://joe+doe@host:22//a b?fossil=/x%20y").program == "/x y");
@@ -68,7 +68,7 @@ TEST_CASE("the program on the remote host") {
   CHECK(parsed("http://host/a?b=c").without_password() == "http://host/a");
 }
 
-TEST_CASE("invalid URLs") {
+TEST_CASE("invalid URLs are rejected") {
   for (const char* const text :
        {"", "ftp://host/a", "http://", "http://host:x/a", "http://host/%zz", "http://host/a%2",
         "http://host/%00", "file:///a%", "file:", "ssh://host/", "ssh://-v@host/a",

@@ -604,7 +604,7 @@ TEST_CASE("the control socket is beside the pid file, unless it is configured or
   CHECK(place("pid = /run/q.pid\ncontrol.socket = off\n") == "");
 }
 
-TEST_CASE("an impossible control socket is reported at its line") {
+TEST_CASE("an invalid control socket is reported at its line") {
   const World world;
   const std::string deep = "/" + std::string(120, 'd');
   CHECK(mistake("[global]\ncontrol.socket = q.control\n" + world.pool())

@@ -198,7 +198,7 @@ TEST_CASE("a run ends when nothing can be sent, or after three consecutive failu
   CHECK(world.run().sent == 4);
 }
 
-TEST_CASE("a subscriber who lost a right while his mail waited does not get it") {
+TEST_CASE("a subscriber who lost a right while a mail waited does not get the mail") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.subscribe("nobody-any-more@example.net");
@@ -277,7 +277,7 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(world.sql("SELECT count(*) FROM pending_alert") == "0");
 }
 
-TEST_CASE("a run leaves what fossil's backoffice leaves, which then finds nothing to do") {
+TEST_CASE("a run has the same result as fossil's backoffice, which then finds nothing to do") {
   const auto today = static_cast<int>(base::system_clock().now().value / kDay);
   AlertWorld ours;
   AlertWorld fossils;
@@ -395,7 +395,7 @@ TEST_CASE("a command that times out is killed with its children") {
   CHECK(eventually([left] { return is_over(left); }));
 }
 
-TEST_CASE("a command that reads nothing, or prints endlessly, blocks nothing") {
+TEST_CASE("a command that does not read, or prints endlessly, does not block") {
   const std::string large(1 << 20, 'x');
   const RenderedMail mail{.from = "a@b", .to = "c@d", .message = large};
   CHECK(pipe_mail("true", kPatienceTime, mail));

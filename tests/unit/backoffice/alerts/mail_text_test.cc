@@ -106,7 +106,7 @@ Subscriber subscriber(std::string letters, std::string capabilities) {
 
 }  // namespace
 
-TEST_CASE("a subscriber is notified of what he wants and may see") {
+TEST_CASE("a subscriber is notified of selected events that they may see") {
   struct Case {
     char type;
     const char* right;

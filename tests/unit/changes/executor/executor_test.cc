@@ -141,7 +141,7 @@ TEST_CASE("conflicts fail, with their lines in the log") {
   CHECK_FALSE(done.landed);
 }
 
-TEST_CASE("what somebody may repair is deferred: a fork, a missing repository, a missing tarball") {
+TEST_CASE("problems that can be repaired defer a job: a fork, a missing repository or tarball") {
   ExecutorWorld world;
   const auto root = world.tip();
   world.commit(root, {{"a", {"1"}}});

@@ -109,7 +109,7 @@ TEST_CASE("options that would expose a repository to a gate are rejected") {
   CHECK(is_refused());
 }
 
-TEST_CASE("the user that a gate runs as") {
+TEST_CASE("a gate's user must exist and not be root") {
   auto options = options_of();
   options.user = "no-such-user";
   CHECK(gate_user(options).error().code == ErrorCode::kNotFound);

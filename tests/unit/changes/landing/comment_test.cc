@@ -40,7 +40,7 @@ TEST_CASE("the first line of its comment describes what is rolled back") {
         "It broke the build.\n\nRolls back \"Say hello\" (00000001 [0000000001])");
 }
 
-TEST_CASE("several are counted, and all are listed unless there are too many") {
+TEST_CASE("several change sets are counted, and all are listed unless there are too many") {
   CHECK(said("", {rolled_back("one", 1), rolled_back("two", 2)}) ==
         "Roll back 2 change sets: \"one\" (00000001 [0000000001]) and "
         "\"two\" (00000002 [0000000002])");

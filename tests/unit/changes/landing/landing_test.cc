@@ -64,7 +64,7 @@ TEST_CASE("a change set becomes a check-in at the tip, the same as one by fossil
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("the next one builds on it: changed, added and deleted files, in order of time") {
+TEST_CASE("the next change set builds on it: changed, added and deleted files, in order of time") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {lines(100)}}, {"b", {"b"}}, {"c/d", {"d"}}}));
   const HashName one = world.tip();
@@ -132,7 +132,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   CHECK_FALSE(world.files().contains("a"));
 }
 
-TEST_CASE("what was prepared before another process landed the same does not land") {
+TEST_CASE("a prepared change set does not land if another process has landed it meanwhile") {
   LandingWorld world;
   const LandingOrder order = world.order(1, {{"a", {"a"}}});
   auto prospect = world.lander.prepare({&order, 1});

@@ -105,7 +105,7 @@ TEST_CASE("a base that is missing, private, ambiguous or not a check-in is refus
   world.landed(order);
 }
 
-TEST_CASE("impossible files are refused by name") {
+TEST_CASE("files that cannot land are refused by name") {
   LandingWorld world;
   world.landed(world.order(1, {{"dir/file", {"1"}}, {"file", {"2"}}}));
   const auto refused = [&](const FilesOf& added, const std::vector<std::string>& removed = {}) {

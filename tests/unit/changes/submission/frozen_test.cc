@@ -33,7 +33,7 @@ TEST_CASE("an invalid name of a branch freezes nothing") {
   CHECK(frozen_branches(queue.directories)->empty());
 }
 
-TEST_CASE("branches frozen concurrently are all kept") {
+TEST_CASE("branches that are frozen concurrently all stay frozen") {
   Queue queue;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {

@@ -232,7 +232,7 @@ TEST_CASE("symbolic links stay within the tree") {
   }
 }
 
-TEST_CASE("only files, folders and symbolic links") {
+TEST_CASE("only files, folders and symbolic links are accepted") {
   const auto why = [](const TarEntry& entry) {
     return refusal(with(entry.name.empty() ? "" : tar_entry(entry)));
   };
@@ -269,7 +269,7 @@ TEST_CASE("the meta file names every file, and those that are missing are delete
             "meta: ##movetype"));
 }
 
-TEST_CASE("a limit for everything") {
+TEST_CASE("every limit is enforced") {
   const std::string a = tar_entry({.name = "lroot/a", .content = std::string(1000, 'x')});
   const TarballLimits usual;
   auto limits = usual;
@@ -385,7 +385,7 @@ TEST_CASE("data after the archive is rejected") {
   CHECK(refusal(zstd(bytes) + "garbage") != "it was taken");
 }
 
-TEST_CASE("input that is not a tarball") {
+TEST_CASE("input that is not a tarball is rejected") {
   for (const std::string bytes :
        {"", "x", "PK\3\4", "hello, this is no tarball at all", "7z\xbc\xaf\x27\x1c"}) {
     CHECK(refusal(bytes) != "it was taken");

@@ -100,7 +100,7 @@ TEST_CASE("an ondemand pool starts a child when a connection waits and no child 
   CHECK(policy->every_second(Pool(0, 0)).start == 0);
 }
 
-TEST_CASE("an ondemand pool counts as full until it has fewer children, or a resting one") {
+TEST_CASE("an ondemand pool counts as full until it has fewer children, or an idle one") {
   const auto policy = make_policy({.manager = ProcessManager::kOndemand, .max_children = 2});
   policy->on_connection(Pool(2, 0));
   CHECK(policy->every_second(Pool(2, 0)).advice == Advice::kMaxChildrenReached);

@@ -83,7 +83,8 @@ TEST_CASE_FIXTURE(TypeWorld, "direct: the producer's thread calls the consumer")
   CHECK(queue.queue->wait_until_empty(0ms));
 }
 
-TEST_CASE_FIXTURE(TypeWorld, "direct: what the consumer does not take was not enqueued") {
+TEST_CASE_FIXTURE(TypeWorld,
+                  "direct: messages that the consumer does not accept are not enqueued") {
   consumer.answer({takes(0), kThrows, kThrowsNumber});
   const TestQueue queue = start();
   for (int i = 0; i < 3; ++i) {

@@ -76,7 +76,8 @@ TEST_CASE_FIXTURE(MailWorld, "replayed dead letters return unchanged, to their s
   CHECK(hook->statistics().waiting == 0);
 }
 
-TEST_CASE_FIXTURE(MailWorld, "dead letters can be purged, and go with their subscription") {
+TEST_CASE_FIXTURE(MailWorld,
+                  "dead letters can be purged, and are deleted with their subscription") {
   append(1, 2);
   REQUIRE(take_ids(*mail).size() == 2);
   settle(*mail, 1, 2, Outcome::kGivenUp, "gone");

@@ -185,7 +185,7 @@ TEST_CASE("a commit that has begun is completed") {
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
 }
 
-TEST_CASE("a bound polls the client rarely, and stays over") {
+TEST_CASE("a bound polls the client rarely, and stays exceeded") {
   SessionOptions options;
   options.now = held_now;
   options.max_time = std::chrono::seconds(100);

@@ -24,7 +24,7 @@ std::string cookie_signed_by(std::string_view user, std::string_view secret,
 
 }  // namespace
 
-TEST_CASE("letters give rights, and some imply others") {
+TEST_CASE("capability letters give rights, and some imply others") {
   const auto of = [](std::string_view letters) { return Capabilities::of_letters(letters); };
   CHECK(of("i").may(Right::kRead));
   CHECK_FALSE(of("o").may(Right::kWrite));
@@ -109,7 +109,7 @@ TEST_CASE("the user's name is fossilized") {
   }
 }
 
-TEST_CASE("a user's u and v inherit the rights of reader and developer") {
+TEST_CASE("the capabilities u and v inherit those of reader and developer") {
   World world;
   CHECK(world.error_as("u", kPullCard) == "not authorized to read");
   world.sql("UPDATE user SET cap='o' WHERE login='reader'");
@@ -121,7 +121,7 @@ TEST_CASE("a user's u and v inherit the rights of reader and developer") {
   CHECK(world.say_as("v", kPullCard) == "igot " + world.initial() + "\n");
 }
 
-TEST_CASE("everybody has the rights of nobody") {
+TEST_CASE("every user has the rights of the user nobody") {
   World world;
   world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
   CHECK(world.say(kPushCard).empty());

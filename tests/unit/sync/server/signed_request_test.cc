@@ -51,7 +51,7 @@ std::string outcome(World& world, const SignedHead& head, std::string_view body 
 
 }  // namespace
 
-TEST_CASE("a signed request has its user's letters and those of nobody") {
+TEST_CASE("a signed request has the capabilities of its user and of nobody") {
   World world;
   world.sql("UPDATE user SET cap='gh' WHERE login='nobody'");
   SignedRequest request(world.repository(), nullptr);

@@ -87,7 +87,7 @@ TEST_CASE("the hash stored in the file is trusted, and dropped with every change
   CHECK_FALSE(world.say_as("o", ask_catalogue(kOther)).empty());
 }
 
-TEST_CASE("a catalogue is sent once per request, and includes what the request brought") {
+TEST_CASE("a catalog is sent once per request, and includes artifacts of the request") {
   UvWorld world;
   const std::string reply =
       world.say_as("oy", uvfile("a", 1, "aaa") + ask_catalogue(kOther) + ask_catalogue(kNothing));
@@ -158,7 +158,7 @@ TEST_CASE("writing unversioned files needs the right y, reading them o") {
   CHECK(world.say("uvgimme a\n" + ask_catalogue(kOther)).empty());
 }
 
-TEST_CASE("a clone gets the catalogue unasked if uv-sync is on, with the right to read") {
+TEST_CASE("a clone gets the catalog without a request if uv-sync is on, with the right to read") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 100, "aaa"));
   world.add_user("go", "go", secret_of("go", "pw"));

@@ -214,7 +214,7 @@ TEST_CASE("a symbolic link out of the folder is not a repository") {
   CHECK(reply.body == "no such repository\n");
 }
 
-TEST_CASE("other requests than syncs are refused with one line and without reading a body") {
+TEST_CASE("requests other than syncs are refused with one line and without reading a body") {
   const World world;
   WorkerOptions options;
   options.repository = world.repository("one.fossil");
