@@ -19,7 +19,7 @@ ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "go
 
 @pytest.fixture
 def people(fresh, fossil, tmp_path):
-    """Users with and without addresses; `silent` has none."""
+    """Users with addresses, and the user `silent`, who has no address."""
     work = Checkout(fossil, fresh, tmp_path / "work")
     work.commit_file("a.txt", "a\n", "base")
     for login in ("boss", "second", "gone", "mute", "silent"):
