@@ -33,7 +33,7 @@ class Artifact:
 
 
 class Store:
-    """Writes into an open repository file without artifacts. `count` is the number of artifacts."""
+    """Writes artifacts into an open repository file that has none yet. `count` is the number of artifacts."""
 
     def __init__(self, connection: sqlite3.Connection):
         self.connection = connection

@@ -37,7 +37,7 @@ struct PeerSyncOptions {
   std::function<bool()> is_interrupted = {};  // may be empty
   /// Receives the peer's messages for the user. May be empty.
   std::function<void(const std::string&)> on_message = {};
-  std::int64_t uid = 1;    // the user that received content is attributed to
+  std::int64_t uid = 1;    // user to whom received content is attributed
   bool is_forced = false;  // sync even if it is not due
   std::int64_t pid = 0;    // process id of this process
   const ProcessTable* processes = &real_processes();

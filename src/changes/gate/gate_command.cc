@@ -35,8 +35,8 @@ constexpr auto kSystemFiles =
                                 "/etc/alternatives", "/etc/localtime"});
 
 /// A script that does not contain file names; its arguments are the gate's command line. Files get
-/// the current time, since make does not trust the year 1970. The unknown pax keyword is the one
-/// for names that are not UTF-8.
+/// the current time, since make does not trust the year 1970. The warning is
+/// turned off because tar does not know the pax keyword for names that are not UTF-8.
 constexpr const char* kUnpack =
     "umask 022\n"
     "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"

@@ -40,8 +40,8 @@ struct Receipt::State {
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
-  /// Why CONTENT must be rejected, because it would make fossil (at least 2.21) fail in every
-  /// rebuild and clone. nullopt if it is harmless.
+  /// The reason to reject CONTENT if it would make every rebuild and clone by fossil 2.21 fail;
+  /// nullopt if it is harmless.
   std::optional<std::string_view> harm_of(std::string_view content);
   /// A fast check whether harm_of() needs to be called for CONTENT.
   static bool may_do_harm(std::string_view content);

@@ -1,6 +1,6 @@
 // Implements `quarry spool replay`: searches segments that were set aside for messages, and appends
-// these to the queue. If a segment's header is readable, it finds the messages after the damage,
-// otherwise all.
+// these to the queue. It recovers the readable messages after the damage, or all readable messages
+// of a segment whose header is damaged.
 //
 // A queue never does this automatically. After a damaged length, the next record has to be searched
 // for, and a record that is found may be part of a message that itself contains a segment. Only the

@@ -40,7 +40,8 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 
 class Journal {
  public:
-  /// Starts a new segment with STATE, which replaces those in FILES. Errors: file system errors.
+  /// Starts a new segment that begins with STATE and replaces the segments in FILES. Errors: file
+  /// system errors.
   /// After kNoSpace, the journal is usable and tries again.
   static base::Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
                                                       const SubscriptionState& state);

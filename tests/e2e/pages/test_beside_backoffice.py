@@ -39,7 +39,7 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
                 page = browser.get("/wcontent")
-                # fossil fails if another process writes at that moment; it writes, too, when it stores its base URL.
+                # A page fails if another process writes at that moment. fossil also writes: it stores its base URL.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
                 seen.append(page.status)

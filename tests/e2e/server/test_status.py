@@ -1,4 +1,4 @@
-"""The status page and ping: compared with a real PHP-FPM, the values that they show, and programs that read them."""
+"""The status page and ping: their values, a comparison with a real PHP-FPM, and programs that read them."""
 
 import http.client
 import json

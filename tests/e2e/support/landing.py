@@ -21,7 +21,7 @@ class ChangeSets:
         self.numbers = itertools.count(1)
 
     def make(self, files: dict[str, str | tuple[str, str] | None] | None = None, branch: str = "trunk", **more) -> dict:
-        """Makes a change set. FILES by name: a text, a text and its permission, or None to remove the file."""
+        """Makes a change set. FILES maps names to a text, a text and its permission, or None (to remove)."""
         number = next(self.numbers)
         described = {name: None if file is None else
                      {"text": file} if isinstance(file, str) else {"text": file[0], "permission": file[1]}
