@@ -22,13 +22,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A folder with one file in it, for directives that name existing files.
+/// Provides a folder with one file, for directives that require an existing file.
 class World {
  public:
   World() { std::ofstream(file()) << std::string("SQLite format 3\0", 16); }
   std::string folder() const { return folder_.string(); }
   std::string file() const { return (folder_ / "one.fossil").string(); }
-  /// The shortest valid pool section.
   std::string pool(const std::string& more = "") const {
     return "[www]\nlisten = /tmp/x.sock\nrepository = " + file() + "\n" + more;
   }
@@ -41,7 +40,7 @@ ConfigReading read(const std::string& text, bool root = false) {
   return parse_configuration(text, "q.conf", {.running_as_root = root});
 }
 
-/// The errors that TEXT causes, in one line.
+/// Returns the error messages for TEXT, joined by "|".
 std::string mistake(const std::string& text, bool root = false) {
   std::string all;
   for (const std::string& line : read(text, root).mistakes) all += line + "|";
@@ -649,7 +648,6 @@ TEST_CASE("a peer is read with its repository and its defaults") {
   CHECK(there.name == "");
   CHECK(peers[1].file == "/srv/y.fossil");
   CHECK_FALSE(peers[1].is_served);
-  // With the defaults, changes arrive within two minutes even after a peer was down.
   CHECK(peers[2].options.remote == "far");
   CHECK(peers[2].options.interval == 60s);
   CHECK(peers[2].options.retry_max_delay == 60s);

@@ -27,7 +27,7 @@ quarry::base::Fd file_in(const TemporaryFolder& folder) {
 
 }  // namespace
 
-// Replaces the function of the C library.
+// Overrides the function of the C library to count its calls and to simulate errors.
 extern "C" int fdatasync(int fd) {
   if (disk.is_broken) {
     errno = EIO;
@@ -44,7 +44,6 @@ TEST_CASE("output to a file counts after it is synced, if syncing is enabled") {
   SpoolOutput output(file.get(), true);
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
-  // There is no new output.
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
   CHECK(output.taken(150).value() == 150);

@@ -32,7 +32,7 @@ StatusDocument child(std::uint64_t pid, const char* state, std::uint64_t duratio
   return {{"pid", pid}, {"state", state}, {"request duration", duration}};
 }
 
-/// The names in the table of pools, in their order.
+/// Returns the names in the first column of the pool table, from top to bottom.
 std::string order_of(const Lines& lines) {
   std::string names;
   for (std::size_t i = 1; i < lines.size() && !lines[i].empty(); ++i) {
