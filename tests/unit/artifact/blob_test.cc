@@ -44,7 +44,7 @@ TEST_CASE("text becomes smaller, and noise hardly larger") {
 }
 
 TEST_CASE("a zlib stream made elsewhere expands") {
-  // The output of zlib's own compress() for an empty input and for "abc".
+  // The compressed bytes were produced by the compress() function of zlib.
   CHECK(blob_expand("\0\0\0\0\x78\x9c\x03\0\0\0\0\1"sv, 0) == "");
   CHECK(blob_expand("\0\0\0\3\x78\x9c\x4b\x4c\x4a\x06\0\x02\x4d\x01\x27"sv, 3) == "abc");
 }
@@ -81,11 +81,11 @@ TEST_CASE("a stream with more or fewer bytes than declared, or bytes after it, i
     blob[3] = size;
     check_fails(blob, base::ErrorCode::kInvalid);
   }
-  // A hundred million bytes in a stream that declares ten.
+  // The stream expands to 100 MB, but its header declares 10 bytes.
   std::string bomb = blob_compress(std::string(100 * kMegabyte, '\0'));
   bomb.replace(0, 4, "\0\0\0\x0a"sv);
   check_fails(bomb, base::ErrorCode::kInvalid);
-  // A declared size of half a gigabyte, with a stream of a few bytes.
+  // The header declares 500 MB, but the stream has only a few bytes.
   check_fails("\x1d\xcd\x65\0\x78\x9c\x03\0\0\0\0\1"sv, base::ErrorCode::kInvalid,
               1000 * kMegabyte);
   check_fails(blob_compress("abc") + "\n", base::ErrorCode::kInvalid);

@@ -1,4 +1,4 @@
-// Collects cases, and builds their texts.
+// Functions that build the texts of structural artifacts and collect them as test cases.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ inline const std::string U = "U joe\n";
 
 class Cases {
  public:
-  /// Adds a valid case: the text of CARDS, with a Z card.
+  /// Adds a valid artifact that consists of CARDS and a Z card.
   void good(StructuralType type, std::string name, const std::string& cards) {
     raw(type, std::move(name), with_end_card(cards));
   }
@@ -36,7 +36,6 @@ class Cases {
   std::vector<StructuralCase> cases_;
 };
 
-/// A check-in with CARDS between its D card and its U card.
 inline std::string check_in(const std::string& cards) {
   return "C hello\n" + D + cards + U;
 }

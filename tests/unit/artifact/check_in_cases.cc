@@ -1,4 +1,3 @@
-// Check-ins, control artifacts and clusters.
 #include "case_builder.h"
 
 namespace quarry::artifact::test {

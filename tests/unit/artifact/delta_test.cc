@@ -20,7 +20,6 @@ void check_invalid(std::string_view source, std::string_view delta) {
 
 TEST_CASE("copies and insertions build the target") {
   CHECK(delta_apply("abcdefgh", "0\n0;", kLimit) == "");
-  // The checksum of "cdef" is its one word, 0x63646566, in base 64.
   CHECK(delta_apply("abcdefgh", "4\n4@2,1ZP6Lb;", kLimit) == "cdef");
   CHECK(delta_apply("", "4\n4:cdef1ZP6Lb;", kLimit) == "cdef");
   CHECK(delta_apply("abcdefgh", "4\n1@2,2:de1@5,1ZP6Lb;", kLimit) == "cdef");
@@ -53,14 +52,14 @@ TEST_CASE("a malformed delta is refused") {
   for (const char* malformed :
        {// a copy beyond the source, also with numbers that would wrap around in 32 bits
         "4\n4@5,1ZP6Lb;", "4\n4@9,1ZP6Lb;", "4\n4@3~~~~~,1ZP6Lb;", "3~~~~\n3~~~~~@4,1ZP6Lb;",
-        // more or fewer bytes than declared
+        // size differs from the declared size
         "3\n4@2,1ZP6Lb;", "5\n4@2,1ZP6Lb;",
-        // a wrong checksum
+        // wrong checksum
         "4\n4@2,1ZP6Lc;",
-        // numbers beyond 32 bits, or without a digit
+        // invalid numbers
         "4\n400000@2,1ZP6Lb;", "4\n4@400002,1ZP6Lb;", "4\n4@2,400000;", "4\n@2,1ZP6Lb;",
         "4\n4@,1ZP6Lb;", "4\n4@2,;",
-        // an unknown command, or bytes after the checksum
+        // unknown command, or bytes after the checksum
         "4\n4!2,1ZP6Lb;", "4\n4@2;1ZP6Lb;", "4\n4@2,1ZP6Lb;\n", "4\n4@2, 1ZP6Lb;"}) {
     check_invalid("abcdefgh", malformed);
   }
@@ -165,7 +164,7 @@ TEST_CASE("fossil applies deltas created here, and the other way round") {
   for (int round = 0; round < 12; ++round) {
     const std::string source = random.text(1 + random.below(20'000));
     std::string target = random.edited(source);
-    target += "end";  // fossil has no delta for an empty target
+    target += "end";  // fossil does not create deltas for an empty target
     dir.write("source", source);
     dir.write("target", target);
     dir.write("ours", delta_create(source, target));

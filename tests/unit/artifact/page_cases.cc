@@ -1,4 +1,3 @@
-// Wiki pages, tickets, attachments, technotes and forum posts.
 #include "case_builder.h"
 
 namespace quarry::artifact::test {

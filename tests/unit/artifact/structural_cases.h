@@ -1,5 +1,5 @@
-// Valid and invalid texts of structural artifacts, each with a name. They are checked with the
-// parser, and with fossil itself if it is installed.
+// Valid and invalid texts of structural artifacts. Tests check them with our parser and, if fossil
+// is installed, with fossil.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace quarry::artifact::test {
 
-/// TEXT with its Z card.
+/// Returns TEXT followed by its Z card.
 std::string with_end_card(std::string_view text);
 
 struct StructuralCase {

@@ -1,4 +1,3 @@
-// The content of structural artifacts.
 #include <doctest/doctest.h>
 
 #include <utility>
@@ -195,7 +194,7 @@ base::UnixMillis date_of(const std::string& text) {
 }
 
 TEST_CASE("dates are parsed as by SQLite") {
-  // SELECT CAST(round(julianday(TEXT)*86400000) AS INTEGER)-210866760000000
+  // Expected values: SELECT CAST(round(julianday(TEXT)*86400000) AS INTEGER)-210866760000000
   CHECK(date_of("2020-01-02T03:04:05.678") == kMillis);
   CHECK(date_of("2020-01-02") == base::UnixMillis{1'577'923'200'000});
   CHECK(date_of("2020-01-02T03:04") == base::UnixMillis{1'577'934'240'000});

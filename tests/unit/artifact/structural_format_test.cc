@@ -107,7 +107,6 @@ TEST_CASE("a control artifact is sorted by kind, name and target") {
   CHECK(it->type == StructuralType::kControl);
 }
 
-/// Text with every kind of byte that could be mistaken for an escape or a separator, except NUL.
 std::string awkward_text(test::Random& random) {
   static constexpr std::string_view kBytes = "ab /.\\\n\r\t\v\f*+-\xc3\xa9s0";
   std::string text;

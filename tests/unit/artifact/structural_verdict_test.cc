@@ -1,4 +1,4 @@
-// How structural artifacts are distinguished from plain data.
+// Tests which texts are parsed as structural artifacts.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -15,7 +15,6 @@
 namespace quarry::artifact {
 namespace {
 
-/// Whether TEXT is a hash name, in lower case or upper case.
 bool is_name(std::string_view text) {
   std::string lower(text);
   for (char& letter : lower) {
@@ -38,7 +37,6 @@ TEST_CASE("fossil's verdict on each text is the same" * doctest::test_suite("lon
   const test::TempDir dir;
   const auto cases = test::structural_cases();
   for (std::size_t i = 0; i < cases.size(); ++i) dir.write(std::to_string(i), cases[i].content);
-  // One shell runs all of them, because there are hundreds.
   std::string said = dir.shell(
       "i=0; while [ -e $i ]; do fossil test-parse-manifest $i; echo \"== $i\"; i=$((i + 1)); done");
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -96,7 +94,7 @@ TEST_CASE("damaged cards with a correct Z card neither crash nor give views outs
   }
 }
 
-/// Processor time of ACTION in seconds: the shortest of several runs.
+/// Returns the processor time of ACTION in seconds, as the minimum of three runs.
 double time_of(const std::function<void()>& action) {
   const auto now = [] {
     timespec time{};
@@ -127,7 +125,6 @@ TEST_CASE("a large file is rejected without reading it") {
   CHECK(time_to_parse(card_first + "Z 0123456789abcdef0123456789abcdeX", false) < reading / 100);
 }
 
-/// COUNT cards of LETTER, in order.
 std::string many_cards(char letter, int count) {
   std::string cards;
   for (int i = 0; i < count; ++i) cards += fmt::format("{} {:07}\n", letter, i);
@@ -145,8 +142,8 @@ std::string ticket_change_of(int fields) {
 }
 
 TEST_CASE("ten megabytes of cards are parsed in linear time") {
-  // With ten times as many cards, quadratic time would be 100 times as long. With even more cards,
-  // the test would mainly measure how fast the kernel allocates memory.
+  // In quadratic time, ten times as many cards would take 100 times as long. The test allows a
+  // factor of 40. Larger inputs would mainly measure memory allocation.
   constexpr int kFew = 25'000;
   constexpr int kMany = 250'000;
   CHECK(time_to_parse(check_in_of(kMany), true) < 40 * time_to_parse(check_in_of(kFew), true));

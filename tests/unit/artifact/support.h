@@ -1,5 +1,5 @@
-// Shared by the tests of this module: random bytes from a printed seed, a temporary folder, and the
-// real fossil program as a reference.
+// Helpers for the artifact tests: random bytes with a reproducible seed, a temporary folder, and
+// the fossil program as a reference.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace quarry::artifact::test {
 
-/// Random numbers from a new seed in each run, or from $QUARRY_TEST_SEED. Print the seed with INFO.
+/// Generates random numbers. The seed is $QUARRY_TEST_SEED if set, otherwise a new one in each run.
+/// Tests print the seed with INFO.
 class Random {
  public:
   Random();
   std::uint64_t seed() const { return seed_; }
-  /// A number from 0 to LIMIT - 1.
+  /// Returns a number from 0 to LIMIT - 1.
   std::size_t below(std::size_t limit) { return engine_() % limit; }
   std::string bytes(std::size_t size);
-  /// Lines of words, like a source file.
+  /// Returns lines of words that resemble a source file.
   std::string text(std::size_t size);
-  /// ORIGINAL with some parts replaced, moved, removed and inserted.
+  /// Returns ORIGINAL with some parts replaced, moved, removed and inserted.
   std::string edited(std::string_view original);
 
  private:
@@ -39,17 +40,17 @@ class TempDir {
   /// Writes a file and returns its path.
   std::string write(std::string_view name, std::string_view content) const;
   std::string read(std::string_view name) const;
-  /// Runs a shell SCRIPT in this folder, which is also its HOME. Returns what it wrote to standard
-  /// output and standard error.
+  /// Runs a shell SCRIPT. This folder is its working directory and its home directory. Returns the
+  /// standard output and the standard error.
   std::string shell(const std::string& script) const;
-  /// Runs `fossil ARGUMENTS` in the same way.
+  /// Runs `fossil ARGUMENTS` through shell().
   std::string fossil(const std::string& arguments) const { return shell("fossil " + arguments); }
 
  private:
   std::filesystem::path path_;
 };
 
-/// Whether a fossil program is installed on this machine.
+/// Returns true if fossil is installed on this machine.
 bool have_fossil();
 
 }  // namespace quarry::artifact::test
