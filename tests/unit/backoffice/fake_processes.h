@@ -17,5 +17,5 @@ class FakeProcesses final : public quarry::backoffice::ProcessTable {
   }
 
   std::string name = "boot/1";
-  std::map<std::int64_t, std::int64_t> alive;  // start times by id
+  std::map<std::int64_t, std::int64_t> alive;  // start times by process ID
 };

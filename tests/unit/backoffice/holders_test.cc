@@ -1,4 +1,3 @@
-// Which processes hold a lease, on this host and on others.
 #include "quarry/backoffice/holders.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +32,7 @@ TEST_CASE("a holder's state depends on its host, its process id and its start ti
   CHECK(holders.state_of(0, processes) == Holder::kGone);
   CHECK(holders.state_of(7, processes) == Holder::kAlive);
   CHECK(holders.state_of(8, processes) == Holder::kGone);
-  // The entry has no start time, like those that fossil writes.
+  // fossil writes entries without a start time.
   CHECK(holders.state_of(9, processes) == Holder::kAlive);
   CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
   // The process ID has been reused.
@@ -51,12 +50,10 @@ TEST_CASE("writing a holder keeps the entry of the other one") {
   const Lease lease{7, 1000, 9, 2000};
   const Holders known = Holders::parse("boot/1 7 100 8 200");
   CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
-  // fossil wrote the other holder, without a start time.
+  // fossil wrote the entry of the other holder without a start time.
   CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
-  // Entries of another host are dropped.
   CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
         "boot/1 0 0 9 300");
-  // The next holder has become the current one.
   CHECK(known.with({9, 1000, 0, 0}, 9, processes).text() == "boot/1 9 300 0 0");
 }
 

@@ -1,4 +1,4 @@
-// The rules of the lease, one by one, and in simulations in which processes start, work and die.
+// Tests the rules of the lease, individually and in simulations with random processes.
 #include "quarry/backoffice/lease.h"
 
 #include <doctest/doctest.h>
@@ -25,13 +25,12 @@ Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone)
           .may_wait = true};
 }
 
-/// Simulated processes and a simulated clock: requests start processes, and decide() tells them
-/// what to do.
+/// Simulates a server whose requests start processes. Each process acts on the result of decide().
 class LeaseWorld {
  public:
   LeaseWorld(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
 
-  /// Simulates SECONDS of a server with occasional requests.
+  /// Simulates a server with occasional requests. Ends after SECONDS seconds of simulated time.
   void live(int seconds) {
     for (const std::int64_t end = now_ + seconds; now_ < end; ++now_) {
       end_some();
@@ -51,7 +50,7 @@ class LeaseWorld {
  private:
   struct Process {
     bool is_running = false;
-    std::int64_t until = 0;  // works or sleeps until then
+    std::int64_t until = 0;  // end of the work or the sleep
   };
 
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
@@ -69,7 +68,6 @@ class LeaseWorld {
 
   void request() {
     requests_.push_back(now_);
-    // Several requests arrive before the first process can be seen.
     for (int i = below(3); i >= 0; --i) {
       if (decide(lease_, seen_by(0)).turn == Turn::kLeave) return;
       take_turn(++last_pid_);

@@ -1,4 +1,3 @@
-// What is removed from messages before they are published.
 #include "redaction.h"
 
 #include <doctest/doctest.h>

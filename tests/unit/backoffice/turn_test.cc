@@ -1,4 +1,4 @@
-// The lease in a real file: who gets it, what is written, and what is only read.
+// Tests the lease in a repository file.
 #include "quarry/backoffice/turn.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ class TurnWorld : public World {
     sql(fmt::format("REPLACE INTO config(name,value,mtime) VALUES('{}','{}',1)", name, value));
   }
   std::int64_t now() const { return clock.now().value / 1000; }
-  /// A text that changes with every write.
+  /// Returns a text that changes with every write to the `config` table.
   std::string writes() { return sql("SELECT group_concat(name||value||mtime) FROM config"); }
 
   FakeProcesses processes;
@@ -71,8 +71,6 @@ TEST_CASE("the first process takes the lease, the second waits for it, and a thi
   const std::string before = world.writes();
   CHECK(world.come(9) == Turn::kLeave);
   CHECK(world.writes() == before);
-  // The first process ends early but keeps its minute; after that, the second process gets the
-  // lease.
   world.processes.alive.erase(7);
   CHECK(world.come(9) == Turn::kLeave);
   world.clock.advance(60'000);

@@ -1,5 +1,3 @@
-// Runs over a repository: which mails are decided on, sent and retried, with a clock that the test
-// controls.
 #include "quarry/backoffice/alerts.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +28,7 @@ namespace {
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDay = 86400 * kSecond;
 
-/// Records mails, or fails with ERROR.
+/// Records the mails. If `error` is set, sending fails with that error instead.
 class RecordingSender {
  public:
   SendMail function() {
@@ -47,7 +45,7 @@ class RecordingSender {
   std::vector<std::string> messages;
 };
 
-/// A repository with subscribers who are notified of check-ins.
+/// A repository whose subscribers are notified of check-ins.
 class AlertWorld : public World {
  public:
   AlertWorld() {
@@ -135,7 +133,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   world.check_in("one");
   world.run(send_due_mail);
   {
-    // The run does not need the write lock, which the receipt holds.
+    // The receipt holds the write lock.
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
     auto other = Repository::open(
@@ -192,7 +190,6 @@ TEST_CASE("a run ends when nothing can be sent, or after three consecutive failu
   const AlertReport report = world.fail(ErrorCode::kIo);
   CHECK(report.failed == 3);
   CHECK(report.waiting == 9);
-  // The mails that were tried are not due yet.
   CHECK(world.run().sent == 5);
   world.clock.advance(120 * kSecond);
   CHECK(world.run().sent == 4);
@@ -266,7 +263,6 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(world.run(send_due_mail).sent == 1);
   world.check_in("two");
   CHECK(world.run(send_due_mail).sent == 0);
-  // The mail waits until noon, and no longer.
   const std::int64_t noon = kDay - (world.clock.now().value + kDay / 2) % kDay;
   world.clock.advance(noon - kSecond);
   CHECK(world.run(send_due_mail).sent == 0);
@@ -301,7 +297,6 @@ TEST_CASE("a run has the same result as fossil's backoffice, which then finds no
         std::filesystem::directory_iterator(world.folder.path()),
         [](const auto& entry) { return entry.path().extension() == ".email"; });
   };
-  // The mails are an alert, a digest, and an expiry notice.
   CHECK(mails(fossils) == 3);
   CHECK(mails(ours) == 3);
   REQUIRE(ours.fossil("backoffice " + ours.file().string()));
@@ -337,7 +332,7 @@ TEST_CASE("many events are split into mails of a thousand") {
   world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
   const AlertReport report = world.run();
   CHECK(report.events == 2501);
-  CHECK(report.sent == 1);  // the others are about events that do not exist
+  CHECK(report.sent == 1);  // the other events do not exist
   CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
 }
 
@@ -370,7 +365,7 @@ TEST_CASE("tables of fossil's first versions get the missing columns") {
 
 namespace {
 
-/// Whether the process has ended, even if it is a zombie.
+/// Returns true if the process has ended. Zombies count as ended.
 bool is_over(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;

@@ -1,5 +1,3 @@
-// Who is notified of what, and the text of the mails: whatever users write, a mail has the expected
-// headers and no others.
 #include "mail_text.h"
 
 #include <doctest/doctest.h>
@@ -72,7 +70,7 @@ std::string message_of(MailKind kind, const std::vector<AlertEvent>& events,
   return rendered->message;
 }
 
-/// The header NAME as a mail program shows it; "-" if it is missing.
+/// Returns the decoded header NAME of MESSAGE, or "-" if it is missing.
 std::string header(const std::string& message, const char* name) {
   GMimeStream* stream = g_mime_stream_mem_new_with_buffer(message.data(), message.size());
   GMimeParser* parser = g_mime_parser_new_with_stream(stream);

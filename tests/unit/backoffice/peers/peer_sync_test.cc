@@ -1,4 +1,4 @@
-// Syncs with a peer in this process, over an unreliable network.
+// Tests syncs with a peer in the same process over an unreliable network.
 #include "quarry/backoffice/peer_sync.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,8 @@ using What = PeerReport::What;
 
 namespace {
 
-/// A server in this process, which fails with ERROR if it is set.
+/// Transports requests to a server in the same process. If `error` is set, each request fails with
+/// that error.
 class LocalTransport final : public Transport {
  public:
   LocalTransport(Repository& server, std::optional<Error>& error, std::function<void()>& meanwhile)
@@ -93,7 +94,6 @@ class PeerWorld {
     REQUIRE(snapshot);
     return PeerState::parse(ours_->settings().get("quarry-peer there").value_or(""));
   }
-  /// Stores new content, as a request would.
   void receive_something(const std::string& content) {
     auto receipt = ours_->receive();
     REQUIRE(receipt);

@@ -1,4 +1,3 @@
-// When a sync with a peer is due, and what is stored about the sync.
 #include "quarry/backoffice/peers.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +24,7 @@ PeerOptions options() {
   return made;
 }
 
-/// A peer whose last sync was SECONDS ago, at mark "5".
+/// Returns the state of a peer that was synced SECONDS ago, at mark "5".
 PeerState synced(std::int64_t seconds) {
   PeerState state;
   state.tried = kNow - seconds * 1000;
@@ -124,7 +123,7 @@ TEST_CASE("a state is parsed as it was written") {
            .moved_to = "http://d",
            .runner = PeerRunner{.host = "h/1", .pid = 12, .started = 13, .since = 14, .until = 15}};
   CHECK(PeerState::parse(state.text()) == state);
-  // The error comes from a server that sends invalid UTF-8.
+  // The peer sent an error message that is not valid UTF-8.
   state.error = "\xff";
   CHECK(PeerState::parse(state.text()).failures == 5);
 }
@@ -145,7 +144,7 @@ TEST_CASE("a running sync is recognized by its process, on other hosts by its de
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner = PeerRunner{.host = "boot/1", .pid = 7, .started = 70, .since = 1, .until = 2};
   CHECK(is_running(state, processes, {kNow}));
-  state.runner->started = 71;  // the id has been reused
+  state.runner->started = 71;  // the process ID has been reused
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner->pid = 8;
   CHECK_FALSE(is_running(state, processes, {kNow}));
