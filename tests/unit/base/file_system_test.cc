@@ -23,7 +23,7 @@ using quarry::base::Result;
 
 namespace {
 
-/// A file that counts how often it is synced, which may fail.
+/// Counts the calls of sync(), and can make them fail.
 class CountedFile final : public File {
  public:
   explicit CountedFile(bool fails = false) : fails_(fails) {}

@@ -10,7 +10,7 @@ using namespace quarry::base;
 
 namespace {
 
-/// The sections and entries of TEXT, which must be valid, with their line numbers.
+/// Returns the sections and entries of TEXT with their line numbers. TEXT must be valid.
 std::string read(const std::string& text) {
   const IniFile file = parse_ini(text);
   CHECK(file.mistakes.empty());

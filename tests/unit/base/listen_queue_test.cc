@@ -14,7 +14,7 @@ using namespace quarry::base;
 
 namespace {
 
-/// Connects COUNT clients to LISTENER, which does not accept them.
+/// Connects COUNT clients to LISTENER. Their connections are not accepted.
 std::vector<Fd> wait_at(const Fd& listener, int count) {
   const auto address = local_address(listener);
   REQUIRE(address);

@@ -22,7 +22,8 @@ using namespace quarry::base;
 
 namespace {
 
-/// The standard streams of a program: empty input, a pipe for its output, and discarded errors.
+/// The standard streams of a program. The input is empty, the output is a pipe, and errors are
+/// discarded.
 struct Streams {
   Pipe pipe = std::move(*make_pipe());
   Fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
@@ -30,7 +31,7 @@ struct Streams {
   std::vector<int> descriptors() const {
     return {nothing.get(), pipe.writing.get(), nothing.get()};
   }
-  /// Everything that was written to the pipe.
+  /// Returns everything that the program has written to the pipe.
   std::string text() {
     pipe.writing.reset();
     std::string text;
@@ -70,7 +71,6 @@ TEST_CASE("a program gets exactly the given descriptors, whatever their numbers"
   Streams streams;
   Streams other;
   const Fd inherited(::dup(streams.pipe.reading.get()));  // without FD_CLOEXEC
-  // The descriptors are in the places where the program needs the other ones.
   Fd third(::fcntl(other.pipe.writing.get(), F_DUPFD_CLOEXEC, 3));
   auto descriptors = streams.descriptors();
   descriptors.push_back(third.get());
@@ -79,7 +79,7 @@ TEST_CASE("a program gets exactly the given descriptors, whatever their numbers"
   third.reset();
   CHECK(status == 0);
   CHECK(streams.text() == "one\n");
-  // One of the five descriptors is the folder, which ls has open.
+  // The fifth descriptor is the folder that ls reads.
   CHECK(other.text().contains("two\n5\n"));
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a program is found in the absolute folders of PATH") {
     std::ofstream(folder / name).put('x');
     std::filesystem::permissions(folder / name, rights);
   };
-  make("one/tool", std::filesystem::perms::owner_read);  // not to be executed
+  make("one/tool", std::filesystem::perms::owner_read);  // not executable
   make("two/tool", std::filesystem::perms::owner_all);
   std::filesystem::create_directory(folder / "one" / "place");
   const std::string before = search_path();

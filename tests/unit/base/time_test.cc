@@ -5,7 +5,7 @@
 using namespace quarry::base;
 
 TEST_CASE("an ISO time and its Julian day are the ones that SQLite computes") {
-  // select julianday('2007-07-21T14:09:59.123')
+  // Expected value: select julianday('2007-07-21T14:09:59.123')
   const auto time = parse_iso("2007-07-21T14:09:59.123");
   REQUIRE(time);
   CHECK(julian_day(*time) == doctest::Approx(2454303.09026763).epsilon(1e-15));
