@@ -33,7 +33,7 @@ Meta full_meta() {
           .others = {{"reviewed-by", {"bob", "##carol"}}, {"x_9", {"y"}}}};
 }
 
-/// The error for the meta file TEXT.
+/// Returns the error for the meta file TEXT.
 std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid) {
   const auto meta = Meta::parse(text);
   REQUIRE_FALSE(meta);
@@ -41,7 +41,6 @@ std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid
   return meta.error().message;
 }
 
-/// A valid meta file that ends with MORE.
 std::string with(std::string_view more) {
   return "##movetype\nDC\n##target\ntrunk\n##files\na\n" + std::string(more);
 }
@@ -67,7 +66,7 @@ TEST_CASE("an invalid name of a change set is rejected") {
         "0123456789abcdef_400000006553f10a075bcd15_1_h_DC_a_b",
         "0123456789abcdeF_400000006553f10a075bcd15_1_h_DC_",
         "0123456789abcde_400000006553f10a075bcd15_1_h_DC_",
-        "0123456789abcdef_400000006553f10a3b9aca00_1_h_DC_",  // a whole second of nanoseconds
+        "0123456789abcdef_400000006553f10a3b9aca00_1_h_DC_",  // 1,000,000,000 nanoseconds
         "0123456789abcdef_000000006553f10a075bcd15_1_h_DC_",
         "0123456789abcdef_ffffffffffffffff075bcd15_1_h_DC_",
         "0123456789abcdef_400000006553f10a075bcd15_01_h_DC_",

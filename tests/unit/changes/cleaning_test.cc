@@ -1,4 +1,3 @@
-// Old finished jobs are deleted, a few at a time, also after crashes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +22,6 @@ const std::filesystem::path kCleaningBase = "/q.changes";
 constexpr std::int64_t kNow = 1'700'000'000'000;
 constexpr std::int64_t kDay = 24 * 3'600'000;
 
-/// A job that has been in its stage for DAYS.
 struct Old {
   std::uint64_t number;
   Stage stage = Stage::kDone;
@@ -38,7 +36,6 @@ void write(MemoryFileSystem& files, const std::filesystem::path& path, std::stri
   REQUIRE((*file)->append(text));
 }
 
-/// The queueing daemon with its files in memory.
 struct CleaningMachine {
   explicit CleaningMachine(const MemoryFileSystem::Image& image = {})
       : files("/", image), world(files, kCleaningBase), queueing(world.context()) {
@@ -70,7 +67,7 @@ struct CleaningMachine {
     world.clock.advance(100);
     REQUIRE(queueing.run(scan));
   }
-  /// Makes a complete pass.
+  /// Advances the clock by a day and runs a complete cleaning pass.
   void pass() {
     world.clock.advance(kDay);
     turn(Scan::kAll);
@@ -86,7 +83,8 @@ struct CleaningMachine {
     }
     return numbers;
   }
-  /// The jobs that have a tarball, those with a submission, and those with a log.
+  /// Returns three sets: the jobs with a tarball, the jobs with a submission record, and the jobs
+  /// with a log.
   std::vector<std::set<std::uint64_t>> leavings() const {
     std::vector<std::set<std::uint64_t>> all(3);
     for (const auto& [path, content] : files.image()) {
@@ -120,7 +118,6 @@ TEST_CASE("old finished jobs are deleted with all their files, however they ende
   const Numbers recent = {11, 12, 13, 14};
   CHECK(machine.left() == recent);
   CHECK(machine.leavings() == std::vector{recent, recent, recent});
-  // Some time later, these jobs are old, too.
   machine.world.clock.advance(20 * kDay);
   machine.pass();
   CHECK(machine.left().empty());
@@ -150,7 +147,6 @@ TEST_CASE("unfinished jobs stay, however old, and so do their dependencies") {
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 4});
-  // The job is deleted when nothing needs it any longer.
   REQUIRE(machine.files.remove(machine.world.directories.file_of(Stage::kStaging, name_of(4))));
   machine.pass();
   CHECK(machine.left().empty());
@@ -264,7 +260,7 @@ TEST_CASE("one turn deletes a few jobs, and new ones are not delayed") {
     if (turns == 0) CHECK(machine.world.stage_of(9'000) == Stage::kPending);
     const std::size_t now = machine.left().size() - 1;
     REQUIRE(before - now <= 200);
-    // Each job has four files, and a pass syncs a few times.
+    // Each job has four files, and a pass makes a few sync calls.
     REQUIRE(machine.files.operations().size() - operations <= 900);
     before = now;
   }
@@ -308,7 +304,7 @@ TEST_CASE(
       for (const Numbers& each : leavings) REQUIRE(std::ranges::includes(each, left));
       after.pass();
       REQUIRE(after.left() == kept);
-      // The prequeue daemon removes tarballs without a job when it starts.
+      // At startup the prequeue daemon removes tarballs that do not belong to a job.
       REQUIRE(after.world.directories.recover(after.world.clock.now()));
       after.pass();
       REQUIRE(after.leavings() == std::vector{kept, kept, kept});

@@ -1,4 +1,5 @@
-// The daemons of a queue in the process of a test, with real folders and real children.
+// A queue whose daemons run in the process of the test, on real folders and with real child
+// processes.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -38,7 +39,7 @@ struct Queue : DaemonWorld {
     REQUIRE(queueing.run(scan));
     REQUIRE(execution.run(scan));
   }
-  /// Waits until the job NUMBER is in STAGE.
+  /// Runs the daemons until the job NUMBER is in STAGE.
   void until(std::uint64_t number, Stage stage) {
     REQUIRE(eventually([&] {
       turn();
@@ -51,7 +52,7 @@ struct Queue : DaemonWorld {
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     return lines;
   }
-  /// Waits until a child is executing the job NUMBER.
+  /// Runs the daemons until the log of the job NUMBER contains "waiting".
   void until_waiting(std::uint64_t number) {
     REQUIRE(eventually([&] {
       turn();

@@ -1,5 +1,5 @@
-// A queue and its daemons in one process, on any file system, and a repository that is a text file
-// or a list. The comment of a change set says what should happen to it.
+// A queue and its daemons in one process, on any file system. Its executor lands change sets in a
+// text file or a list. The comment of a change set selects its outcome.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@
 
 namespace quarry::changes {
 
-/// Expects tarballs that consist of the meta file alone.
+/// Accepts tarballs that consist only of the meta file.
 class MetaChecker final : public Checker {
  public:
   explicit MetaChecker(base::FileSystem& files) : files_(files) {}
@@ -53,7 +53,6 @@ class MetaChecker final : public Checker {
   base::FileSystem& files_;
 };
 
-/// Lands one job after another.
 class OneByOne : public Executor {
  public:
   virtual Outcome land(const Job& job, const Stop& stop, const Say& say) = 0;
@@ -64,8 +63,8 @@ class OneByOne : public Executor {
   }
 };
 
-/// Writes a line to a file for each landing, unless the line is there already; works across
-/// processes.
+/// Writes a line to a file for each landing, unless the file already contains that line. Several
+/// processes can use the file.
 class TextExecutor final : public OneByOne {
  public:
   explicit TextExecutor(std::filesystem::path path) : path_(std::move(path)) {}
@@ -86,7 +85,7 @@ class TextExecutor final : public OneByOne {
       }
     }
     write("land", job.name.id);
-    // The process dies after the landing, before it can report it.
+    // Simulates a crash after the landing and before the report.
     if (wish == "die late" && job.crashes == 0) ::raise(SIGKILL);
     return landed(job);
   }
@@ -123,7 +122,7 @@ class TextExecutor final : public OneByOne {
   std::filesystem::path path_;
 };
 
-/// A clock that advances only when told to, which includes children that were forked before.
+/// A clock in shared memory. The test advances it for itself and for its child processes.
 class SharedClock final : public base::Clock {
  public:
   SharedClock()
@@ -143,7 +142,7 @@ class SharedClock final : public base::Clock {
   std::int64_t* now_;
 };
 
-/// The folders of a queue, and the context of its daemons.
+/// The folders of a queue, and a context for its daemons.
 class DaemonWorld {
  public:
   DaemonWorld(base::FileSystem& files, const std::filesystem::path& base)
@@ -177,7 +176,7 @@ class DaemonWorld {
     REQUIRE(try_submit(number, meta));
   }
 
-  /// The folders that contain the job NUMBER.
+  /// Returns all stages whose folders contain the job NUMBER.
   std::vector<Stage> stages_of(std::uint64_t number) const {
     std::vector<Stage> found;
     for (std::size_t i = 0; i < kStages; ++i) {
@@ -189,15 +188,15 @@ class DaemonWorld {
     }
     return found;
   }
-  /// The only folder that contains the job NUMBER. Searches several times, because a child may be
-  /// moving the job.
+  /// Returns the only stage whose folder contains the job NUMBER. Searches up to ten more times,
+  /// because a child might be moving the job.
   std::optional<Stage> stage_of(std::uint64_t number) const {
     std::vector<Stage> found = stages_of(number);
     for (int attempt = 0; attempt < 10 && found.size() != 1; ++attempt) found = stages_of(number);
     REQUIRE(found.size() <= 1);
     return found.empty() ? std::nullopt : std::optional(found.front());
   }
-  /// The job NUMBER. Reads several times, because a child may be moving the job.
+  /// Reads the job NUMBER. Tries up to ten more times, because a child might be moving the job.
   Job job_of(std::uint64_t number) const {
     const auto read = [&]() -> base::Result<Job> {
       QUARRY_TRY_ASSIGN(const auto location, directories.find(id_of(number)));

@@ -1,5 +1,5 @@
-// Crashes of the machine, or of a process, at each operation on the files of a queue: daemons that
-// start afterwards continue with the remaining files, nothing is lost, and nothing is done twice.
+// Simulates a crash of the machine or of a process at each file operation of a queue. Daemons that
+// start afterwards must not lose a job or land it twice.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,13 +20,13 @@ namespace {
 
 const std::filesystem::path kBase = "/q.changes";
 
-/// A repository that records when each change set landed; its content is always durable.
+/// A repository that records when each change set landed. Its content is always durable.
 struct Repository {
-  std::map<std::uint64_t, std::size_t> landed;       // by number of file operations
-  std::map<std::uint64_t, std::size_t> rolled_back;  // when its rollback landed
+  std::map<std::uint64_t, std::size_t> landed;       // file operations before the landing
+  std::map<std::uint64_t, std::size_t> rolled_back;  // file operations before the rollback
   std::vector<std::uint64_t> order;
 
-  /// The repository as it was after COUNT operations.
+  /// Returns the state of the repository after COUNT file operations.
   Repository at(std::size_t count) const {
     Repository other;
     for (const std::uint64_t number : order) {
@@ -67,7 +67,7 @@ class NeverStop final : public Stop {
   std::optional<Verdict> wanted() const override { return std::nullopt; }
 };
 
-/// A child that reports every rollback as done; the test records the effect.
+/// Runs in the child process, and reports every rollback as done. The test records the effect.
 void answer_rollbacks(Fd socket) {
   std::string received;
   char byte = 0;
@@ -82,8 +82,8 @@ void answer_rollbacks(Fd socket) {
   }
 }
 
-/// The daemons on files in memory. Jobs land in this process, so that their operations are counted,
-/// too; the child of a rollback only answers.
+/// Daemons on files in memory. Jobs land in the test's process, where their file operations are
+/// counted.
 struct Machine {
   explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
       : files("/", image),
@@ -106,7 +106,7 @@ struct Machine {
     REQUIRE(queueing.begin());
     REQUIRE(execution.begin());
   }
-  /// Lands the jobs in pending/, like a child.
+  /// Lands the jobs in pending/, as a child process does.
   void land() {
     const auto names = world.directories.list(Stage::kPending);
     REQUIRE(names);
@@ -122,13 +122,13 @@ struct Machine {
     execute_all(world.directories, batch, executor, NeverStop(), world.options.rules, world.clock);
     REQUIRE(world.directories.sync_folders());
   }
-  /// Executes a rollback in pending/ or run/.
+  /// Executes the rollback in pending/ or run/, if there is one.
   void roll_back() {
     if (world.directories.list(Stage::kPending)->empty()) return;
     rollback.reset();
     REQUIRE(execution.run(Scan::kAll));
     if (!rollback) return;
-    // The reverse check-in is stored in the repository before the queue knows about it.
+    // The repository stores the reverse check-ins before the queue records the rollback.
     for (const ChangeSetId& id : world.job_of(number_of(rollback->name.id)).closure) {
       const std::uint64_t number = number_of(id);
       if (repository.landed.contains(number))
@@ -158,15 +158,15 @@ struct Machine {
   Execution execution;
 };
 
-/// What a machine has done until it stopped.
+/// The file operations and results of a machine up to its crash.
 struct Life {
   std::vector<FileOperation> operations;
   Repository repository;
-  std::map<std::uint64_t, std::size_t> promised;  // submissions, and when they became durable
+  std::map<std::uint64_t, std::size_t> promised;  // file operations before the job is durable
   std::size_t batch = 1;
 };
 
-/// Simulates a crash after each operation of LIFE: starts a machine with the files that remain on
+/// Simulates a crash after each operation of LIFE. Starts a machine with the files that remain on
 /// the disk, lets it finish, and calls JUDGE with it.
 template <typename Judge>
 void stop_everywhere(const Life& life, const Judge& judge) {
@@ -175,13 +175,12 @@ void stop_everywhere(const Life& life, const Judge& judge) {
     for (int way = 0; way < 6; ++way) {
       CAPTURE(count);
       CAPTURE(way);
-      // If a process stops, all data is kept; if the machine crashes, only a part of the unsynced
-      // data.
+      // The crash of a process keeps all data. A crash of the machine keeps only some of the
+      // unsynced data.
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
       Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
                       life.repository.at(count));
       machine.world.options.batch = life.batch;
-      // The new machine may have other options.
       machine.world.options.takes_lines = life.batch > 1 && way % 2 == 0;
       machine.begin();
       machine.work();
@@ -196,8 +195,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
   }
 }
 
-/// Crashes the machine of LIFE after each operation. Afterwards each job must have failed if it is in
-/// FAILING or MAY_FAIL returns true for it; all others must have landed once, in order.
+/// Simulates a crash after each operation of LIFE. Requires that a job fails if it is in FAILING or
+/// MAY_FAIL returns true for it. Requires that all other jobs land once, in order.
 template <typename MayFail>
 void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
                     const MayFail& may_fail) {
@@ -205,7 +204,7 @@ void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
     std::vector<std::uint64_t> landed;
     for (const auto& [number, since] : life.promised) {
       const auto stages = after.world.stages_of(number);
-      // A submission that was not durable may still be there, and is then processed.
+      // The submission was not durable and is lost.
       if (stages.empty()) continue;
       const bool fails = failing.contains(number) || may_fail(after, number);
       REQUIRE(stages.front() == (fails ? Stage::kFail : Stage::kDone));
@@ -238,7 +237,7 @@ TEST_CASE(
   life.repository = machine.repository;
   REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
   MESSAGE(life.operations.size(), " operations");
-  // Job 4 fails if its dependency, which was not durable either, is missing.
+  // Job 4 fails if its dependency was lost in the crash.
   check_landings(life, {3, 5}, [](Machine& after, std::uint64_t number) {
     return number == 4 && after.world.stages_of(2).empty();
   });
@@ -246,8 +245,8 @@ TEST_CASE(
 
 namespace {
 
-/// Submits jobs that land together, of which those in FAILING fail, and crashes the machine after
-/// each operation.
+/// Submits jobs that land together, except for the job FAILING, and simulates a crash after each
+/// operation.
 void stop_batch_everywhere(const std::vector<std::vector<std::string>>& files_of_each,
                            std::uint64_t failing, bool takes_lines) {
   Machine machine;
@@ -319,7 +318,7 @@ TEST_CASE("after a stop at any time a rollback rolls back everything or nothing"
       REQUIRE(after.repository.rolled_back.empty());
       return;
     }
-    if (stages.front() == Stage::kFail) return;  // it arrived before its target had landed
+    if (stages.front() == Stage::kFail) return;  // its target had not landed yet
     REQUIRE(stages.front() == Stage::kDone);
     for (const std::uint64_t number : {1U, 2U}) {
       REQUIRE(after.world.stage_of(number) == Stage::kDone);

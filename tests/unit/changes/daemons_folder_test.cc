@@ -1,4 +1,4 @@
-// Daemons that serve a folder in which queues are added and removed.
+// Tests daemons that serve a folder of queues while queues are added and removed.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Lands jobs with the wish "slow" once the file GO exists.
+/// Lands jobs with the comment "slow" only after the file `go` exists.
 class PatientExecutor final : public OneByOne {
  public:
   explicit PatientExecutor(const fs::path& folder) : go_(folder / "go"), text_(folder / "text") {}
 
   Outcome land(const Job& job, const Stop& stop, const Say& say) override {
     bool may_go = job.meta.comment != "slow";
-    // On a slow machine several timeouts may pass before the test creates the file.
+    // On a slow machine, the test might create the file only after several timeouts.
     for (int times = 0; times < 20 && !may_go; ++times) {
       may_go = eventually([&] { return fs::exists(go_) || stop.wanted().has_value(); });
     }
@@ -47,14 +47,13 @@ class PatientExecutor final : public OneByOne {
   TextExecutor text_;
 };
 
-/// The three daemons for the queues in a folder.
 class FolderDaemons {
  public:
   FolderDaemons() {
-    options_.scan_interval = std::chrono::minutes(10);  // only triggers count
+    options_.scan_interval = std::chrono::minutes(10);  // long enough that only triggers start work
     options_.search_interval = std::chrono::milliseconds(10);
     options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
-      // From time to time the search fails or misses a queue, which may both happen for a moment.
+      // Simulates searches that fail or do not find any queue.
       if (++searches_ % 5 == 0) return std::nullopt;
       std::vector<QueueOptions> queues;
       if (searches_ % 7 == 0) return queues;
@@ -91,17 +90,15 @@ class FolderDaemons {
   FolderDaemons(const FolderDaemons&) = delete;
   FolderDaemons& operator=(const FolderDaemons&) = delete;
 
-  /// Creates a queue with the name NAME.
   std::unique_ptr<DaemonWorld> queue(const std::string& name) const {
     return std::make_unique<DaemonWorld>(FileSystem::real(), folder / (name + ".changes"));
   }
-  /// Submits the job NUMBER to QUEUE.
   static void submit(DaemonWorld& queue, std::uint64_t number, const std::string& wish = "land") {
     Meta meta;
     meta.target = "trunk";
     meta.files = {"a"};
     meta.comment = wish;
-    // The current time, because the daemons may be deleting old files.
+    // The daemons delete files with old dates, so the job needs the current time.
     const auto now = quarry::base::system_clock().now();
     ChangeSetName name = name_of(number, meta.type);
     name.tai = tai64n(now);
@@ -128,7 +125,7 @@ class FolderDaemons {
   }
 
   DaemonOptions options_;
-  int searches_ = 0;  // of each daemon
+  int searches_ = 0;  // counted separately in each daemon
   std::vector<pid_t> pids_;
 };
 
@@ -164,7 +161,7 @@ TEST_CASE("a queue that disappears does not delay others, and is served again wh
   const auto two = daemons.queue("two");
   FolderDaemons::submit(*one, 1, "slow");
   REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
-  // The running job creates files during the removal.
+  // The removal is retried, because the running job creates files in the folder meanwhile.
   REQUIRE(eventually([&] {
     std::error_code error;
     fs::remove_all(daemons.folder / "one.changes", error);

@@ -1,5 +1,5 @@
-// Daemons and children that are killed (SIGKILL) before one of their operations on real files, and
-// daemons that run in processes of their own, like the installed programs.
+// Tests with real files. Daemons and children are killed (SIGKILL) before each of their file
+// operations. In one test, the daemons run in separate processes.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ using quarry::base::FileSystem;
 
 namespace {
 
-/// The lines of PATH, sorted.
+/// Returns the lines of the file PATH, sorted.
 std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<std::string> lines;
@@ -32,7 +32,8 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   return lines;
 }
 
-/// All three daemons in this process, on FILES; children use the result of CHILD_FILES.
+/// Runs the three daemons in the process of the test with FILES. Child processes use the file
+/// system that CHILD_FILES returns.
 struct Daemons : DaemonWorld {
   Daemons(const TemporaryFolder& folder, FileSystem& files,
           const std::function<FileSystem&()>& child_files)
@@ -51,7 +52,7 @@ struct Daemons : DaemonWorld {
     REQUIRE(queueing.begin());
     REQUIRE(execution.begin());
     REQUIRE(eventually([&] {
-      // The next turn finds a job that is still locked by a killed child.
+      // Ignores errors, because a job might still be locked by a child that was just killed.
       [[maybe_unused]] const bool is_done =
           prequeue.run(Scan::kAll) && queueing.run(Scan::kAll) && execution.run(Scan::kAll);
       return stage_of(number) == Stage::kDone && execution.is_idle();
@@ -127,11 +128,11 @@ TEST_CASE("daemons that are killed at any operation lose nothing") {
 
 namespace {
 
-/// For each of the first child's operations, kills it there while it executes two jobs, and calls
-/// CHECK after both have landed. Returns the number of operations.
+/// Executes two jobs repeatedly and kills the first child before a different operation each time.
+/// Calls CHECK when both jobs have landed. Returns the number of operations.
 int kill_child_everywhere(const std::function<void(Daemons&)>& submit,
                           const std::function<void(Daemons&)>& check) {
-  // Counts the children, in shared memory; only the first one is killed.
+  // Counts the children in shared memory, because only the first child is killed.
   auto* const children = static_cast<int*>(
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(children != MAP_FAILED);
@@ -189,13 +190,12 @@ TEST_CASE("the daemons wake each other, exclude a second instance, and end on a 
     queue.base = folder / (name + ".changes");
     options.queues.push_back(queue);
   }
-  // Only triggers start work.
+  // The interval is long enough that only triggers start work.
   options.scan_interval = std::chrono::minutes(10);
   const std::vector<std::function<quarry::base::Result<void>()>> daemons = {
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },
       [&] { return run_execution(options, make_executor); }};
   DaemonWorld world(FileSystem::real(), folder / "q.changes");
-  // When this job is done, all daemons have started.
   world.submit(1, {"a"});
   std::vector<pid_t> pids;
   for (const auto& daemon : daemons) {

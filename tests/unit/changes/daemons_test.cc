@@ -1,4 +1,3 @@
-// The daemons with real folders and real children.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ std::string reversal(std::uint64_t number) {
   return "back " + std::string(id_of(number).str());
 }
 
-/// Writes the file ctrl/WORD.CSID, which asks for the running job NUMBER to be stopped.
+/// Writes the file ctrl/WORD.CSID, which makes the daemon stop the running job NUMBER.
 void request_stop(Queue& queue, std::string_view word, std::uint64_t number,
                   std::string_view why = "") {
   const std::string file = fmt::format("{}.{}", word, id_of(number).str());
@@ -34,7 +33,7 @@ void request_stop(Queue& queue, std::string_view word, std::uint64_t number,
   REQUIRE((*made)->append(why));
 }
 
-/// Waits until the job NUMBER has been deferred ATTEMPTS times.
+/// Runs the daemons until the job NUMBER has been deferred ATTEMPTS times.
 void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts = 1) {
   REQUIRE(eventually([&] {
     queue.turn();
@@ -249,7 +248,7 @@ TEST_CASE("a child executes jobs with the same file in order, and one of them ca
   queue.submit(2, {"a"}, "fail");
   queue.submit(3, {"a", "b"});
   queue.submit(4, {"b"});               // does not fit in the batch
-  queue.submit(5, {"a"}, "land", {3});  // and this one needs the third to have landed
+  queue.submit(5, {"a"}, "land", {3});  // waits until job 3 has landed
   queue.until_waiting(1);
   CHECK(queue.stage_of(2) == Stage::kRun);
   CHECK(queue.stage_of(3) == Stage::kRun);
@@ -262,7 +261,7 @@ TEST_CASE("a child executes jobs with the same file in order, and one of them ca
   queue.until(4, Stage::kDone);
   CHECK(queue.stage_of(1) == Stage::kAbandon);
   CHECK(queue.stage_of(2) == Stage::kFail);
-  // The emergency overtakes waiting jobs, but not running ones.
+  // The emergency job lands before waiting jobs, but after running jobs.
   const Lines lines = queue.lines();
   const auto place = [&](std::uint64_t number) {
     return std::ranges::find(lines, landing(number)) - lines.begin();
@@ -297,7 +296,7 @@ TEST_CASE("a locked job is not overtaken, and is retried in time") {
   queue.options.batch = 4;
   queue.options.children = 1;
   queue.options.takes_lines = true;
-  // The child is forked before the lock is taken, because it would inherit the lock.
+  // The child must start before the test takes the lock on job 1, because a child inherits locks.
   queue.submit(4, {"a"});
   queue.until(4, Stage::kDone);
   for (std::uint64_t number = 1; number <= 3; ++number) queue.submit(number, {"a"});
@@ -315,7 +314,8 @@ TEST_CASE("a locked job is not overtaken, and is retried in time") {
     CHECK(queue.stage_of(number) == Stage::kPending);
   }
   lock = std::unexpected(quarry::base::Error());
-  // Only its timer wakes the daemon, and the due time is still known when it is reached.
+  // Only a timer wakes the daemon. next_time() must still return the due time when the clock
+  // reaches it.
   const UnixMillis due = *queue.execution.next_time();
   queue.clock.advance(due.value - queue.clock.now().value);
   CHECK(queue.execution.next_time() == due);
@@ -420,7 +420,7 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
   CHECK(Lines(lines.begin() + 3, lines.end()) == Lines{reversal(1), reversal(2)});
   CHECK(queue.job_of(2).rolled_back == RolledBack{.by = id_of(6), .from = Stage::kDone});
   CHECK_FALSE(queue.job_of(3).rolled_back);
-  // Jobs that depend on it and arrive later fail, and so does a second rollback.
+  // A job that depends on a rolled-back job fails, and so does a second rollback.
   queue.submit(7, {"b"}, "land", {2});
   queue.until(7, Stage::kFail);
   queue.submit(8, {}, "land", {1}, MoveType::kRollback);
@@ -509,7 +509,7 @@ TEST_CASE("circles of dependencies, which only somebody with the folders can mak
   }
   queue.submit(8, {"b"});
   queue.until(8, Stage::kDone);
-  // A job is also rolled back if it depends on a rollback that includes it.
+  // Job 9 depends on job 8 and on the rollback of job 8, and is therefore abandoned.
   put(9, {8, 10});
   queue.submit(10, {}, "land", {8}, MoveType::kRollback);
   queue.until(10, Stage::kDone);

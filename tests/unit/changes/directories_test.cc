@@ -29,7 +29,7 @@ namespace {
 const Submission kSubmission{
     .submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow};
 
-/// Real files, with a hook that runs right after a folder has been listed.
+/// Forwards to the real file system and calls `after_list` after each listing of a folder.
 class WatchedFiles final : public FileSystem {
  public:
   using Path = std::filesystem::path;
@@ -57,7 +57,7 @@ class WatchedFiles final : public FileSystem {
 };
 
 struct JobQueue : changes_test::Queue {
-  /// Puts the job NAME in queue/.
+  /// Submits NAME, moves it to queue/, and returns the lock of the job.
   JobLock queued(const ChangeSetName& name) {
     submit(name);
     auto lock = directories.lock_job(Stage::kPrequeue, name);
@@ -68,7 +68,7 @@ struct JobQueue : changes_test::Queue {
     REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
     return std::move(*lock);
   }
-  /// The folders, including tmp and data, that contain a file of NAME.
+  /// Returns the names of all folders, including tmp and data, that contain a file of NAME.
   std::vector<std::string> folders_with(const ChangeSetName& name) const {
     std::vector<std::string> found;
     for (const auto& one : std::filesystem::recursive_directory_iterator(directories.base())) {
@@ -190,7 +190,7 @@ TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
   Directories watched(files, queue.directories.base());
   int moves = 0;
   files.after_list = [&](const std::filesystem::path& folder) {
-    // The move is retried after queue/ was listed, and fails again after fail/ was listed.
+    // Moves the job back to queue/ after queue/ was listed, and to fail/ after fail/ was listed.
     const bool goes_back = folder.filename() == "queue", fails = folder.filename() == "fail";
     if (!goes_back && !fails) return;
     auto lock = queue.directories.lock_job(goes_back ? Stage::kFail : Stage::kQueue, name);

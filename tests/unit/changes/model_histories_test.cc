@@ -1,5 +1,5 @@
-// Thousands of random histories of a queue: after each step, the answers of the model are compared
-// with their definition, computed from scratch.
+// Tests the model of a queue with thousands of random histories. After each step, the model's
+// answers must equal the results of a simple computation.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ using quarry::base::UnixMillis;
 
 namespace {
 
-constexpr std::size_t kAtOnce = 3;  // running jobs
+constexpr std::size_t kAtOnce = 3;  // maximum number of running jobs
 constexpr int kHistories = 3'000;
 constexpr int kSteps = 60;
 
-/// A queue in memory that does the same as the daemons, and the branches on which it lands change
-/// sets. The content of a file is the list of change sets that changed it.
+/// Simulates a queue, its daemons and its branches in memory. The content of a file is the list of
+/// change sets that changed it.
 class World {
  public:
   explicit World(unsigned seed) : random_(seed) {}
@@ -40,7 +40,7 @@ class World {
     check();
   }
 
-  /// Releases, approves and thaws everything, and finishes all jobs; no job may wait forever.
+  /// Releases, approves and thaws all jobs and finishes them. Requires that no job waits forever.
   void end() {
     model_.set_frozen({});
     frozen_.clear();
@@ -85,7 +85,8 @@ class World {
     if (chance(20)) job.branch = "side";
     if (chance(10)) job.held = "bob";
     job.is_approved = !chance(10);
-    // Some jobs have earlier times than those before them: clocks differ, or the jobs were retried.
+    // Some jobs have earlier times than previous jobs, for example because of retries or differing
+    // clocks.
     if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
     put(job);
     job.precursors = model_.precursors_of(job.name.id);
@@ -96,7 +97,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // The job was ready before this loop, but may no longer be ready.
+      // A job that this loop has started can make other jobs wait.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;
@@ -115,8 +116,8 @@ class World {
                                             Stage::kPending, Stage::kAbandon};
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
-      // Writes the content from its start with its own change: changes that others made meanwhile
-      // would be lost.
+      // Writes the content that the file had at the start of the job, and adds the change of the
+      // job. A change by a concurrent job would be lost, and check_content() would fail.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));
@@ -174,7 +175,7 @@ class World {
     for (auto& [key, list] : content_) {
       std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
     }
-    // No other job runs during a rollback.
+    // Running jobs are given the new content, because in reality a rollback runs alone.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }
@@ -210,7 +211,7 @@ class World {
     return keys;
   }
 
-  // The definition.
+  // Computes the expected answers of the model.
 
   static bool waits(const ModelJob& job) {
     return job.stage == Stage::kQueue || job.stage == Stage::kStaging ||
@@ -233,7 +234,7 @@ class World {
   static auto own_rank(const ModelJob& job) {
     return std::tie(job.name.type, job.name.tai, job.name.id);
   }
-  /// JOB and the active jobs that depend on it.
+  /// Returns JOB and the active jobs that depend on it, directly or indirectly.
   std::vector<const ModelJob*> lenders(const ModelJob& job) const {
     std::vector<const ModelJob*> found = {&job};
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -254,8 +255,8 @@ class World {
     check_content();
   }
 
-  /// Checks that no two running jobs touch the same file, and that all their dependencies have
-  /// landed.
+  /// Checks that no two running jobs change the same file, and that all dependencies of running
+  /// jobs have landed.
   void check_running() const {
     std::set<Key> taken;
     for (const auto& [id, base] : running_) {
@@ -289,8 +290,8 @@ class World {
         const auto others = lenders(*other);
         const auto best_other =
             std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
-        // If both depend on a job, the deeper one goes first; if neither depends on the other, the
-        // model may choose.
+        // The same job depends on both jobs. If one of them depends on the other, the dependency
+        // goes first. Otherwise the model decides.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())
@@ -306,7 +307,7 @@ class World {
       CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
     }
     for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
-    // As long as any job can proceed, at least one does.
+    // If jobs are active and none is running, at least one must be ready.
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 
@@ -319,7 +320,7 @@ class World {
     return std::ranges::find_first_of(a.files, b.files) != a.files.end();
   }
 
-  /// Checks that the branches are the result of landing change sets one after another.
+  /// Checks that the files have the content that results from landing the change sets one by one.
   void check_content() const {
     Content expected;
     for (const ChangeSetId& id : landed_) {

@@ -222,8 +222,8 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   landed(1, 30, {}, {});
   landed(2, 40, {1}, {}, "b");
   landed(3, 50, {}, {1});
-  landed(4, 20, {}, {1});       // it landed before its precursor
-  landed(5, 60, {}, {1}, "c");  // other files
+  landed(4, 20, {}, {1});       // landed before its precursor
+  landed(5, 60, {}, {1}, "c");  // changed other files
   landed(6, 70, {2}, {}, "d");
   model.put(job_of(7, {"e"}, {6}));
   model.put(job_of(8, {"a"}));
@@ -235,7 +235,8 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  // Circular precursors, which queues never write, are rolled back together.
+  // Change sets with circular precursors are rolled back together. Queues never write such
+  // precursors.
   landed(10, 80, {}, {11}, "z");
   landed(11, 80, {}, {10}, "z");
   CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});
@@ -252,8 +253,8 @@ TEST_CASE("jobs that wait only for each other are in line, unless another job is
   const auto line = [&] { return numbers_of(model.in_line(kModelTime, 100)); };
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"b", "c"}));
-  model.put(job_of(5, {"c"}, {4}));  // needs the other to have landed
-  model.put(job_of(6, {"c"}));       // waits after that one
+  model.put(job_of(5, {"c"}, {4}));  // waits until job 4 has landed
+  model.put(job_of(6, {"c"}));       // waits for job 5
   model.put(job_of(7, {"d"}));
   CHECK(line() == Numbers{1, 2, 3, 4, 7});
   CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});
@@ -289,11 +290,11 @@ TEST_CASE("a job may follow only the jobs of the batch") {
   CHECK(follows(2, {id_of(1)}));
   CHECK_FALSE(follows(2, {id_of(3)}));
   CHECK_FALSE(follows(3, {id_of(1)}));
-  CHECK_FALSE(follows(6, {id_of(1)}));  // it may fail
+  CHECK_FALSE(follows(6, {id_of(1)}));  // job 1 might fail
   move(model, 2, Stage::kRun);
   move(model, 3, Stage::kRun);
   const std::set<ChangeSetId> batch = {id_of(1), id_of(2), id_of(3)};
-  CHECK_FALSE(follows(4, batch));  // an emergency goes first
+  CHECK_FALSE(follows(4, batch));  // the emergency job 5 goes first
   CHECK(follows(5, batch));
   move(model, 5, Stage::kDone);
   CHECK(follows(4, batch));
@@ -315,7 +316,7 @@ TEST_CASE("with 10,000 waiting jobs another one is cheap, even if all touch one 
     CHECK_FALSE(model.is_ready(id_of(i), kModelTime));
     CHECK(numbers_of(model.precursors_of(id_of(i))) == Numbers{i - 1});
   }
-  // The new first job has the first position in every list.
+  // The emergency job becomes the first in every list.
   model.put(job_of(kJobs + 200, {"same"}, {}, MoveType::kEmergency));
   CHECK(ready(model) == Numbers{kJobs + 200});
   const auto spent = std::chrono::steady_clock::now() - begin;

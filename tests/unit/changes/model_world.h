@@ -1,4 +1,4 @@
-// Jobs for tests of the model, identified by numbers.
+// Jobs for tests of the model. The number of a job is also its time.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,7 +20,6 @@ inline std::uint64_t number_of(const ChangeSetId& id) {
   return std::stoull(std::string(id.str()), nullptr, 16);
 }
 
-/// A name with NUMBER, which is also its time.
 inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDevelopment) {
   return {.id = id_of(number),
           .tai = tai64n({static_cast<std::int64_t>(number)}),
@@ -30,7 +29,7 @@ inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDe
           .extra = {}};
 }
 
-/// A job in queue/.
+/// Makes a job that is in queue/.
 inline ModelJob job_of(std::uint64_t number, std::vector<std::string> files,
                        std::vector<std::uint64_t> dependencies = {},
                        MoveType type = MoveType::kDevelopment) {

@@ -36,7 +36,8 @@ Past past_of(const std::vector<Drawn>& all) {
   return past;
 }
 
-/// Deletes all jobs that may be deleted, at most LIMIT at a time, and returns these groups in order.
+/// Deletes all jobs that can be deleted, at most LIMIT at a time. Returns the deleted jobs of each
+/// round.
 std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'000) {
   std::vector<std::set<std::uint64_t>> rounds;
   for (auto locations = past.next(limit); !locations.empty(); locations = past.next(limit)) {
@@ -53,7 +54,7 @@ bool has_landed(const Drawn& one) {
   return one.known.stage == Stage::kDone && !one.known.is_rolled_back;
 }
 
-/// Whether a rollback of J would have to include F, because F landed on it.
+/// Returns true if a rollback of J must include F.
 bool follows(const Drawn& f, const Drawn& j) {
   if (!has_landed(f) || !has_landed(j)) return false;
   const auto names = [&](const std::vector<ChangeSetId>& ids) {
@@ -98,7 +99,6 @@ TEST_CASE("in any history nothing that is needed is deleted, and all else is, in
     }
     Past past = past_of(all);
     for (const std::uint64_t number : needed) past.need(id_of(number));
-    // Applies the rules in their simplest form.
     for (std::uint64_t number = count; number > 0; --number) {
       if (!needed.contains(number)) continue;
       for (const ChangeSetId& id : all[number - 1].known.dependencies) needed.insert(number_of(id));

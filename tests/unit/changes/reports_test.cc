@@ -1,4 +1,5 @@
-// Reports of moves: there is one for each move, whoever made it, and they are in order.
+// Tests that each move is reported once and in order, regardless of the process that makes the
+// move.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -14,9 +15,8 @@ namespace {
 
 using Moves = std::vector<std::string>;
 
-/// Records reports.
 struct Recorder {
-  std::map<std::uint64_t, Moves> moves;  // "from>to: why"
+  std::map<std::uint64_t, Moves> moves;  // moves as "from>to: why"
 
   explicit Recorder(Queue& queue) {
     queue.report = [this](const QueueOptions&, const Job& job, Stage from, Stage to) {
@@ -30,7 +30,7 @@ struct Recorder {
   const Moves& of(std::uint64_t number) { return moves[number]; }
 };
 
-/// Waits until COUNT moves of NUMBER are recorded.
+/// Waits until COUNT moves of the job NUMBER are recorded.
 void until_recorded(Queue& queue, Recorder& recorder, std::uint64_t number, std::size_t count) {
   REQUIRE(eventually([&] {
     queue.turn();

@@ -1,4 +1,4 @@
-// The way from a job and its tarball to a check-in and a verdict.
+// Tests how a job and its tarball become a check-in and a verdict.
 
 #include "quarry/changes/executor.h"
 
@@ -30,7 +30,7 @@ class NoStop : public Stop {
 
 class ExecutorWorld : public LandingWorld {
  public:
-  /// The gate is the shell script SCRIPT; if it is empty, there is no gate.
+  /// SCRIPT is the shell script of the gate. If it is empty, no gate is configured.
   explicit ExecutorWorld(const std::string& script = "") {
     ExecutorOptions options;
     options.repository = file();
@@ -63,7 +63,6 @@ class ExecutorWorld : public LandingWorld {
     job.address = "192.0.2.7";
     return job;
   }
-  /// Executes JOB, whose tarball contains ADDED and REMOVED.
   Outcome run(Job job, const FilesOf& added, const std::vector<std::string>& removed = {}) {
     const auto path = pack(job, added, removed);
     return land(job, path);
@@ -71,7 +70,7 @@ class ExecutorWorld : public LandingWorld {
   Outcome land(const Job& job, const std::filesystem::path& tarball) {
     return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop).front();
   }
-  /// Makes the tarball of JOB with ADDED and REMOVED, and updates JOB.
+  /// Makes a tarball with the files ADDED and REMOVED, and adds their names to JOB.
   std::filesystem::path pack(Job& job, const FilesOf& added,
                              const std::vector<std::string>& removed = {}) {
     std::vector<FileToSubmit> files;
@@ -92,7 +91,7 @@ class ExecutorWorld : public LandingWorld {
     tarball.close();
     return path;
   }
-  /// The job NUMBER, with CONTENT in a file of its own.
+  /// Makes a task for the job NUMBER, which adds one file with CONTENT.
   Executor::Task task(int number, const std::string& content) {
     Executor::Task task{.job = job(number), .tarball = {}, .say = {}};
     task.tarball = pack(task.job, {{"f" + std::to_string(number), {content}}});
@@ -236,12 +235,11 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
   CHECK(world.files() == landed);
   CHECK(world.tip() == outcomes[7].landed);
   CHECK(world.tip() != parent);
-  // Each change set has a check-in of its own, on top of the previous one.
+  // Each change set becomes a separate check-in.
   CHECK(world.manifest(*outcomes[7].landed).find("\nP " + std::string(outcomes[6].landed->str())) !=
         std::string::npos);
   CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=
         std::string::npos);
-  // None of them lands twice.
   const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop);
   CHECK(again[0].landed == outcomes[0].landed);
   CHECK(again[1].landed == outcomes[7].landed);

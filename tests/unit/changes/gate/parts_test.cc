@@ -1,4 +1,4 @@
-// The parts of a gate that do not start programs.
+// Tests the parts of a gate that do not start programs.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

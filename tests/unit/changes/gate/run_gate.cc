@@ -1,5 +1,6 @@
-// For the end-to-end tests of gates: run-gate OPTIONS… PROGRAM ARGUMENT… runs a gate on the files
-// of a folder. Prints the verdict, its reason, and the gate's output; or the error.
+// A program for the end-to-end tests of gates. `run-gate OPTIONS… PROGRAM ARGUMENT…` runs a gate on
+// the files of a folder. It prints the verdict, the reason, and the output of the gate, or an
+// error.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// Calls VISIT with all files and symbolic links in FOLDER.
+/// Calls VISIT for each file and symbolic link in FOLDER.
 quarry::base::Result<void> visit_folder(const std::filesystem::path& folder,
                                         const FileVisitor& visit) {
   using std::filesystem::perms;

@@ -1,5 +1,3 @@
-// Comments of check-ins on the timeline.
-
 #include "comment.h"
 
 #include <doctest/doctest.h>

@@ -1,12 +1,12 @@
-// For the end-to-end tests and benchmarks of landing: land-change-sets REPOSITORY lands the orders
-// on standard input, one JSON object per line, in one process:
+// A program for the end-to-end tests and benchmarks of landing. `land-change-sets REPOSITORY` reads
+// orders from standard input, one JSON object per line, and lands them in one process:
 //
 //   {"id": "…16 digits…", "branch": "trunk", "comment": "…", "author": "ann", "base": "…",
 //    "files": {"NAME": {"text": "…", "permission": "x"}, "REMOVED": null}, "rolls_back": ["…"]}
 //
-// Only id and branch are required. --batch N lands N orders of one branch at once. Prints as JSON
-// for each line the name of the check-in and whether it had landed before, or the reason for
-// refusal; with --time, the duration of each call in microseconds instead.
+// Only `id` and `branch` are required. With --batch N it lands N orders of one branch together. For
+// each order it prints a JSON object: the check-in and whether the order had landed before, or the
+// reason for refusal. With --time it prints the duration of each call in microseconds instead.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,3 @@
-// Change sets become check-ins.
-
 #include "quarry/changes/landing.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +16,7 @@ using repository::test::name_of;
 
 namespace {
 
-/// The correct R card.
+/// Computes the checksum that the R card of a check-in with FILES must have.
 std::string checksum_of(const FilesOf& files) {
   std::string all;
   for (const auto& [name, file] : files) {
@@ -60,7 +58,7 @@ TEST_CASE("a change set becomes a check-in at the tip, the same as one by fossil
   CHECK(rcvfrom(world, one) == "1 192.0.2.7");
   CHECK(world.sql("SELECT comment FROM event WHERE type='ci' ORDER BY mtime DESC") ==
         "change set 1");
-  CHECK(world.sql("SELECT count(*) FROM unclustered") == "5");  // clusters are made elsewhere
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "5");  // landing does not make clusters
   CHECK(faults(world.file()) == "");
 }
 
@@ -73,10 +71,10 @@ TEST_CASE("the next change set builds on it: changed, added and deleted files, i
   const auto first = artifact::parse_structural(world.manifest(one));
   const auto second = artifact::parse_structural(world.manifest(two));
   CHECK(second->repository_checksum == checksum_of(world.files()));
-  // The clock stands still, but each check-in has a later date.
+  // The test's clock does not advance.
   CHECK(second->date->value > first->date->value);
   CHECK(world.files(one).at("a").content == lines(100));
-  // A small change of a large file is stored as a delta.
+  // The changed file is stored as a delta.
   CHECK(world.sql("SELECT count(*) FROM delta") != "0");
   CHECK(faults(world.file()) == "");
 }
@@ -92,7 +90,7 @@ TEST_CASE("a landed change set is recognized by its tag, whoever lands it again"
   CHECK(again->check_in == one);
   CHECK(world.files().at("a").content == "b");
 
-  // Another process starts after the first one has crashed.
+  // Simulates a process that starts after the first process has crashed.
   auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
   Lander other(**opened);
@@ -117,7 +115,8 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
               " WHERE rcvid=(SELECT rcvid FROM blob WHERE uuid='" + std::string(forged.str()) +
               "')");
   };
-  // Only the submitter or an administrator can have landed it; eve only claims that it has landed.
+  // The tag counts only if the submitter or an administrator has pushed it. User 71 is the
+  // submitter bob, and user 70 is eve.
   bring(71);
   CHECK(world.lander.land({&of_bob, 1})->front()->was_there);
   bring(70);
@@ -125,7 +124,6 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   REQUIRE(outcomes->front());
   CHECK_FALSE(outcomes->front()->was_there);
   CHECK(world.files().at("a").content == "bob's");
-  // A rollback only includes change sets that have landed.
   auto rollback = world.order(2, {});
   rollback.rolls_back.push_back({id_of(1), "bob"});
   world.landed(rollback);

@@ -11,7 +11,7 @@
 
 namespace quarry::changes::test {
 
-/// A file's content, and its permission if that is not 0.
+/// A file's content and permission. The permission is 0 for a regular file.
 struct FileOf {
   std::string content;
   char permission = 0;
@@ -23,22 +23,22 @@ class LandingWorld : public repository::test::World {
  public:
   explicit LandingWorld(const LandingOptions& options = {}) : lander(*repository, options) {}
 
-  /// Change set NUMBER, which adds ADDED and deletes REMOVED.
+  /// Makes the order for change set NUMBER, which adds ADDED and deletes REMOVED.
   LandingOrder order(int number, const FilesOf& added,
                      const std::vector<std::string>& removed = {});
   /// Lands ORDER alone and returns its outcome.
   LandingOutcome land(const LandingOrder& order);
-  /// Lands ORDER, which must succeed, and returns the check-in.
+  /// Lands ORDER, requires success, and returns the check-in.
   artifact::HashName landed(const LandingOrder& order);
-  /// Tries to land ORDER, which must be refused and change nothing.
+  /// Requires that ORDER is refused and that the repository is unchanged. Returns the refusal.
   Refusal refused(const LandingOrder& order);
 
   artifact::HashName tip(const std::string& branch = "trunk");
-  /// The files of CHECK_IN as stored.
+  /// Returns the stored files of CHECK_IN.
   FilesOf files(const artifact::HashName& check_in);
   FilesOf files() { return files(tip()); }
   std::string manifest(const artifact::HashName& check_in);
-  /// Commits to PARENT directly, without landing.
+  /// Commits directly to PARENT, as a client does.
   artifact::HashName commit(const artifact::HashName& parent, const FilesOf& files,
                             const std::vector<artifact::CheckInText::Tag>& tags = {});
 
@@ -49,7 +49,7 @@ class LandingWorld : public repository::test::World {
 };
 
 ChangeSetId id_of(int number);
-/// A text of COUNT lines, in which the line number CHANGED is replaced with WITH.
+/// Returns COUNT lines. Line number CHANGED, if it exists, is replaced with WITH.
 std::string lines(int count, int changed = -1, const std::string& with = "changed");
 
 }  // namespace quarry::changes::test

@@ -1,5 +1,3 @@
-// Merges of a file that both sides have changed.
-
 #include "quarry/changes/merge.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +20,7 @@ auto merge(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersio
   return merge_file(base, ours, theirs, kLabels);
 }
 
-/// Merges without a conflict, and returns the result.
+/// Merges the versions, requires success without conflicts, and returns the result.
 MergedFile clean(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs) {
   const auto outcome = merge(base, ours, theirs);
   REQUIRE(outcome.has_value());

@@ -1,5 +1,4 @@
-// The tip moves between preparation and commit, while a gate decides or because other change sets
-// land.
+// Tests landings during which the tip of the branch moves, for example while a gate runs.
 
 #include "quarry/changes/landing.h"
 
@@ -57,11 +56,10 @@ TEST_CASE(
     REQUIRE(outcomes);
     REQUIRE_FALSE(outcomes->front());
     CHECK(outcomes->front().error().kind == RefusalKind::kForked);
-    CHECK(asked == 1);  // nothing to decide the second time
+    CHECK(asked == 1);  // the gate does not run again
     CHECK(world.tip() == (is_older ? tip : fork));
     CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
-    // After one of the two leaves is closed, the change set lands on the other, no matter for which
-    // leaf it was prepared.
+    // After one leaf is closed, the change set lands on the other leaf.
     world.put(artifact::format_control(
         {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
     world.landed(order);

@@ -1,5 +1,3 @@
-// Orders that are refused, and why.
-
 #include "quarry/changes/landing.h"
 
 #include <doctest/doctest.h>
@@ -129,7 +127,6 @@ TEST_CASE("files that cannot land are refused by name") {
   LandingOrder twice = world.order(2, {{"a", {"1"}}});
   twice.files.push_back(twice.files.front());
   CHECK(world.refused(twice).kind == RefusalKind::kBadFile);
-  // A folder may be replaced with a file, and a file with a folder.
   world.landed(world.order(2, {{"dir", {"x"}}, {"file/below", {"y"}}}, {"dir/file", "file"}));
   CHECK(world.files() == FilesOf{{"dir", {"x"}}, {"file/below", {"y"}}});
 }

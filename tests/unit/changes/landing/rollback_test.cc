@@ -1,5 +1,3 @@
-// Rollbacks of change sets that have landed.
-
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -89,7 +87,6 @@ TEST_CASE("a rollback lands once, rolls back once, and only what has landed") {
   CHECK(again->was_there);
   CHECK(again->check_in == back);
   CHECK(world.refused(rollback(world, 4, {2})).kind == RefusalKind::kNothing);
-  // A rollback can itself be rolled back.
   world.landed(rollback(world, 5, {3}));
   CHECK(world.files().at("a").content == "2");
 }

@@ -195,10 +195,10 @@ TEST_CASE("a full id is found with or without its log, wherever the job is") {
   CHECK(find_one(queue.directories, whole)->stage == Stage::kQueue);
   REQUIRE(queue.directories.lock_job(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kDone);
-  // The log may exist only because other change sets depend on this one.
+  // This log only records that another change set depends on ab02.
   std::ofstream(queue.directories.log_of(named("ab02").id)) << "supports ab01000000000000\n";
   CHECK(find_one(queue.directories, "ab02000000000000")->stage == Stage::kQueue);
-  // The log may outlive the job.
+  // The log can still exist after the job was deleted.
   std::filesystem::remove(queue.directories.file_of(Stage::kDone, named("ab01")));
   CHECK(find_one(queue.directories, whole).error().code == ErrorCode::kNotFound);
 }

@@ -76,8 +76,6 @@ TEST_CASE("page after page shows each job once, in order, and says whether there
   CHECK(second->jobs.front().place == 3);
   CHECK(second->more_over == "");
   CHECK(second->counts == first->counts);
-  // Meanwhile, the last job of the page may have been moved, and another may have been added before
-  // it.
   {
     auto lock = queue.directories.lock_job(Stage::kStaging, second->jobs.back().job.name);
     REQUIRE(lock);

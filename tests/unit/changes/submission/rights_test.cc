@@ -23,7 +23,7 @@ Rights with(Deed deed, const char* text) {
   return rights;
 }
 
-/// The actions that ACTOR may use on a change set of SUBMITTER.
+/// Returns the actions that ACTOR may perform on a change set of SUBMITTER.
 std::string deeds(const Actor& actor, std::string_view submitter) {
   std::string all;
   for (std::size_t i = 0; i < kDeeds; ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("a named user needs no capability, and none allows nobody") {
   for (const Actor& actor : {kNobody, kReader, kWriter, kAdministrator, kOwner}) {
     CHECK_FALSE(may(with(Deed::kFreeze, "none"), Deed::kFreeze, actor));
   }
-  // An anonymous user has an empty name, which does not match a submission without a name.
+  // An anonymous user has an empty name, and must not match a submission without a submitter.
   CHECK_FALSE(may(Rights(), Deed::kAbandon, {"", ""}, ""));
 }
 

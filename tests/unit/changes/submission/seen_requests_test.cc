@@ -36,7 +36,7 @@ TEST_CASE("a request is accepted once") {
 }
 
 TEST_CASE("a request is remembered as long as its date is acceptable") {
-  // This is true wherever in a period the date is.
+  // Tries each position of the date within a period.
   for (std::int64_t start = 0; start < 20; ++start) {
     Queue queue;
     CHECK(is_first(queue, kSignature, minutes(start + 5), minutes(start)).value());

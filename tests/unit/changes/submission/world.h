@@ -1,4 +1,4 @@
-// A queue in its own folder.
+// A queue in a temporary folder.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ struct Queue {
 
   Queue() { REQUIRE(directories.make()); }
 
-  /// Submits NAME, which has not been checked yet.
+  /// Submits NAME, which stays in prequeue/.
   void submit(const changes::ChangeSetName& name) {
     auto file = directories.begin(name);
     REQUIRE(file);
@@ -45,7 +45,7 @@ struct Queue {
         name, std::move(*file),
         {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow}));
   }
-  /// Puts a change set of the user ann, with one file on trunk, in STAGE.
+  /// Adds the change set NAME in STAGE. Its submitter is ann, and it changes one file on trunk.
   void put(const changes::ChangeSetName& name, changes::Stage stage = changes::Stage::kQueue,
            std::string_view why = "checked") {
     submit(name);

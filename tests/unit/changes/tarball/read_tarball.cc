@@ -1,5 +1,6 @@
-// For the end-to-end tests of tarballs: read-tarball FILE prints its branch, and for each file its
-// name, permission and content; or the error.
+// A program for the end-to-end tests of tarballs. `read-tarball FILE` prints the branch of a
+// tarball, and the name, permission and content of each file. If the tarball is invalid, it prints
+// the error.
 #include <fcntl.h>
 #include <fmt/core.h>
 

@@ -34,7 +34,7 @@ Result<ChangeSetContent> read(std::string_view bytes, Way way = Way::kApart,
   return TarballReaders().read(file.get(), limits, folder.path());
 }
 
-/// The reason why BYTES are rejected, which must be the same for all ways of reading.
+/// Requires that all ways of reading reject BYTES with the same message. Returns that message.
 std::string refusal(std::string_view bytes, const TarballLimits& limits = {},
                     ErrorCode code = ErrorCode::kInvalid) {
   std::string why;
@@ -60,7 +60,7 @@ std::string meta(const std::vector<std::string>& files) {
   return tar_entry({.name = "meta", .content = meta.text()});
 }
 
-/// A tarball whose meta file lists the file a, followed by ENTRIES.
+/// Makes a tarball whose meta file lists the file "a", followed by ENTRIES.
 std::string with(const std::string& entries) {
   return meta({"a"}) + entries + tar_end();
 }
@@ -132,7 +132,7 @@ TEST_CASE("a tarball that would be rejected is not written") {
             "reserved by fossil"));
   CHECK(has(written({{"l", 'l', "/etc/passwd"}}, TarballCompression::kNone).error().message,
             "absolute"));
-  // These names cannot be expressed in a meta file, so another file would be deleted.
+  // A meta file cannot express these names, and would list a different file.
   for (const std::string name : {"a\nb", "\t", ""}) {
     CAPTURE(name);
     CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
@@ -311,8 +311,7 @@ TEST_CASE("the maximum number of files is read") {
 TEST_CASE("a decompression bomb is stopped at the limit" * doctest::test_suite("long")) {
   const std::string zeros = gzip_zeros(std::size_t{300} << 20);
   CHECK(zeros.size() < 400'000);
-  CHECK(has(refusal(zeros, {}, ErrorCode::kLimit),
-            "expands to more than"));  // it could be an end marker
+  CHECK(has(refusal(zeros, {}, ErrorCode::kLimit), "expands to more than"));
   CHECK(has(refusal(gzip(with("")) + zeros, {}, ErrorCode::kLimit), "expands to more than"));
   TarballLimits large;
   large.file = std::uint64_t{4} << 30;
@@ -346,8 +345,8 @@ TEST_CASE("a tarball truncated anywhere is rejected") {
   const std::string plain = meta({"a", "b"}) +
                             tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
                             tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
-  // The archive is complete with the first block of its end marker. Tries the ends of blocks and
-  // the bytes next to them.
+  // The archive is complete after the first of its two end blocks, so the loop stops there. It
+  // tries only sizes at the end of a block and next to it.
   const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
   for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);
@@ -366,12 +365,12 @@ TEST_CASE("a tarball truncated anywhere is rejected") {
 TEST_CASE("a wrong byte in a gzip tarball is noticed") {
   const std::string bytes = gzip(with(tar_entry({.name = "lroot/a", .content = "some content"})));
   for (std::size_t i = 10; i < bytes.size();
-       ++i) {  // after the header, which says nothing about the content
+       ++i) {  // bytes 0 to 9 are the header, which does not affect the content
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
     CAPTURE(i);
     const auto content = read(damaged, Way::kHere);
-    // Some bits are padding without a meaning.
+    // A changed padding bit does not cause an error.
     if (content) CHECK(content->read(content->files().at(0)) == "some content");
   }
 }
@@ -407,7 +406,7 @@ TEST_CASE("only the owner's execute bit counts") {
 
 namespace {
 
-/// The only child of this process.
+/// Returns the process ID of the only child of this process.
 std::string only_child() {
   std::ifstream in("/proc/self/task/" + std::to_string(::getpid()) + "/children");
   std::string pid, other;
