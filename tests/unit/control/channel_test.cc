@@ -9,7 +9,6 @@ using namespace quarry::control;
 
 namespace {
 
-/// The two ends of a channel.
 struct Ends {
   std::pair<Channel, Channel> pair = std::move(*Channel::make_pair());
   Channel& master = pair.first;
