@@ -1,4 +1,4 @@
-// Which events a destination gets, and how events become hook commands and mails.
+// Tests which events a destination gets, and how events are converted to hook commands and mails.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -96,7 +96,7 @@ TEST_CASE("a hook's command line has the same substitutions as in fossil") {
       .command = "%F -R %R %A|%%|%", .repository = "/a b.fossil", .fossil = "/bin/fossil"};
   CHECK(hook_line(hook, "other").value() == "/bin/fossil -R /a b.fossil |%%|%");
   CHECK(hook_line({.command = "%F%F%"}, "fossil").value() == "fossilfossil%");
-  // The second of two % signs may begin a placeholder, as in fossil.
+  // The second of two % signs can begin a placeholder, as in fossil.
   CHECK(hook_line({.command = "%%R", .repository = "/r"}, "fossil").value() == "%/r");
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a name with shell metacharacters is refused") {
        {"/$(x)", "/`x`", "/a;b", "/a\"b", "/a'b", "/a\nb", "/a\\b", "/a*", "/a&b"}) {
     CHECK_FALSE(hook_line({.command = "%R", .repository = name}, "fossil"));
     CHECK_FALSE(hook_line({.command = "%F", .repository = "/r"}, name));
-    // The name is allowed if the command does not use it.
+    // A command that does not use the name is allowed.
     CHECK(hook_line({.command = "true %A", .repository = name}, name).value() == "true ");
   }
 }
@@ -117,7 +117,6 @@ TEST_CASE("a subject is one line of limited length, whatever the comment contain
   CHECK(subject_of(event_of(event::Artifact{.comment = std::string(500, 'x')})).size() <= 180);
   CHECK(subject_of(event_of(event::Artifact{.comment = "a\x1b[31m"})).find('\x1b') ==
         std::string::npos);
-  // A test event has no repository.
   auto event = event_of(event::Test{.destination = "post", .message = "hello"});
   event.head.project_name = event.head.repository = "";
   CHECK(subject_of(event) == "test of post: hello");

@@ -1,5 +1,6 @@
-// A program for the end-to-end tests of the courier: hand-over-events SOCKET appends the events on
-// standard input, one JSON object per line, to the courier's stream, and prints their number.
+// A program for the end-to-end tests of the courier. `hand-over-events SOCKET` reads events from
+// standard input, one JSON object per line, and appends them to the courier's stream. It prints the
+// number of events.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,3 @@
-// The options of a destination: commands, headers, URLs and names, and what happens if options are
-// missing.
 #include "quarry/courier/options.h"
 
 #include <doctest/doctest.h>

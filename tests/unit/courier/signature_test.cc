@@ -1,4 +1,4 @@
-// Signatures, and files with secrets.
+// Tests signatures and the files that contain secrets.
 #include <doctest/doctest.h>
 
 #include <fstream>

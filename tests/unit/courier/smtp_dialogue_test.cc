@@ -1,4 +1,3 @@
-// The outcome of sending a mail, determined from the server's replies.
 #include "smtp_dialogue.h"
 
 #include <doctest/doctest.h>
@@ -52,7 +51,7 @@ TEST_CASE("the outcome of a mail follows from the replies to its commands") {
   constexpr Turn kData{"DATA", "354 go on"};
   struct Case {
     std::vector<Turn> turns;
-    std::string error;  // from libcurl
+    std::string error;  // error message of libcurl
     MailOutcome outcome;
     std::string why;
   };
@@ -61,15 +60,15 @@ TEST_CASE("the outcome of a mail follows from the replies to its commands") {
            {{kMail, kRecipient, kData, {"", "554 spam"}}, "x", MailOutcome::kRefused, "554 spam"},
            // The connection breaks before the last reply.
            {{kMail, kRecipient, kData}, "it broke", MailOutcome::kDeferred, "it broke"},
-           // The reply to QUIT does not matter.
+           // The outcome does not depend on the reply to QUIT.
            {{kMail, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}},
             "x",
             MailOutcome::kRefused,
             "550 no"},
-           // A missing or refused login is not a permanent failure.
+           // An error during login is treated as temporary, although its code is 5xx.
            {{{"MAIL FROM:<a@b>", "530 log in"}}, "x", MailOutcome::kDeferred, "530 log in"},
            {{{"AUTH PLAIN secret", "535 no"}}, "denied", MailOutcome::kDeferred, "denied"},
-           // Only the last line of a reply counts, and invalid ones are ignored.
+           // The last valid line of a reply determines the outcome. Invalid lines are ignored.
            {{{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}},
             "x",
             MailOutcome::kRefused,

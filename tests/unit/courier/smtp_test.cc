@@ -1,4 +1,5 @@
-// Mail to servers that are down (tests/e2e/courier uses a real server), and checks before sending.
+// Tests checks before sending, and mail to servers that are down. The tests in tests/e2e/courier
+// use a real mail server.
 #include "quarry/courier/smtp.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +29,7 @@ TEST_CASE("a server that is down or hangs defers the mail") {
   SmtpOptions options{.url = "smtp://" + local->str()};
   options.timeout = std::chrono::milliseconds(300);
   {
-    // The listener never accepts connections.
+    // The listener does not accept connections.
     SmtpSender sender(options);
     CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }
