@@ -1,4 +1,3 @@
-// Events are converted to JSON and back, and invalid ones are refused.
 #include "quarry/event/event.h"
 
 #include <doctest/doctest.h>
@@ -144,7 +143,6 @@ TEST_CASE("members that are missing, of another type, or too long are refused") 
     from[json::json_pointer(member)] = value;
     CHECK(refusal(from) == code);
   }
-  // Deep nesting would need much memory.
   CHECK_FALSE(parse(std::string(1'000'000, '[')));
 }
 
