@@ -1,4 +1,4 @@
-// Limits on connections, bodies and replies when there are many clients.
+// Tests the limits on connections, bodies and replies with many clients.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ const std::string kElsewhere = "127.0.0.2";
 constexpr std::string_view kUnfinishedBody =
     "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nx";
 
-/// A pool that reports each request, and answers it when permitted.
+/// A pool that signals `here` for each request, and waits for `may_answer` before it answers.
 struct HeldPool {
   std::counting_semaphore<100> here{0};
   std::counting_semaphore<100> may_answer{0};
@@ -39,7 +39,7 @@ struct HeldPool {
   }
 };
 
-/// Answers /large with LARGE, and everything else with a few bytes.
+/// Answers requests for /large with LARGE, and all other requests with a short reply.
 Pool::Serve large_or_small(const std::string& large) {
   return [large](int connection) {
     const bool wants_large = Pool::read_request(connection).params["REQUEST_URI"] == "/large";
@@ -159,7 +159,8 @@ TEST_CASE(
 
 TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")) {
   const World world(large_or_small(fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'))),
-                    // With this timeout, only the new connection can be the reason why they end.
+                    // The long timeout ensures that connections are closed only because of
+                    // max_connections.
                     {.max_connections = 1, .client_timeout = 10min});
   Client sender(world.gateway);
   sender.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
@@ -185,7 +186,7 @@ TEST_CASE("the largest buffered body is refused in favor of small requests") {
   CHECK(world.gateway.log().contains(
       "client 127.0.0.1: 503 too many large requests at the same time"));
   holder.close();
-  // Neither this body nor earlier ones on the connection count any longer.
+  // The large body no longer counts toward max_bodies.
   for (int i = 0; i < 5; ++i) {
     other.send(post(std::string(900'000, 'y')));
     CHECK(other.reply().starts_with(kOk));
@@ -221,7 +222,7 @@ TEST_CASE("while all clients keep up, a new one waits") {
   CHECK(busy.reply().contains("done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release();
-  // The busy connection was kept, but its slot was free.
+  // The connection stayed open for its reply, and was then closed for the new client.
   CHECK(busy.rest() == "");
   CHECK(newcomer.reply().contains("done"));
 }
@@ -234,7 +235,8 @@ TEST_CASE(
   Client kept(world.gateway);
   CHECK(kept.is_served());
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // The gateway then sees the request and the new connection in the same iteration of its loop.
+  // When the gateway continues, it finds the request and the new connection in the same iteration
+  // of its loop.
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
   REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
@@ -261,7 +263,6 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     held.emplace_back(world.gateway).send(from(client));
   }
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // If the requests are answered in order, all of them have arrived.
   pool.may_answer.release();
   CHECK(held.front().reply().contains("done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
@@ -274,7 +275,7 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     REQUIRE(reply != "");
   }
   CHECK(reply.contains("too many requests from your address"));
-  // The connection of the first client is kept alive, but no longer counts for that client.
+  // The kept-alive connection no longer counts toward the limit of its first client.
   third.send(from("2001:db8:0:1::"));
   pool.may_answer.release(5);
   CHECK(third.reply().contains("done"));
@@ -292,7 +293,6 @@ TEST_CASE("requests for which a trusted proxy forwards no address are not limite
   second.send(kGet);
   Client third(world.gateway);
   third.send(get("/", "X-Forwarded-For: unknown\r\n"));
-  // The front has read these lines before it refuses the request after them.
   CHECK(ask(world.gateway, "\r\r\n" + std::string(kGet)).starts_with("HTTP/1.1 400"));
   pool.may_answer.release(3);
   for (Client* client : {&first, &second, &third}) CHECK(client->reply().contains("done"));
@@ -304,7 +304,7 @@ TEST_CASE("empty lines before a request are skipped") {
     CAPTURE(before);
     const std::string request = std::string(before) + std::string(kGet);
     CHECK(ask(world.gateway, request).starts_with(kOk));
-    // The same, byte by byte, and after another request.
+    // Sends the same bytes one by one, after another request on the same connection.
     Client client(world.gateway);
     CHECK(client.is_served());
     for (const char byte : request) {

@@ -32,7 +32,7 @@ std::string some_bytes(std::size_t size) {
   return bytes;
 }
 
-/// The parameters that the pool gets for REQUEST, each in the form "\nNAME=VALUE\n".
+/// Returns the parameters that the pool receives for REQUEST, each in the form "\nNAME=VALUE\n".
 std::string params_of(const World& world, std::string_view request) {
   const std::string reply = ask(world.gateway, request);
   CHECK(reply.starts_with(kOk));
@@ -40,8 +40,7 @@ std::string params_of(const World& world, std::string_view request) {
   return "\n" + body_of(reply);
 }
 
-/// Answers with a header that announces LENGTH bytes, sends the first 500,000 of them, and calls
-/// THEN.
+/// Announces LENGTH bytes in the header, sends the first 500,000 of them, and calls THEN.
 Pool::Serve beginning(std::size_t length, std::function<void(int connection)> then) {
   return [length, then](int connection) {
     Pool::read_request(connection);
@@ -99,7 +98,6 @@ TEST_CASE("X-Forwarded-Proto and X-Forwarded-For count only from trusted proxies
     return params.substr(at, params.find('\n', at) - at);
   };
   CHECK(address(strict, "203.0.113.9") == "127.0.0.1");
-  // The client is the last address in the list that is not trusted.
   CHECK(address(trusts, "203.0.113.9") == "203.0.113.9");
   CHECK(address(trusts, "1.1.1.1, 203.0.113.9, 10.2.3.4") == "203.0.113.9");
   CHECK(address(trusts, "1.1.1.1\r\nX-Forwarded-For: 203.0.113.9,10.2.3.4") == "203.0.113.9");
@@ -191,7 +189,7 @@ TEST_CASE("a refused request gets a line of text and a line in the log") {
            {"GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505"},
            {"nonsense\r\n\r\n", "400"},
            {std::string("GET /a\0b HTTP/1.1\r\nHost: h\r\n\r\n", 31), "400"},
-           // The start of a TLS handshake, without a newline.
+           // The first bytes of a TLS handshake, without a newline.
            {"\x16\x03\x01\x02", "400"},
            {get("/%zz"), "400"},
            {get("/%00"), "400"},
@@ -213,7 +211,7 @@ TEST_CASE("a refused request gets a line of text and a line in the log") {
 TEST_CASE("a body over the limit is refused before it arrives, and the client can read the reply") {
   const World world(serve_echo, {.max_body = 1'000'000});
   Client client(world.gateway);
-  // This is more than any socket buffer holds: if the gateway did not continue to read, the
+  // The body is larger than the socket buffers. If the gateway did not read the body, the
   // connection would be reset.
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000000\r\n\r\n");
   for (int i = 0; i < 30; ++i) client.send(some_bytes(1'000'000));
@@ -274,7 +272,7 @@ TEST_CASE("a pool that is silent for too long causes a 504") {
       [](int connection) {
         Pool::read_request(connection);
         char byte = 0;
-        // Waits until the gateway gives up.
+        // Waits until the gateway closes the connection.
         CHECK(::read(connection, &byte, 1) == 0);
       },
       {.pool_timeout = 200ms});
@@ -508,8 +506,8 @@ TEST_CASE("SIGQUIT finishes the in-flight request and stops accepting connection
   busy.send(kGet);
   REQUIRE(here.try_acquire_for(kPatienceTime));
   world.gateway.signal(SIGQUIT);
-  // The connection is only closed after stop_grace, because the client might have been about to
-  // send.
+  // The gateway closes the idle connection only after stop_grace, because the client might be about
+  // to send a request.
   CHECK(idle.rest() == "");
   may_answer.release();
   const std::string reply = busy.rest();
@@ -536,7 +534,6 @@ TEST_CASE("after SIGQUIT, a kept-alive connection gets one more reply, with Conn
   reply = fresh.rest();
   CHECK(reply.starts_with(kOk));
   CHECK(reply.contains("Connection: close\r\n"));
-  // The gateway ends long before stop_grace has passed, because it has no connections.
   CHECK(world.gateway.wait() == 0);
 }
 

@@ -1,4 +1,3 @@
-// Refusals by the front are available on the pool's status page.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -20,7 +19,7 @@ struct Tally {
   std::shared_ptr<scoreboard::RefusalTally> shared =
       *scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 
-  /// The refusal with STATUS, after it was counted TIMES times.
+  /// Waits until a refusal with STATUS has been counted TIMES times, and returns it.
   Refusal of(std::uint32_t status, std::uint64_t times = 1) const {
     Refusal found;
     CHECK(eventually([&] {
@@ -52,7 +51,7 @@ TEST_CASE("a request refused at its head is recorded with its path and without s
   const Refusal unknown = tally.of(411);
   CHECK(unknown.method.view() == "POST");
   CHECK(unknown.uri.view().empty());
-  // This is not a request, and is not attributed to an earlier one on the connection.
+  // These bytes are not a request. The refusal must not contain data of the previous request.
   Client client(world.gateway);
   CHECK(client.is_served());
   client.send("\x16\x03\x01\x02");
@@ -75,7 +74,7 @@ TEST_CASE("an unreachable pool is recorded with a count") {
 
 TEST_CASE("excess connections are all counted, only one is logged, and browsers get a page") {
   const Tally tally;
-  // With this minimum rate, no client counts as silent.
+  // With a minimum rate of 0, slow clients are not closed in favor of new ones.
   const World world(serve_echo,
                     {.refusals = tally.shared, .max_connections_per_address = 1, .min_rate = 0});
   Client first(world.gateway);

@@ -96,7 +96,7 @@ Pool::Pool(const std::string& address, Serve serve, int backlog) {
       if (wait[1].revents != 0) return;
       const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection) continue;
-      // Over TCP, a connection inherits the timeout of the listening socket.
+      // A TCP connection inherits the receive timeout of its listening socket.
       const timeval none{};
       ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
       serve(connection.get());
@@ -166,7 +166,7 @@ Gateway::Gateway(const std::string& pool, GatewayOptions options) {
   if (pid_ < 0) throw std::runtime_error("fork");
   if (pid_ == 0) {
     base::set_log_descriptor(log.get());
-    // Does not call _exit(), so that AddressSanitizer can report leaks by its exit code.
+    // Unlike _exit(), exit() lets AddressSanitizer report leaks.
     std::exit(run(options));
   }
 }

@@ -1,4 +1,5 @@
-// A gateway in its own process, a pool with scripted answers, and a client that sends bytes.
+// A gateway in a separate process, a pool with scripted answers, and a client that sends arbitrary
+// bytes.
 #pragma once
 
 #include <sys/types.h>
@@ -19,31 +20,29 @@
 
 namespace quarry::gateway::testing {
 
-/// What the gateway sent to the pool.
+/// The data that the gateway sent to the pool for one request.
 struct PoolRequest {
   std::map<std::string, std::string> params;
   std::string body;
 };
 
-/// Records for a reply: OUTPUT in one STDOUT record, and the end of the request.
+/// Returns FastCGI records for a reply with OUTPUT and, unless it is empty, ERROR_OUTPUT.
 std::string fastcgi_answer(std::string_view output, std::string_view error_output = {});
 
-/// An address "127.0.0.1:PORT" with an unused port.
+/// Returns an address "127.0.0.1:PORT" with an unused port.
 std::string free_address();
 
-/// The start of most replies.
 inline constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\n";
 inline constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A GET request for TARGET with the additional header FIELDS.
+/// Returns a GET request for TARGET with the additional header lines FIELDS.
 std::string get(std::string_view target, std::string_view fields = {});
-/// A POST request to /p.
+/// Returns a POST request for /p.
 std::string post(std::string_view body, std::string_view fields = {});
-/// The body of REPLY.
 std::string body_of(std::string_view reply);
 AddressSet set_of(const std::vector<std::string>& entries);
 
-/// Listens on an address and hands each connection to a function, in a single thread.
+/// Listens on an address and calls a function for each connection, in a single thread.
 class Pool {
  public:
   using Serve = std::function<void(int connection)>;
@@ -52,9 +51,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Reads a complete request. Its params are empty if the gateway has disconnected.
+  /// Reads a complete request. If the gateway has disconnected, `params` is empty.
   static PoolRequest read_request(int connection);
-  /// A function that reads each request and answers with BYTES.
+  /// Returns a function that reads a request and answers with BYTES.
   static Serve answering(std::string bytes);
   static void write(int connection, std::string_view bytes);
 
@@ -64,15 +63,15 @@ class Pool {
   std::thread thread_;
 };
 
-/// Answers every request with its body or, if that is empty, with its params, each in the form
-/// "NAME=VALUE\n".
+/// Answers a request with its body. If the body is empty, answers with its parameters, each in the
+/// form "NAME=VALUE\n".
 void serve_echo(int connection);
 
-/// A forked gateway; the destructor ends it with SIGTERM. Create it before the Pool, because a fork
-/// does not copy the pool's thread.
+/// A gateway in a forked process. The destructor stops it with SIGTERM. Create the Gateway before
+/// the Pool, because a forked process does not have the thread of the pool.
 class Gateway {
  public:
-  /// POOL is the address of the pool.
+  /// Starts a gateway that connects to the address POOL.
   explicit Gateway(const std::string& pool, GatewayOptions options = {});
   ~Gateway();
   Gateway(const Gateway&) = delete;
@@ -80,9 +79,9 @@ class Gateway {
 
   std::uint16_t port() const { return port_; }
   void signal(int number) const;
-  /// Its exit code; -1 if a signal ended it, or if it did not end within kPatience.
+  /// Waits for the gateway and returns its exit code. Returns -1 if a signal ended the gateway, or
+  /// after kPatience.
   int wait();
-  /// The lines that it has logged so far.
   std::string log() const;
 
  private:
@@ -91,9 +90,9 @@ class Gateway {
   pid_t pid_ = -1;
 };
 
-/// A gateway and a pool, connected by one socket. A test that needs several of these creates all of
-/// them before the first request: in a gateway that is forked later, memory of a pool's thread
-/// would be reported as leaked.
+/// A gateway and a pool, connected by a Unix socket. A test must create all its Worlds before its
+/// first request. A gateway that is forked later contains memory of another pool's thread, and
+/// AddressSanitizer reports a leak.
 struct World {
   explicit World(Pool::Serve serve = serve_echo, GatewayOptions options = {})
       : gateway(folder / "pool", std::move(options)), pool(folder / "pool", std::move(serve)) {}
@@ -103,21 +102,21 @@ struct World {
   Pool pool;
 };
 
-/// A connection to the gateway.
 class Client {
  public:
-  /// Connects from ADDRESS, which is in 127.0.0.0/8.
+  /// Connects from ADDRESS, which must be in 127.0.0.0/8.
   explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
-  /// Whether a GET request is answered with 200.
+  /// Sends a GET request. Returns true if its reply has the status 200.
   bool is_served();
-  /// Reads one reply, up to its Content-Length (BODILESS: a reply to HEAD, or a 304). If the
-  /// gateway closes the connection or kPatience has passed, returns what has arrived.
+  /// Reads one reply up to its Content-Length. If BODILESS is true, the reply ends after its
+  /// header, as for HEAD requests. Returns the bytes received so far if the gateway closes the
+  /// connection or kPatience expires.
   std::string reply(bool bodiless = false);
   /// Reads the next SIZE bytes, or fewer if the gateway closes the connection.
   std::string take(std::size_t size);
-  /// Reads everything until the gateway closes the connection. The result ends with "TIMEOUT" if
-  /// that takes longer than kPatience.
+  /// Reads until the gateway closes the connection. After kPatience, stops and appends "TIMEOUT" to
+  /// the result.
   std::string rest();
   void close() { socket_.reset(); }
 
@@ -128,9 +127,9 @@ class Client {
   bool timed_out_ = false;
 };
 
-/// Sends BYTES on a new connection and returns its first reply.
+/// Sends BYTES on a new connection and returns the first reply.
 std::string ask(const Gateway& gateway, std::string_view bytes = kGet);
-/// Whether LINE appears in the gateway's log within kPatience.
+/// Waits for LINE in the gateway's log. Returns false after kPatience.
 bool wait_for_log(const Gateway& gateway, std::string_view line);
 
 }  // namespace quarry::gateway::testing
