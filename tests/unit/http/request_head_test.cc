@@ -8,7 +8,7 @@ using namespace quarry::http;
 
 namespace {
 
-/// The status with which HEAD is refused; 0 if it is accepted.
+/// Returns the status code with which HEAD is refused, or 0 if HEAD is accepted.
 int verdict(std::string_view head, std::size_t max_body = 1000) {
   const auto refusal = refuse_head(head, max_body);
   return refusal ? refusal->status : 0;

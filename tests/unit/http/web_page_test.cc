@@ -55,7 +55,7 @@ TEST_CASE("a page may not do anything, and a live page may only run its own scri
   CHECK(still.contains("Content-Security-Policy: default-src 'none'; style-src 'sha256-"));
   CHECK_FALSE(still.contains("script-src"));
   CHECK_FALSE(still.contains("unsafe"));
-  // printf 'let x' | openssl dgst -sha256 -binary | base64
+  // Expected value: printf 'let x' | openssl dgst -sha256 -binary | base64
   CHECK(web_page_headers("let x").contains(
       "script-src 'sha256-dXKOHtfmzrnYeAHYBCbUmBpIqmNFRVEF6ulA+ucuqt0='; connect-src 'self'\r\n"));
   CHECK(web_page("t", "<p>m</p>\n", "let x").contains("<script>let x</script>"));
