@@ -19,7 +19,7 @@ using quarry::control::Question;
 
 namespace {
 
-/// A control server whose event loop the test runs step by step.
+/// Runs a control server, whose event loop advances only in run().
 class ControlWorld {
  public:
   explicit ControlWorld(std::string answer = "answer\n") : base_(::event_base_new()) {
@@ -38,7 +38,6 @@ class ControlWorld {
     REQUIRE(fd);
     return std::move(*fd);
   }
-  /// Handles all events that are pending now.
   void run() {
     for (int i = 0; i < 5; ++i) ::event_base_loop(base_.get(), EVLOOP_NONBLOCK);
   }
@@ -61,7 +60,7 @@ void say(const Fd& fd, std::string_view text) {
           static_cast<ssize_t>(text.size()));
 }
 
-/// All bytes received so far.
+/// Returns the bytes that have been received so far.
 std::string heard(const Fd& fd) {
   std::string text;
   std::array<char, 4096> bytes;

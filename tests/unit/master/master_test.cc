@@ -36,7 +36,7 @@ TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") 
   CHECK(third.what == 'a');
   CHECK(third.pid != second.pid);
   CHECK(world.ends_on(SIGTERM));
-  CHECK(world.next().what == 0);  // no process has the pipe open any longer
+  CHECK(world.next().what == 0);  // all processes have closed the pipe
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 
@@ -49,7 +49,8 @@ TEST_CASE("a graceful stop ends the fronts before the pools") {
       ::sigaddset(&quit, SIGQUIT);
       ::sigprocmask(SIG_BLOCK, &quit, nullptr);
       world.say(begins);
-      // The front ends slowly: a pool that was asked too early would have ended before it.
+      // The front takes 50 ms to end. If the master stopped the pools too early, a pool would end
+      // first.
       const timespec lingering{0, 50'000'000};
       ::sigwaitinfo(&quit, nullptr);
       if (ends == 'F') ::sigtimedwait(&quit, nullptr, &lingering);
@@ -179,7 +180,7 @@ TEST_CASE("a service gains privileges from what it executes only if configured")
   Service privileged = world.service(1, run);
   privileged.process.no_new_privs = false;
   world.start(services(world.service(1, run), std::move(privileged)));
-  // The test process itself may be forbidden to gain privileges.
+  // The test process itself might run with no_new_privs.
   const bool is_free = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
   const std::string said{world.next().what, world.next().what};
   CHECK(said.contains('n'));
@@ -219,13 +220,13 @@ TEST_CASE("a program runs with the privileges of its service, and without a slot
     return flag;
   };
   CHECK(flag_of("less") == "1");
-  // The test process itself may be forbidden to gain privileges.
+  // The test process itself might run with no_new_privs.
   CHECK(flag_of("more") == std::to_string(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)));
   CHECK(world.ends_on(SIGTERM));
 }
 
 TEST_CASE("a start whose first child cannot be created fails immediately, without being ready") {
-  if (::geteuid() != 0) return;  // needs another user, whose number of processes is limited
+  if (::geteuid() != 0) return;  // the test limits the number of processes of another user
   World world;
   const Fd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto address = quarry::base::SocketAddress::parse(world.socket());

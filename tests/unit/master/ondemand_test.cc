@@ -1,4 +1,4 @@
-// Race conditions of an ondemand pool, with children that the test stops at each step.
+// Tests race conditions of an ondemand pool. The children wait at critical steps.
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,8 +17,8 @@ using quarry::base::SocketAddress;
 
 namespace {
 
-/// Calls accept() like a worker that is idle, and then notifies the master. Returns false if there
-/// was no connection.
+/// Calls accept() as an idle worker does, and notifies the master. Returns false if no connection
+/// was waiting.
 bool accept_while_idle(ChildContext& child, Fd* connection) {
   connection->reset(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (*connection) child.slot.accepted();
@@ -27,13 +27,13 @@ bool accept_while_idle(ChildContext& child, Fd* connection) {
   return static_cast<bool>(*connection);
 }
 
-/// The same for a worker that becomes idle first.
+/// Marks the worker as idle and calls accept_while_idle().
 bool accept_one(ChildContext& child, Fd* connection) {
   child.slot.accepting();
   return accept_while_idle(child, connection);
 }
 
-/// Like accept_one(), but waits for a connection for as long as necessary.
+/// Calls accept_one() until it returns a connection.
 void await_one(ChildContext& child, Fd* connection) {
   while (!accept_one(child, connection)) {
     pollfd wait{child.listener, POLLIN, 0};
@@ -41,7 +41,7 @@ void await_one(ChildContext& child, Fd* connection) {
   }
 }
 
-/// Starts an ondemand pool whose children run RUN.
+/// Starts an ondemand pool whose children call RUN.
 void start(World& world, std::size_t max_children, const std::function<int(ChildContext&)>& run,
            std::chrono::seconds idle_timeout = 60s) {
   world.start([&] {
@@ -65,7 +65,7 @@ Fd connect(const World& world) {
   return connection;
 }
 
-/// Clock ticks of processor time that the process PID has used.
+/// Returns the processor time of the process PID in clock ticks.
 long ticks_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::stringstream text;
@@ -79,7 +79,7 @@ long ticks_of(pid_t pid) {
   return user + system;
 }
 
-/// A condition that one child waits for and another signals.
+/// A semaphore in shared memory. One child waits for it, and another child signals it.
 class Signal {
  public:
   Signal() {
@@ -117,12 +117,12 @@ TEST_CASE("while a child is about to call accept(), no other is started and the 
   World world;
   start(world, 5, [&](ChildContext& child) {
     world.say('s');
-    return sleep_for_ever(child);  // before accepting(): neither idle nor in accept()
+    return sleep_for_ever(child);  // accepting() is never called
   });
   const Fd connection = connect(world);
   CHECK(world.next().what == 's');
   const long before = ticks_of(world.master());
-  // The master watches the socket again after a second, in case a child never calls accept().
+  // If the child does not call accept(), the master polls the socket again after one second.
   CHECK(world.is_silent(700));
   CHECK(ticks_of(world.master()) - before <= 2);
 }
@@ -153,7 +153,7 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
       connection_is_taken.await();
       Fd connection;
       world.say(accept_one(child, &connection) ? 'g' : 'n');
-      // The child reports that accept() has returned, and never calls it again.
+      // The child reports that accept() has returned, and then never calls it again.
       child.slot.accepted();
       return sleep_for_ever(child);
     }
@@ -161,8 +161,8 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
     await_one(child, &first);
     world.say('g');
     if (child.index > 0) return sleep_for_ever(child);
-    // The master is notified and starts the sibling for the second connection, but this child takes
-    // it.
+    // The master has started the sibling for the second connection, but this child accepts that
+    // connection.
     sibling_is_here.await();
     Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
     world.say('g');

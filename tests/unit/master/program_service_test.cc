@@ -1,5 +1,5 @@
-// Services that are programs, during crashes, a reload and a stop, and services that run on
-// request.
+// Tests services that are programs, and jobs that run on request, during crashes, a reload and a
+// stop.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ namespace {
 
 using quarry::base::Fd;
 
-constexpr int kWhile = 150;  // milliseconds in which a mistake would show
+constexpr int kWhile = 150;  // milliseconds to wait for a report that must not arrive
 
 struct ServiceWord {
   char what = 0;  // 0: no report arrived
@@ -38,7 +38,7 @@ struct ServiceWord {
   pid_t pid = -1;
 };
 
-/// A running small-master (see small_master.cc), and the reports of its processes.
+/// Runs small-master (see small_master.cc) and reads the reports of its processes.
 class SmallMaster {
  public:
   explicit SmallMaster(bool asks_by_itself = false) {
@@ -63,7 +63,7 @@ class SmallMaster {
   void ask_for(std::initializer_list<std::uint8_t> numbers) const {
     for (const std::uint8_t number : numbers) REQUIRE(::write(asks_.get(), &number, 1) == 1);
   }
-  /// Whether the worker reads all of these requests in time.
+  /// Waits until the worker has read all requests. Returns false after kPatience.
   bool is_heard() const {
     return eventually([&] {
       int waiting = 0;
@@ -73,7 +73,7 @@ class SmallMaster {
   /// Creates one of the files that small_master.cc describes.
   void make(const char* file) const { std::ofstream(folder_ / file).put('!'); }
   void remove(const char* file) const { std::filesystem::remove(folder_ / file); }
-  /// Whether the log contains TEXT in time.
+  /// Waits until the log contains TEXT. Returns false after kPatience.
   bool logs(const std::string& text) const {
     return eventually([&] {
       std::stringstream log;
@@ -98,18 +98,18 @@ class SmallMaster {
     fields >> word.what >> word.number >> word.pid;
     return word;
   }
-  /// Whether no process reports anything for a while.
+  /// Returns true if no process sends a report within kWhile.
   bool is_silent() const {
     pollfd wait{words_.get(), POLLIN, 0};
     return text_.empty() && ::poll(&wait, 1, kWhile) == 0;
   }
-  /// Waits for COUNT reports, and returns them in the order of their arrival.
+  /// Waits for COUNT reports and returns them in the order of arrival.
   std::vector<ServiceWord> next(int count) {
     std::vector<ServiceWord> words;
     for (int i = 0; i < count; ++i) words.push_back(next());
     return words;
   }
-  /// The receiver's answer to a connection; empty if there is none.
+  /// Connects to the receiver and returns its answer, or an empty string after kPatience.
   std::string ask_receiver() const {
     const auto address = quarry::base::SocketAddress::parse((folder_ / "s").string());
     const auto connected = quarry::base::connect_to(*address);
@@ -141,12 +141,12 @@ std::map<char, pid_t> by_letter(const std::vector<ServiceWord>& words) {
   return found;
 }
 
-/// A SmallMaster whose worker ('w') and receiver ('r') have started.
+/// A SmallMaster after the start of its worker ('w') and receiver ('r').
 struct ReadyMaster : SmallMaster {
   std::map<char, pid_t> pids = by_letter(next(2));
 };
 
-/// Waits until PID is in STATE (proc(5)).
+/// Waits until the process PID is in STATE, for example 'Z' (see proc(5)).
 void wait_until(pid_t pid, char state) {
   const std::string wanted = std::string(") ") + state;
   REQUIRE(eventually([&] {
@@ -196,7 +196,7 @@ TEST_CASE_FIXTURE(
     ReadyMaster, "after a reload, a program that must be alone starts when the old one has ended") {
   make("hold");
   signal(SIGUSR2);
-  // The pool's new worker does not wait for the old one to end.
+  // The pool starts its new worker although the old receiver is still running.
   const auto workers = by_letter(next(2));
   CHECK(workers.contains('w'));
   CHECK(workers.contains('W'));
@@ -217,7 +217,7 @@ TEST_CASE("receivers are stopped after the workers, gracefully and immediately")
     master.signal(number);
     CHECK(master.is_silent());
     release(worker);
-    // A terminated worker reports nothing.
+    // After SIGTERM a worker ends without a report.
     CHECK(letters(master.next(number == SIGQUIT ? 2 : 1)) == (number == SIGQUIT ? "WR" : "R"));
     CHECK(master.wait_for_end() == 0);
   }
@@ -228,13 +228,13 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job runs once for the requested number") {
   const auto words = next(2);
   CHECK(letters(words) == "jJ");
   CHECK(words[0].number == 7);
-  // A job that the master does not know is not run, but the next one is.
+  // The unknown job 50 is ignored. Job 8 still runs.
   ask_for({50, 8});
   CHECK(next().number == 8);
 }
 
 TEST_CASE_FIXTURE(ReadyMaster, "a worker's request is handled although it has ended") {
-  // The master notices both deaths and the request in the same iteration.
+  // A stopped master finds both deaths and the request in the same iteration of its event loop.
   signal(SIGSTOP);
   REQUIRE(::kill(pids.at('r'), SIGKILL) == 0);
   wait_until(pids.at('r'), 'Z');
@@ -262,7 +262,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "a request from a worker of an earlier generation
   CHECK(words.contains('W'));
   CHECK(words.contains('j'));
   CHECK(words.contains('J'));
-  release(after.at('w'));  // or it would outlive the test
+  release(after.at('w'));  // ends the worker
 }
 
 TEST_CASE_FIXTURE(
@@ -294,7 +294,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
     at_once += word.what == 'j' ? 1 : -1;
     most = std::max(most, at_once);
   }
-  CHECK(begun == std::multiset<int>{100, 101, 102, 103});  // 102 was requested twice before it ran
+  CHECK(begun == std::multiset<int>{100, 101, 102, 103});  // job 102 runs once
   CHECK(most == 2);
 }
 
@@ -302,7 +302,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job requested again while it runs is run once 
   ask_for({100});
   CHECK(letters(next(1)) == "j");
   ask_for({100, 100, 5});
-  // The other place is always free; job 5 shows that the requests before it were received.
+  // The report of job 5 shows that the master has received the earlier requests.
   CHECK(letters(next(2)) == "jJ");
   make("go");
   const auto words = next(3);
@@ -317,7 +317,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
   ask_for({100, 101});
   CHECK(letters(next(2)) == "jj");
   make("wake");
-  CHECK(is_silent());  // both places are taken
+  CHECK(is_silent());  // jobs 100 and 101 occupy both places
   make("go");
   const auto words = next(8);
   CHECK(std::ranges::count(words, 'g', &ServiceWord::what) == 3);
@@ -325,7 +325,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
 }
 
 TEST_CASE_FIXTURE(ReadyMaster, "the number of paused jobs is limited, and others wait to start") {
-  // At most two run at the same time, and at most three more are paused.
+  // Two jobs can run at the same time, and three more can be paused.
   ask_for({60, 61, 62, 63, 64, 65});
   CHECK(std::ranges::count(next(10), 'p', &ServiceWord::what) == 5);
   CHECK(is_silent());
@@ -338,7 +338,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "the number of paused jobs is limited, and others
 TEST_CASE_FIXTURE(ReadyMaster, "a job that exceeds its timeout is ended, and its place is freed") {
   ask_for({100, 101, 6});
   CHECK(letters(next(2)) == "jj");
-  const ServiceWord third = next();  // nothing has let those two end
+  const ServiceWord third = next();  // starts only after the timeout of job 100 or 101
   CHECK(third.what == 'j');
   CHECK(third.number == 6);
 }
@@ -349,7 +349,8 @@ TEST_CASE_FIXTURE(ReadyMaster, "jobs that fail immediately are started with a de
     ask_for({13});
     CHECK(letters(next(2)) == "jJ");
   }
-  // The first four failures cause no delay; the next starts are delayed by 50, 100 and 200 ms.
+  // The first four failures do not cause a delay. The following starts are delayed by 50, 100 and
+  // 200 ms.
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(350));
 }
 
@@ -367,7 +368,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
   release(worker);
   CHECK(letters(next(1)) == "W");
   CHECK(is_silent());
-  // SIGTERM ends the job, which reports nothing.
+  // A job that is ended by SIGTERM does not send a report.
   release(job.pid);
   CHECK(letters(next(1)) == "R");
   CHECK(wait_for_end() == 0);
@@ -384,7 +385,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "programs that crash repeatedly do not affect oth
 TEST_CASE("the master's own jobs run at startup, and when their child asks for it") {
   SmallMaster master(true);
   std::map<int, int> runs;
-  // The worker and the receiver have sent a report, too.
+  // The first two reports come from the worker and the receiver.
   for (const ServiceWord& word : master.next(2 + 2 * 4)) {
     if (word.what == 'j') ++runs[word.number];
   }
@@ -395,7 +396,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
                   "a job that the master did not request itself cannot reschedule itself") {
   ask_for({70});
   CHECK(letters(next(2)) == "jJ");
-  // Meanwhile, a job that the master itself requested has rescheduled itself twice.
+  // Meanwhile, a job of another master reschedules itself twice.
   CHECK(SmallMaster(true).next(2 + 2 * 4).size() == 10);
   CHECK(is_silent());
 }

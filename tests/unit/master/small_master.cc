@@ -1,21 +1,26 @@
-// A minimal server for the tests of services that are programs: a pool whose worker requests jobs, and
-// a receiver of which only one process may run. Jobs and receiver are this program with other
-// arguments:
+// A minimal server for the tests of services that are programs. It has a pool whose worker requests
+// jobs, and a receiver that must not run twice at the same time. The jobs and the receiver are this
+// program with other arguments:
 //
 //   small-master FOLDER                the master
-//   small-master --receiver FOLDER     locks FOLDER/lock and answers connections to FOLDER/s; ends only
-//                                      if FOLDER/hold does not exist
-//   small-master --job NUMBER FOLDER   below 100: ends immediately, 13 with code 1, 14 by SIGSEGV;
-//                                      60 to 69 pause until FOLDER/wake exists; 70 asks to run again
-//                                      in a second, and 71 requests 7; from 100: ends when FOLDER/go
-//                                      exists; from 200: ignores SIGTERM
+//   small-master --receiver FOLDER     locks FOLDER/lock and answers connections to FOLDER/s; does
+//                                      not end while FOLDER/hold exists
+//   small-master --job NUMBER FOLDER   runs a job, whose behavior depends on NUMBER:
+//                                      below 100: ends immediately
+//                                      13: exits with code 1
+//                                      14: is killed by SIGSEGV
+//                                      60 to 69: pauses until FOLDER/wake exists
+//                                      70: requests to run again in a second
+//                                      71: requests job 7
+//                                      from 100: ends when FOLDER/go exists
+//                                      from 200: also ignores SIGTERM
 //
-// If FOLDER/itself exists, the master itself requests 70 and 72 at startup, and 70, 72 and 73 every
-// hour.
+// If FOLDER/itself exists, the master requests the jobs 70 and 72 at startup, and the jobs 70, 72
+// and 73 every hour.
 //
-// FOLDER has two FIFOs: from `asks` the worker reads the numbers to request, a byte each; to `words`
-// each process writes what it does, one line "LETTER NUMBER PID" each. FOLDER/receiver is the
-// receiver's program, FOLDER/log the log.
+// FOLDER contains two FIFOs. The worker reads job numbers from `asks`, one byte each, and requests
+// these jobs. Each process writes reports to `words`, as lines of the form "LETTER NUMBER PID".
+// FOLDER/receiver is the program of the receiver, and FOLDER/log is the log.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -43,7 +48,7 @@ volatile sig_atomic_t is_over = 0;
 
 void say(char what, int number = 0) {
   const std::string word = fmt::format("{} {} {}\n", what, number, ::getpid());
-  // Non-blocking, because the test may have ended.
+  // Without O_NONBLOCK, open() would wait for a reader after the end of the test.
   const base::Fd words(::open((folder + "/words").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   if (::write(words.get(), word.data(), word.size()) < 0) ::_exit(1);
 }
@@ -54,7 +59,7 @@ void end_on(int signal) {
   ::sigaction(signal, &action, nullptr);
 }
 
-/// Whether the socket was passed as described in sd_listen_fds(3).
+/// Returns true if a listening socket was passed as described in sd_listen_fds(3).
 bool has_listener() {
   const char* pid = std::getenv("LISTEN_PID");
   const char* count = std::getenv("LISTEN_FDS");
@@ -65,8 +70,7 @@ bool has_listener() {
          ::getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening == 1;
 }
 
-/// Whether this program has inherited only what is documented: no descriptor above LAST, and no
-/// blocked signal.
+/// Returns true if no signal is blocked and no descriptor above LAST was inherited.
 bool is_clean(int last) {
   sigset_t held;
   ::sigprocmask(SIG_SETMASK, nullptr, &held);
@@ -88,7 +92,7 @@ int receive() {
   while (is_over == 0) {
     const base::Fd client(::accept(3, nullptr, nullptr));
     if (client && ::write(client.get(), "taken\n", 6) != 6) return 1;
-    if (!client) ::usleep(1000);  // the socket does not block
+    if (!client) ::usleep(1000);  // accept() does not block
   }
   while (::access((folder + "/hold").c_str(), F_OK) == 0) ::usleep(1000);
   say('R');
@@ -100,7 +104,7 @@ int work(ChildContext& child) {
   const base::Fd asks(::open((folder + "/asks").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   say('w');
   for (;;) {
-    const bool is_last = is_over != 0;  // to read pending requests
+    const bool is_last = is_over != 0;  // pending requests are still read
     std::uint8_t number = 0;
     if (::read(asks.get(), &number, 1) == 1) {
       child.control->send({control::Verb::kBackoffice, number});
@@ -114,7 +118,7 @@ int work(ChildContext& child) {
   return 0;
 }
 
-/// Waits like a job that is paused.
+/// Pauses like a real job, and continues after the master's answer.
 void pause(const control::Channel& channel, int number) {
   channel.send({control::Verb::kPause});
   say('p', number);

@@ -1,4 +1,4 @@
-// A master in its own process, whose children send messages to the test.
+// A master in a separate process, whose children send messages to the test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,13 +24,13 @@ namespace quarry::master::testing {
 
 using namespace std::chrono_literals;
 
-/// A message from a child to the test: a letter and the process ID of the child.
+/// A message from a child to the test. It consists of a letter and the process ID of the child.
 struct Word {
   char what;
   pid_t pid;
 };
 
-/// A master in its own process, whose children write Words to a pipe.
+/// Runs a master in a separate process. Its children write Words to a pipe.
 class World {
  public:
   World() {
@@ -61,11 +61,10 @@ class World {
     return result;
   }
 
-  /// Starts a master with SERVICES.
   void start(std::vector<Service> services, std::chrono::seconds control_timeout = 10s) {
     start([&] { return std::move(services); }, control_timeout);
   }
-  /// Starts a master with the services that MAKE returns, which is called in the master's process.
+  /// Starts a master with the services that MAKE returns. MAKE is called in the master's process.
   void start(const std::function<std::vector<Service>()>& make,
              std::chrono::seconds control_timeout = 10s) {
     master_ = ::fork();
@@ -81,8 +80,7 @@ class World {
     ::_exit(run_master(global, make()) ? 0 : 1);
   }
 
-  /// Waits for the next word; its letter is 0 if no process has the pipe open for writing any
-  /// longer.
+  /// Waits for the next word. Its letter is 0 if all processes have closed the pipe.
   Word next() const {
     pollfd wait{read_.get(), POLLIN, 0};
     Word word{};
@@ -90,14 +88,14 @@ class World {
     const ssize_t size = ::read(read_.get(), &word, sizeof word);
     return size == sizeof word ? word : Word{0, 0};
   }
-  /// Whether no word arrives within MILLISECONDS.
+  /// Returns true if no word arrives within MILLISECONDS.
   bool is_silent(int milliseconds) const {
     pollfd wait{read_.get(), POLLIN, 0};
     return ::poll(&wait, 1, milliseconds) == 0;
   }
   pid_t master() const { return master_; }
   void signal_master(int number) const { ::kill(master_, number); }
-  /// Whether the master ends successfully when it gets the signal NUMBER.
+  /// Sends the signal NUMBER to the master. Returns true if the master exits with code 0.
   bool ends_on(int number) {
     signal_master(number);
     return wait_for_end() == 0;

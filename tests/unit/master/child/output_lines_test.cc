@@ -9,8 +9,8 @@ using quarry::master::OutputLines;
 
 namespace {
 
-/// The lines made from PARTS, which are printed one after the other. The rest comes last, in angle
-/// brackets.
+/// Adds PARTS one after the other, and returns the resulting lines. An incomplete last line is
+/// returned in angle brackets.
 std::vector<std::string> lines_of(const std::vector<std::string>& parts, std::size_t limit = 8) {
   OutputLines output(limit);
   std::vector<std::string> lines;

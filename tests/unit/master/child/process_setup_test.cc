@@ -30,7 +30,7 @@ std::map<std::string, std::string> as_map(const Environment& environment) {
   return {environment.begin(), environment.end()};
 }
 
-/// The findings for SETTINGS: mistakes are marked with "!", notices with "?".
+/// Returns the messages for SETTINGS. Errors begin with "!", and notices with "?".
 std::string findings_of(ProcessSettings& settings, bool root) {
   std::string all;
   check_process(settings, root,

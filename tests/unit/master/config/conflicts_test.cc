@@ -17,14 +17,14 @@ Credentials who(uid_t user, gid_t group, std::vector<gid_t> more = {}) {
   return {.user = "somebody", .uid = user, .gid = group, .home = "", .groups = std::move(more)};
 }
 
-/// Whether it is impossible to listen on both addresses.
+/// Returns true if a server cannot listen on both addresses.
 bool collide(const char* one, const char* other) {
   Listens listens;
   CHECK_FALSE(listens.add(*SocketAddress::parse(one), "a"));
   return listens.add(*SocketAddress::parse(other), "b").has_value();
 }
 
-/// Whether FRONT may not connect to POOL, whose socket is created by root.
+/// Returns true if FRONT is not allowed to connect to POOL. Root creates the socket of POOL.
 bool is_refused(const PoolConfig& pool, const Credentials& front) {
   return why_front_is_refused(pool, front).has_value();
 }
@@ -62,7 +62,7 @@ TEST_CASE("a socket's owner, its group and users in its access list may connect"
   CHECK(may_connect(plain, root, who(8, 1, {70})));
   CHECK_FALSE(may_connect(plain, root, who(8, 1)));
   CHECK(may_connect({.owner = 7, .group = 70, .mode = 0662}, root, who(8, 1)));
-  // As with files, the first matching class (owner, group, others) decides.
+  // As for files, only the first matching class (owner, group, others) counts.
   CHECK_FALSE(may_connect({.owner = 7, .group = 70, .mode = 0066}, root, who(7, 1)));
   CHECK_FALSE(may_connect({.owner = 7, .group = 70, .mode = 0606}, root, who(8, 70)));
 

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A service whose jobs have names.
+/// A service whose jobs are strings.
 class FakeJobs final : public JobPlaces::Taker {
  public:
   FakeJobs(JobPlaces& places, std::vector<std::string>& begun) : places_(places), begun_(begun) {

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pool as numbers: the number of busy children, and how long each idle one has been idle.
+/// The number of busy children, and the idle time of each idle child.
 struct Pool {
   std::size_t busy = 0;
   std::vector<std::chrono::milliseconds> idle_for;
@@ -63,7 +63,8 @@ TEST_CASE("a dynamic pool with too few idle children starts twice as many each s
     children += decision.start;
     CHECK((decision.advice == Advice::kBusy) == (second >= 3));
   }
-  // At most 16 are started at a time; the last start only fills up to the minimum.
+  // At most 16 children are started per second. The last start only fills the pool up to the
+  // minimum.
   CHECK(started == std::vector<std::size_t>{1, 2, 4, 8, 16, 9});
   CHECK(policy->every_second(Pool(1, 40)).start == 0);
   CHECK_MESSAGE(policy->every_second(Pool(1, 38)).start == 1, "a quiet second ends the doubling");

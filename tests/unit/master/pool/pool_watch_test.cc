@@ -29,14 +29,14 @@ class WatchWorld {
   }
   Board& board() { return board_; }
   void refresh() { watch.refresh(slots); }
-  /// Overwrites the whole board, as a hostile child could.
+  /// Overwrites the whole scoreboard, as a malicious child could.
   void overwrite(int byte) const {
     struct stat status {};
     REQUIRE(::fstat(board_.fd(), &status) == 0);
     const auto size = static_cast<std::size_t>(status.st_size);
     std::memset(quarry::scoreboard::map_for_writing(board_.fd(), size)->get(), byte, size);
   }
-  /// Simulates a request of a child in SLOT, which stays unfinished unless FINISHED.
+  /// Simulates a request in SLOT. If FINISHED is false, the request does not end.
   void request(std::size_t slot, bool finished = true) {
     if (slots.is_free(slot)) slots.take(slot);
     auto child = board_.slot(slot);
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(WatchWorld,
   CHECK(published().slow_requests == 1);
   CHECK(published().past.clones == 1);
   CHECK(published().max_active == 0);
-  // The slot is not believed when the child dies, either.
+  // After a child's death, the master must ignore its overwritten slot.
   overwrite(0xEE);
   watch.child_ended(1, 0);
   CHECK(published().past.requests == 1);

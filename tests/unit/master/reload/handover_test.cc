@@ -25,7 +25,8 @@ bool is_closed_on_exec(int fd) {
   return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
 }
 
-/// What the executed program receives from HANDOVER, whose descriptors are released.
+/// Writes HANDOVER and reads it back, as the new program does. Releases the descriptors of
+/// HANDOVER.
 Handover handed_over(Handover& handover) {
   auto written = write_handover(handover);
   REQUIRE(written);
@@ -45,7 +46,7 @@ Handover handed_over(Handover& handover) {
   return std::move(**taken);
 }
 
-/// The handover that a program reads if the memfd contains TEXT.
+/// Reads a handover from a memfd that contains TEXT.
 auto taken_from(std::string_view text) {
   Fd fd(::memfd_create("test", 0));
   REQUIRE(::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
