@@ -37,7 +37,8 @@ auto guesses_of(const Asked& asked, const PageNames& pages = kPages, bool trust 
   return guesses_in(request_of(asked), target_of(served, asked.path).value(), pages, trust);
 }
 
-/// The kind and the user of the guess, which must be the only one.
+/// Requires at most one guess. Returns its kind and user, "none" without a guess, or the status if
+/// the request is refused.
 std::string only(const Asked& asked, const PageNames& pages = kPages) {
   const auto guesses = guesses_of(asked, pages);
   if (!guesses) return std::to_string(guesses.error().status);
@@ -103,7 +104,7 @@ TEST_CASE("a login in a multipart form is recognized") {
   CHECK(only({"/login", "u=bob", user + password, kParts}) == "400");
   CHECK(only({"/login", "", user, kParts}) == "none");
   CHECK(only({"/login", "", part("name=u", "ann") + password, kParts}) == "none");
-  // Text in the content of a file is not a header of a part.
+  // The content of a file contains text that resembles the header of a part.
   CHECK(only({"/alias", "",
               part("name=\"f\"; filename=\"f\"", "\r\nname=\"u\"\r\n\r\nann") + password,
               kParts}) == "none");
@@ -126,7 +127,7 @@ TEST_CASE("other requests are not logins") {
   CHECK(only({"/login", "u=anonymous&p=12345678&cs=5"}) == "none");
   CHECK(only({"/attachadd", "", std::string(2 << 20, 'x'), "multipart/form-data; boundary=x"}) ==
         "none");
-  // Without a list of fossil's pages, no aliases are recognized.
+  // Aliases are recognized only with a list of fossil's pages.
   CHECK(only({"/alias", "u=ann&p=x"}, {}) == "none");
 }
 
@@ -186,7 +187,7 @@ TEST_CASE("a login in the Authorization header is recognized") {
   REQUIRE(both.has_value());
   CHECK(*both ==
         std::vector<Guess>{{Kind::kForm, "/r.fossil", "bob"}, {Kind::kBasic, "/r.fossil", "ann"}});
-  // The web server has already checked the password of the user that it names.
+  // REMOTE_USER names a user whose password the web server has already checked.
   Asked named = basic("Basic YW5uOng=");
   named.more.push_back({"REMOTE_USER", "ann"});
   CHECK(guesses_of(named, kPages, /*trust=*/true)->empty());
@@ -236,7 +237,6 @@ TEST_CASE("only as many repeated values are kept as show that there are too many
   CHECK(fields.cookies().size() == Fields::kMaxValues);
   CHECK(fields.has("p"));
   CHECK_FALSE(fields.has("of-no-interest1"));
-  // A guess is found behind any amount of other data.
   CHECK(only({.path = "/login", .body = std::string(900'000, '&') + "u=ann&p=x"}) == "form ann");
   CHECK(only({.path = "/unknown", .body = std::string(9'000'000, '&') + "u=ann&p=x"}) ==
         "form ann");

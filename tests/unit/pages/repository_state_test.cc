@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Waits until the state can be determined, and returns it.
+/// Waits until state_of() returns a state, and returns that state.
 std::string state_when_quiet(const fs::path& file) {
   std::optional<std::string> state;
   REQUIRE(eventually([&] { return (state = state_of(file)).has_value(); }));
@@ -41,7 +41,7 @@ TEST_CASE("every change results in another state") {
   std::set<std::string> seen;
   for (int i = 0; i < 300; ++i) {
     CAPTURE(i);
-    // Several changes in one tick of the clock must each be noticed.
+    // Makes several changes in quick succession. Each change must result in a new state.
     const int changes = i % 3 + 1;
     for (int j = 0; j < changes; ++j) {
       writer.run("UPDATE t SET x = x + 1; INSERT INTO t VALUES (1)");

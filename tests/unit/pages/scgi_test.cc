@@ -16,7 +16,7 @@ PageRequest request_with(std::initializer_list<Parameter> parameters, std::strin
   return request;
 }
 
-/// The head of REQUEST, with | in place of NUL.
+/// Returns the head of REQUEST, with '|' instead of NUL bytes.
 std::string head_of(const PageRequest& request, bool trust_remote_user = false) {
   std::string head = scgi_head(request, trust_remote_user);
   std::ranges::replace(head, '\0', '|');
@@ -50,7 +50,6 @@ TEST_CASE("headers are passed on, but nothing that could be mistaken for somethi
                                      {"AUTH_TYPE", "Basic"}});
   const std::string head = head_of(request);
   CHECK(head.contains("|HTTP_COOKIE|c|"));
-  // The user authenticated by the web server is passed on only if the pool trusts it.
   CHECK(head_of(request, true).contains("|REMOTE_USER|ann|"));
   for (const char* name : {"HTTP_PROXY", "HTTP_odd", "HTTP_A-B", "|SCGI|2|", "LENGTH|9",
                            "FOSSIL_USER", "REMOTE_USER", "AUTH_TYPE"}) {

@@ -1,4 +1,4 @@
-// A database, with functions that change it as other programs would.
+// A database that a test changes through SQLite, as fossil does.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -18,14 +18,14 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
-/// TEXT repeated as often as it fits into 256 bytes, and once more.
+/// Repeats TEXT until the result has at least 256 bytes.
 std::string repeated(const std::string& text) {
   std::string often;
   while (often.size() < 256) often += text;
   return often;
 }
 
-/// More refusals than are shown, with TEXT in all fields.
+/// Returns more refusals than the page shows, with TEXT in all fields.
 std::vector<scoreboard::Refusal> full_refusals(const std::string& text) {
   scoreboard::Refusal refusal{.at = 1, .status = 500, .times = 1'000'000'000'000};
   refusal.of_request(text, text);
@@ -47,7 +47,7 @@ std::shared_ptr<scoreboard::RefusalTally> full_tally(scoreboard::Refuser by,
   return tally;
 }
 
-/// A number of POOLS, all with the name NAME, with change sets in all states.
+/// Returns POOLS pools with the name NAME and with change sets in all states.
 std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string& name) {
   pages::QueuesView view{.queues = 1000, .is_cut = true};
   for (const char* state : {"prequeue", "pending", "run", "done", "failed", "rejected"}) {
@@ -56,7 +56,7 @@ std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string&
   return {pools, {name, view}};
 }
 
-/// A pool of CHILDREN that are all busy with requests that contain TEXT.
+/// Returns a pool with CHILDREN busy children, whose requests contain TEXT.
 PoolSnapshot busy(std::size_t children, const std::string& text) {
   PoolSnapshot snapshot;
   snapshot.pool = "www";
@@ -126,7 +126,7 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
     CAPTURE(text);
     const std::string often = repeated(text);
     auto pool = scoreboard::overview_of(busy(500, "x"), full_refusals(often));
-    // The longest possible name of a pool.
+    // A pool's name has at most 32 bytes.
     const std::string name = often.substr(0, 32);
     pool.pool.assign(name);
     pool.state.next_start = 1;
@@ -177,7 +177,6 @@ TEST_CASE("the document of all pools has each pool's figures and queues, and com
                                          }};
   const std::string text =
       pages::live_document_of_all(sources, {.monotonic = first.monotonic_now + 7'000'000});
-  // Requests of other pools are not shown.
   CHECK_FALSE(text.contains("secret"));
   const json document = json::parse(text);
   const json& pools = document["pools"];
@@ -259,8 +258,8 @@ TEST_CASE("the document shows each child's stage, and the longest requests excep
   CHECK(document["old"].size() == 20);
   CHECK(document["old"][0] == 0);
   CHECK(document["requests"].size() == 10);
-  CHECK(document["requests"][0]["user"] == "last");  // began first
-  CHECK(document["more"] == 40 - 10 - 2);            // active ones, except the one that answers
+  CHECK(document["requests"][0]["user"] == "last");  // started first
+  CHECK(document["more"] == 40 - 10 - 2);            // without the child that answers
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");

@@ -133,7 +133,7 @@ TEST_CASE("a subfolder has its own list, and a path that is not a folder has non
     CAPTURE(folder);
     CHECK(names_of(index, folder).empty());
   }
-  // The list reflects the current capabilities, even if another list was requested before.
+  // The index must not reuse the capabilities that it read for an earlier list.
   world.run("a/b", "UPDATE user SET cap='g' WHERE login='nobody'");
   CHECK(names_of(index, "a") == Names{"a/deep/c"});
   CHECK(names_of(index) == Names{"a/deep/c", "ab/x", "b"});
