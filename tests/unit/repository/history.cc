@@ -172,8 +172,8 @@ void History::control(int number) {
       fmt::format("T -sym-trunk {}\n", at),
       fmt::format("T *bgcolor {} gold\n", at),
   };
-  // Each date is later than the previous one, and than those of all check-ins, because fossil
-  // processes earlier cards on a descendant in no particular order.
+  // The control artifacts have ascending dates after all check-ins, because fossil processes older
+  // tags of descendants in an undefined order.
   const std::int64_t date = kStart + 400LL * 86400000 + number * 60000;
   add(finish(fmt::format("D {}\n{}U admin\n", base::iso_millis({date}),
                          tags[below(is_ordered() ? 10 : 9)])));

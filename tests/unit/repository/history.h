@@ -1,7 +1,7 @@
-// A random but reproducible history of a project: check-ins with merges, cherry-picks, renames,
-// removals, delta manifests, and dates that are close together or in the wrong order; control
-// artifacts; wiki pages, tickets and technotes; attachments to all of these, and removals of
-// attachments; and forum threads with edits and replies, some of them to posts that never arrive.
+// Generates a random but reproducible history of a project. It contains check-ins, control
+// artifacts, wiki pages, tickets, technotes, attachments and forum threads. Check-ins can be
+// merges, cherry-picks or delta manifests, and their dates can be close together or in the wrong
+// order. Some forum posts reply to posts that never arrive.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,23 @@ class History {
   enum class Kind {
     /// A history whose tables after a rebuild do not depend on the order of processing.
     kPlain,
-    /// The result of fossil's rebuild depends on that order. As above, and
-    ///   - tags of one name on ancestor and descendant, by artifacts dated in any order
-    ///   - cards that cancel a comment, user, colour or date, with or without a value
-    ///   - links in an edited comment
+    /// A history for which the result of `fossil rebuild` depends on the order of processing. It
+    /// contains everything in kPlain, and also:
+    ///   - tags with the same name on ancestors and descendants, with dates in any order
+    ///   - cards that cancel a comment, user, color or date
+    ///   - links in edited comments
     kOrdered,
-    /// As above, and
-    ///   - a check-in with several children dated less than two seconds after it
-    ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two
-    ///     versions of a technote that do not refer to each other
+    /// A history that contains everything in kOrdered, and also:
+    ///   - check-ins with several children that are dated less than two seconds later
+    ///   - tags on wiki pages and technotes
+    ///   - removals of attachments to technotes
+    ///   - versions of a technote that do not refer to each other
     kAmbiguous,
   };
   History(std::uint32_t seed, Kind kind) : random_(seed), kind_(kind) {}
 
-  /// Creates COUNT check-ins, about a third as many control artifacts, and the same number of other
-  /// artifacts. Returns the contents of all artifacts, parents before children.
+  /// Creates COUNT check-ins and many other artifacts. Returns the contents of all artifacts,
+  /// parents before children.
   std::vector<std::string> make(int count);
 
   /// The date of the first check-in.
@@ -46,7 +48,7 @@ class History {
   struct CheckIn {
     std::string name;
     std::map<std::string, File> files;
-    std::string baseline;  // hash of the last full manifest that it can refer to
+    std::string baseline;  // the full manifest for delta manifests
     std::int64_t date;
     bool has_close_child = false;
   };
@@ -63,11 +65,11 @@ class History {
   void check_in(int number);
   void control(int number);
 
-  // history_amends.cc
+  // Defined in history_amends.cc.
   void amend(int number);
   std::string any_card(const std::string& at, int number);
 
-  // history_documents.cc
+  // Defined in history_documents.cc.
   void document(int number);
   void wiki_page(int number);
   void ticket_change(int number);
@@ -90,11 +92,11 @@ class History {
 
   struct Post {
     std::string name;
-    std::string root;  // the name of the thread's first post
+    std::string root;  // name of the first post of the thread
     std::string in_reply_to;
   };
-  std::map<std::string, std::string> pages_;      // the latest version of each, by title
-  std::map<std::string, std::string> technotes_;  // the same, by id
+  std::map<std::string, std::string> pages_;      // latest version by title
+  std::map<std::string, std::string> technotes_;  // latest version by id
   std::vector<Post> posts_;
 };
 

@@ -1,5 +1,5 @@
-// The part of a random history in which several users amend the same check-ins, and in which
-// control artifacts do not arrive in the order of their dates.
+// The part of History that amends check-ins. Several users amend the same check-ins, and the dates
+// of the amendments are not in order of arrival.
 
 #include <fmt/core.h>
 
@@ -39,13 +39,12 @@ std::string History::any_card(const std::string& at, int number) {
 void History::amend(int number) {
   const int count = static_cast<int>(check_ins_.size());
   const auto any = [&]() -> const CheckIn& {
-    // The same few check-ins are chosen often, so that amendments affect descendants of other
-    // amended check-ins.
+    // Prefers the last five check-ins, to amend check-ins whose ancestors are also amended.
     const int back = chance(70) ? below(std::min(count, 5)) : below(count);
     return check_ins_[static_cast<std::size_t>(count - 1 - back)];
   };
   const CheckIn& first = any();
-  std::map<std::string, std::string> cards;  // by sort key
+  std::map<std::string, std::string> cards;  // key: target and tag
   for (int i = below(3); i >= 0; --i) {
     const std::string card = any_card(i == 0 ? first.name : any().name, number);
     cards.emplace(card.substr(0, card.find(' ', card.find(' ', 2) + 1)), card);

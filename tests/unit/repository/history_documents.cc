@@ -1,4 +1,4 @@
-// The documents of a random history, of every kind.
+// The part of History that creates documents of all types.
 
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ std::string id_of(std::string_view kind, int number) {
 
 }  // namespace
 
-/// A date that is later for each NUMBER, except for some equal dates.
+/// Returns a D card. Dates ascend with NUMBER, and pairs of numbers have the same date.
 std::string History::date_card(int number) {
   return fmt::format("D {}\n", base::iso_millis({kStart + 50000LL * (number - number % 2)}));
 }
@@ -37,7 +37,7 @@ std::string History::any_text(int number) {
   return texts[below(6)];
 }
 
-/// The cards from the N card on; BEFORE_USER contains the P and T cards, in order.
+/// Returns the cards from the N card on. BEFORE_USER contains the P and T cards.
 std::string History::text_cards(const std::string& before_user, const std::string& text) {
   const std::string mimetypes[] = {"", "N text/x-markdown\n", "N text/plain\n",
                                    "N text/x-fossil-wiki\n"};
@@ -133,11 +133,11 @@ void History::forum_post(int number) {
   }
   const Post& other = posts_[static_cast<std::size_t>(below(static_cast<int>(posts_.size())))];
   Post made{"", other.root, other.name};
-  // A reply is given as the root, which makes a separate thread.
+  // The other post becomes the root of a separate thread.
   if (is_ordered() && chance(10)) made.root = other.name;
   std::string cards = date + fmt::format("G {}\n", made.root);
   std::string prior;
-  if (chance(40)) {  // an edit
+  if (chance(40)) {  // edits the other post
     made.in_reply_to = other.in_reply_to;
     prior = fmt::format("P {}\n", other.name);
   }

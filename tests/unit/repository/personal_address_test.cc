@@ -1,4 +1,3 @@
-// The address to which mail for one user is sent.
 #include "quarry/repository/personal_address.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +24,7 @@ void add_user(World& world, const std::string& login, const std::string& cap,
             info + "')");
 }
 
-/// Creates the table of subscribers as fossil does.
+/// Creates fossil's table of subscribers.
 void add_subscribers(World& world) {
   world.sql(
       "CREATE TABLE subscriber(subscriberId INTEGER PRIMARY KEY, subscriberCode BLOB,"
@@ -76,8 +75,7 @@ TEST_CASE("without a subscription the address comes from the user's info") {
   world.sql("UPDATE user SET cap='' WHERE login IN ('nobody','anonymous')");
   CHECK(address_of(world, "pat") == "pat@example.org");
   CHECK(address_of(world, "bob").empty());
-  // There is no address for users without capabilities, users who may not read check-ins, and
-  // unknown users.
+  // cy does not have capabilities, di is not allowed to read check-ins, and eve is unknown.
   CHECK(address_of(world, "cy").empty());
   CHECK(address_of(world, "di").empty());
   CHECK(address_of(world, "eve").empty());

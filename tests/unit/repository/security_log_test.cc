@@ -1,5 +1,3 @@
-// Events in a repository that an administrator should know about.
-
 #include "quarry/repository/security_log.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// The environment of the repository tests: a temporary folder, a repository in it, artifacts to
-// store, and the real fossil as a reference.
+// The environment of the repository tests: a repository in a temporary folder, artifacts, and the
+// fossil program as a reference.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ class World {
  public:
   World();
   std::filesystem::path file() const { return folder / "test.fossil"; }
-  /// Runs ACTION in a receipt and commits it.
+  /// Calls ACTION with a receipt and commits the receipt.
   template <typename Action>
   void receive(Action&& action) {
     auto receipt = repository->receive();
@@ -29,20 +29,21 @@ class World {
     action(*receipt);
     if (const auto done = receipt->commit(); !done) throw std::runtime_error(done.error().message);
   }
-  /// Stores CONTENT whole, in a separate receipt.
+  /// Stores CONTENT whole in a separate receipt.
   artifact::HashName put(std::string_view content);
   void put_all(const std::vector<std::string>& contents);
-  /// Stores TARGET as a delta on SOURCE. BYTES, unless empty, is used instead of the correct delta.
+  /// Stores TARGET as a delta on SOURCE. Unless BYTES is empty, it replaces the correct delta.
   void put_delta(std::string_view target, std::string_view source, std::string bytes = {});
-  /// Stores CONTENT whole, as a private artifact.
+  /// Stores CONTENT whole as a private artifact.
   artifact::HashName put_private(std::string_view content);
-  /// The initial check-in.
+  /// Returns the name of the initial check-in.
   artifact::HashName root() const;
-  /// Closes the repository, and opens it again.
+  /// Closes the repository and opens it again.
   void reopen(OpenOptions options = {});
-  /// The first column of the first row of the result of SQL, as text.
+  /// Returns the first column of the first row of a query as text.
   std::string sql(const std::string& sql) const;
-  /// Runs `fossil ARGUMENTS`, and returns whether it succeeded. Its output goes to `fossil_output`.
+  /// Runs `fossil ARGUMENTS` and returns true if it succeeds. Its output is stored in
+  /// `fossil_output`.
   bool fossil(const std::string& arguments);
 
   TemporaryFolder folder;
@@ -56,26 +57,27 @@ Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
 Arrival private_one(std::string_view content);
-/// A check-in by USER with the parents PARENTS, MINUTE minutes after HeldClock's start, with TAGS,
-/// and with CONTENT as the file a.txt if it is not empty.
+/// Returns a check-in by USER, MINUTE minutes after the start of HeldClock. Unless CONTENT is
+/// empty, the check-in contains it as the file a.txt.
 std::string check_in_on(const std::vector<artifact::HashName>& parents, int minute,
                         const std::vector<artifact::CheckInText::Tag>& tags = {},
                         std::string_view content = {}, const std::string& user = "ann");
-/// All contents in WORLD's file by name, read by a separate connection.
+/// Returns all artifacts in the file of WORLD by name, read through a separate connection.
 std::map<std::string, std::string> contents(const World& world);
-/// The rows of FILE's derived tables.
+/// Returns the rows of the derived tables in FILE.
 std::vector<std::string> derived_text(const std::filesystem::path& file);
-/// The rows that only one of two lists of rows has, each marked with the name of its list; empty if
-/// they are equal.
+/// Returns the rows that only one of the two lists contains, each marked with the name of its list.
+/// Returns an empty string if the lists are equal.
 std::string difference(const std::vector<std::string>& ours,
                        const std::vector<std::string>& fossils);
-/// The faults that verify() finds, and its counts of rows that depend on the order of processing,
-/// as one text; empty if there are none.
+/// Returns the faults that verify() finds, and the numbers of rows that depend on the order of
+/// processing. The result is empty if nothing is found.
 std::string faults(const std::filesystem::path& file);
-/// The same without those counts, for a file after `fossil rebuild`.
+/// Returns the faults that verify() finds, for files after `fossil rebuild`. Ignores rows that
+/// depend on the order of processing.
 std::string faults_in_any_order(const std::filesystem::path& file);
-/// Checks the derived tables of WORLD's file against our recomputation, and those of a copy against
-/// fossil's rebuild, except for rows that depend on its order of processing.
+/// Compares the derived tables of WORLD with our recomputation, and the tables of a copy with the
+/// result of `fossil rebuild`. Ignores rows that depend on the order of processing in fossil.
 void check_derived(World& world);
 
 }  // namespace quarry::repository::test

@@ -1,5 +1,3 @@
-// Which artifacts a pass examines, and where the next pass continues.
-
 #include "compaction/compaction_progress.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,3 @@
-// Old versions become deltas on newer ones, and nothing else changes.
-
 #include "quarry/repository/compaction.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +22,7 @@ class Project {
  public:
   explicit Project(World& world) : world_(world), tip_(world.root()) {}
 
-  /// The content of version NUMBER of the file.
+  /// Returns the content of version NUMBER of the file.
   static std::string text(int number) {
     std::string made;
     for (int line = 0; line < 60; ++line) {
@@ -32,7 +30,8 @@ class Project {
     }
     return made + fmt::format("version {}\n", number);
   }
-  /// Commits the next version: whole, or as a delta on the previous version, as fossil pushes it.
+  /// Commits the next version of the file. If AS_DELTA is true, stores it as a delta on the
+  /// previous version, as in a push by fossil.
   void commit(bool as_delta = false) {
     const std::string content = text(number_);
     const std::string before = text(number_ - 1);
@@ -56,7 +55,8 @@ class Project {
     return std::stoll(world_.sql(
         fmt::format("SELECT rid FROM blob WHERE uuid='{}'", name_of(text(number)).str())));
   }
-  /// The delta source of version NUMBER of the file; empty if that version is stored whole.
+  /// Returns the row number of the delta source of version NUMBER. The result is empty if that
+  /// version is stored whole.
   std::string source_of(int number) const {
     return world_.sql(fmt::format("SELECT srcid FROM delta WHERE rid={}", rid_of(number)));
   }
@@ -178,7 +178,7 @@ TEST_CASE("chains stay below a limit, however the versions arrive" * doctest::te
   }
   CHECK(std::stoi(world.sql(kLongest)) <= 500);
   CHECK(std::stoi(world.sql(kLongest)) > 100);
-  // (Manifests of so few files have too little in common.)
+  // Checks only the versions of the file, because the manifests are too different for deltas.
   CHECK(std::stoi(world.sql("SELECT count(DISTINCT fid) FROM mlink"
                             " WHERE fid NOT IN (SELECT rid FROM delta)")) < 10);
   CHECK(faults(world.file()) == "");
@@ -188,7 +188,6 @@ TEST_CASE("content that reappears is newer than the versions in between") {
   World world;
   Project project(world);
   project.commit_many(2);
-  // The last check-in has version 0 of the file again.
   const HashName tip = *HashName::parse(
       world.sql("SELECT uuid FROM blob WHERE rid=(SELECT objid FROM event ORDER BY mtime DESC)"));
   world.put(check_in_on({tip}, 60, {}, Project::text(0)));
@@ -236,7 +235,7 @@ TEST_CASE("a waiting delta is unchanged, and processed when its source has arriv
   CHECK(slice.damaged == 0);
   CHECK(project.source_of(1001) == std::to_string(project.rid_of(1000)));
   world.put(missing);
-  // The pass went beyond its row number long ago.
+  // The last pass has already covered the row of `missing`, so the next pass starts over.
   CHECK(compact(world).examined >= 8);
   CHECK(faults(world.file()) == "");
 }
@@ -270,7 +269,7 @@ TEST_CASE("changes between plan and transaction are detected") {
   Project project(world);
   project.commit_many(6);
   const auto before = contents(world);
-  // The function is called after each artifact, while nothing is being written.
+  // The callback runs after each artifact, when no write transaction is open.
   int asked = 0;
   const auto change_after = [&](const std::string& sql) {
     return CompactionOptions{.is_over = [&, sql] {
@@ -320,7 +319,7 @@ TEST_CASE("damage is reported and left unchanged") {
     const std::string row = world.sql(stored);
     const CompactedSlice slice = compact(world);
     CHECK(slice.is_done);
-    // The artifact is too small for a delta, and is therefore not read.
+    // An artifact of three bytes is too small for a delta, so its content is not read.
     const bool is_small = std::string_view(damage).ends_with("size=3");
     CHECK(slice.damaged == (is_small ? 0 : 1));
     CHECK(slice.damage.size() == slice.damaged);

@@ -1,5 +1,5 @@
-// Random histories are unchanged by compaction, and their derived tables are the same as after
-// fossil's rebuild.
+// Tests compaction with random histories. The artifacts must stay unchanged, and the derived tables
+// must equal the result of `fossil rebuild`.
 
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ using enum History::Kind;
 
 namespace {
 
-/// Compacts WORLD's file, and checks that all artifacts are unchanged and that the derived tables
+/// Compacts the file of WORLD. Checks that the artifacts are unchanged and that the derived tables
 /// equal fossil's.
 void check_compaction(World& world) {
   const auto before = contents(world);
@@ -40,8 +40,9 @@ bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr || std::getenv("QUARRY_TEST_SEED") != nullptr;
 }
 
-/// Calls TEST with (seed, kind): with CASES or, if $QUARRY_TEST_CASES is set, with all kinds of
-/// that number of seeds, starting at $QUARRY_TEST_SEED.
+/// Calls TEST(seed, kind) for each of CASES. If $QUARRY_TEST_CASES or $QUARRY_TEST_SEED is set,
+/// calls it for all kinds with $QUARRY_TEST_CASES seeds instead. The first seed is
+/// $QUARRY_TEST_SEED.
 template <typename Test>
 void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& cases, Test&& test) {
   const char* count = std::getenv("QUARRY_TEST_CASES");
@@ -62,8 +63,9 @@ void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& c
   }
 }
 
-/// The source for a delta that builds CONTENT: its first parent, or the last of FILES that begins
-/// with the same line. BY_NAME has all artifacts.
+/// Returns a delta source for CONTENT, or nullptr. The source of a check-in is its first parent.
+/// The source of a file is the last of FILES with the same first line. BY_NAME contains all
+/// artifacts.
 const std::string* version_before(const std::string& content,
                                   const std::map<std::string, std::string>& by_name,
                                   const std::vector<std::string>& files) {
@@ -79,8 +81,8 @@ const std::string* version_before(const std::string& content,
   return last == files.rend() ? nullptr : &*last;
 }
 
-/// Stores COMING, a part of ALL, as clients push it; with HAS_DELTAS, about half of them as deltas
-/// on their previous version.
+/// Stores COMING like a client's push. If HAS_DELTAS is true, about half of the artifacts are
+/// stored as deltas on previous versions from ALL.
 void push(World& world, const std::vector<std::string>& all, const std::vector<std::string>& coming,
           bool has_deltas, std::mt19937& random) {
   std::map<std::string, std::string> by_name;
@@ -103,8 +105,8 @@ void push(World& world, const std::vector<std::string>& all, const std::vector<s
   });
 }
 
-/// Checks the compaction of a history that clients pushed; with HAS_GAPS, some artifacts are
-/// missing.
+/// Checks the compaction of a history that clients have pushed. If HAS_GAPS is true, some artifacts
+/// are missing.
 void check_pushed(std::uint32_t seed, History::Kind kind, bool has_gaps) {
   World world;
   std::mt19937 random(seed * 7 + static_cast<std::uint32_t>(kind));

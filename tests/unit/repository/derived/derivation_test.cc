@@ -17,7 +17,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// Makes a phantom of each of ARTIFACTS, as `igot` cards do, in an order that RANDOM chooses.
+/// Adds a phantom for each of ARTIFACTS in random order, as `igot` cards do.
 void name_in_order(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
   std::shuffle(artifacts.begin(), artifacts.end(), random);
   world.receive([&](Receipt& receipt) {
@@ -27,12 +27,10 @@ void name_in_order(World& world, std::vector<std::string> artifacts, std::mt1993
   });
 }
 
-/// Stores ARTIFACTS; RANDOM chooses their order, the requests that contain them, and which are
-/// deltas.
+/// Stores ARTIFACTS in a random order, in requests of random sizes, and partly as deltas.
 void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
   if (random() % 2 == 0) name_in_order(world, artifacts, random);
-  // Some orders are similar to the natural one, some to its reverse, and some are completely
-  // random.
+  // The order is random, reversed or unchanged.
   const auto kind = random() % 3;
   if (kind == 0) std::shuffle(artifacts.begin(), artifacts.end(), random);
   if (kind == 1) std::reverse(artifacts.begin(), artifacts.end());
@@ -49,20 +47,20 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
         const std::string& source = artifacts[random() % artifacts.size()];
         const auto stored = receipt.store(
             delta(name_of(content), name_of(source), artifact::delta_create(source, content)));
-        // The delta is refused if the two artifacts would be deltas of each other; it is then
+        // A delta that makes two artifacts deltas on each other is refused. The artifact is then
         // stored whole.
         if (!stored) REQUIRE(receipt.store(whole(content)));
       }
     });
   }
-  // Artifacts that still wait because their deltas form a loop are stored whole.
+  // Stores all artifacts whole. This completes the deltas that form a loop and are still waiting.
   world.receive([&](Receipt& receipt) {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
   });
 }
 
-/// Calls TEST with a few seeds. $QUARRY_TEST_CASES and $QUARRY_TEST_SEED set their number and the
-/// first one.
+/// Calls TEST with $QUARRY_TEST_CASES seeds (default: 12), starting at $QUARRY_TEST_SEED (default:
+/// 1).
 template <typename Test>
 void for_seeds(Test&& test) {
   const char* cases = std::getenv("QUARRY_TEST_CASES");
@@ -181,7 +179,7 @@ TEST_CASE("a tag sets the parents of a check-in") {
   for (const auto& [child, parents] : {Case{merge, {right, left}},
                                        {merge, {other}},
                                        {merge, {root, other, right}},
-                                       {after, {root}},  // its grandparent
+                                       {after, {root}},  // root is the grandparent
                                        {root, {other}},
                                        {merge, {"nobody has it"}}}) {
     CAPTURE(parents);

@@ -1,5 +1,5 @@
-// Parts of artifacts that fossil never creates, and checks that our tables for such artifacts equal
-// fossil's.
+// Helpers for tests with artifacts that fossil does not create. The tests compare our derived
+// tables with fossil's.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 
 namespace quarry::repository::test {
 
-/// CARDS followed by their Z card.
+/// Returns CARDS with their Z card.
 inline std::string finish(const std::string& cards) {
   return cards + "Z " + artifact::md5_hex(cards) + "\n";
 }
@@ -23,7 +23,7 @@ inline std::string hash(const std::string& content) {
   return std::string(name_of(content).str());
 }
 
-/// A control artifact dated DAY of February that sets TAG ("+name value") on TARGET.
+/// Returns a control artifact of the given DAY in February that sets TAG ("+name value") on TARGET.
 inline std::string control(int day, const std::string& target, const std::string& tag) {
   const std::string name = tag.substr(0, tag.find(' '));
   return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day, name,
@@ -32,8 +32,8 @@ inline std::string control(int day, const std::string& target, const std::string
 
 inline const std::string kId(40, '3');
 
-/// For each of ORDERS, stores the artifacts in that order in a new repository, and calls CHECK with
-/// it.
+/// For each of ORDERS, stores its artifacts in a new repository and calls CHECK with that
+/// repository.
 template <typename Check>
 void in_orders(const std::vector<std::vector<std::string>>& orders, Check&& check) {
   for (std::size_t order = 0; order < orders.size(); ++order) {
@@ -44,7 +44,7 @@ void in_orders(const std::vector<std::vector<std::string>>& orders, Check&& chec
   }
 }
 
-/// Does the same for every order of ARTIFACTS.
+/// Calls in_orders() with all permutations of ARTIFACTS.
 template <typename Check>
 void in_any_order(std::vector<std::string> artifacts, Check&& check) {
   std::ranges::sort(artifacts);

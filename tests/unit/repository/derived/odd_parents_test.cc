@@ -1,5 +1,5 @@
-// Check-ins whose parents are not check-ins, documents whose earlier version is such an artifact,
-// and hashes in upper case: our tables equal fossil's.
+// Compares our derived tables with fossil's, for parents that are not check-ins and for hashes in
+// upper case.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Stores ARTIFACTS in this order and, in another repository, in reverse.
+/// Stores ARTIFACTS in the given order and, in another repository, in reverse order.
 template <typename Check>
 void in_both_orders(const std::vector<std::string>& artifacts, Check&& check) {
   in_orders({artifacts, {artifacts.rbegin(), artifacts.rend()}}, [&](World& world) {
@@ -74,7 +74,7 @@ TEST_CASE("a primary parent that is not a check-in has no files") {
   const std::string child =
       check_in("2021-01-03T00:00:00", kFiles, hash(parent) + " " + hash(merged));
   in_both_orders({parent, merged, child}, [](World& world) {
-    // There is one row for the root, two for the child, and two for its merge.
+    // One row is for the merged check-in, two are for the child, and two are for the merge.
     CHECK(world.sql(kCountMlinks) == "5");
     CHECK(world.sql(kFileNames) == "a,b");
   });
@@ -191,7 +191,7 @@ TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   std::string artifact, sql, expected;
   SUBCASE("P") {
     artifact = with("C c\nD 2021-01-02T00:00:00\nF a {a}\nP {it}\nU ann\n");
-    // A hash that is spelled differently counts as another version of the file.
+    // The differently spelled hash counts as another version of the file.
     sql = "SELECT count(*) FROM mlink WHERE pmid<>0", expected = "2";
   }
   SUBCASE("P of a document that is not its first version") {
@@ -209,7 +209,7 @@ TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   SUBCASE("T") {
     artifact = with("D 2021-01-02T00:00:00\nT +foo {it}\nT +foo {root}\nU ann\n");
     sql = "SELECT comment FROM event WHERE type='g'";
-    // The hash is stored, and sorted, as it was written.
+    // The tag's target is stored and sorted as it was written.
     expected =
         fmt::format("Edit [{}|{}]: Add \"foo\".", capitals.substr(0, 16), capitals.substr(0, 10));
     expected += fmt::format(" Edit [{}|{}]: Add \"foo\".", hash(root).substr(0, 16),

@@ -1,4 +1,4 @@
-// Which artifacts have arrived since a mark.
+// Tests the search for artifacts that arrived after a mark.
 
 #include "quarry/repository/arrivals.h"
 
@@ -35,7 +35,7 @@ ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 10
   return *batch;
 }
 
-/// The names of the artifacts in BATCH.
+/// Returns the names of the artifacts in BATCH.
 template <typename Batch>
 std::vector<HashName> reported_names(const Batch& batch) {
   std::vector<HashName> names;
@@ -45,7 +45,7 @@ std::vector<HashName> reported_names(const Batch& batch) {
   return names;
 }
 
-/// Saves the deferred rows of BATCH, as a consumer does.
+/// Saves the deferred rows of BATCH, as the callers of Arrivals do.
 void note(World& world, const ArrivalBatch& batch) {
   auto receipt = world.repository->receive();
   REQUIRE(receipt);
@@ -53,7 +53,8 @@ void note(World& world, const ArrivalBatch& batch) {
   REQUIRE(receipt->commit());
 }
 
-/// The names of deferred artifacts from before MARK that are ready. Deletes them from the list.
+/// Returns the names of deferred artifacts from before MARK that are ready, and deletes them from
+/// the list.
 std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
   ReadyArrivals found;
   {
@@ -233,13 +234,13 @@ TEST_CASE("artifacts of a request are reported even after later requests were re
   World world;
   const ArrivalMark before = end_of(world);
   const std::string made = check_in_on({world.root()}, 0, {}, "content", "bob");
-  world.put(made);  // and the name of "content"
+  world.put(made);  // also adds a phantom for "content"
   const std::string number = world.sql("SELECT max(rcvid) FROM rcvfrom");
   world.put("of another request");
   const ArrivalBatch batch = after(world, before);
   CHECK(reported_names(batch).size() == 2);
   note(world, batch);
-  // `fossil pull` continues with a number that it has used before.
+  // Simulates `fossil pull`, which continues to use an earlier `rcvid`.
   const auto bring = [&](const std::string& content) {
     world.put(content);
     world.sql("UPDATE blob SET rcvid=" + number + " WHERE uuid='" +

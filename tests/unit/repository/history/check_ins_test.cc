@@ -1,4 +1,4 @@
-// The check-ins on which work begins: tips, and check-ins found by name.
+// Tests the search for the tip of a branch, and for check-ins by name.
 
 #include "quarry/repository/check_ins.h"
 
@@ -111,7 +111,7 @@ TEST_CASE("a tag of a check-in's own card is found even if it was cancelled late
                         [](CheckIns check_ins) { return check_ins.with_tag("cs-1", "ann"); });
   };
   CHECK(with_tag() == std::vector{one});
-  world.put(control(two, 3, '+', "cs-1"));  // not its own card
+  world.put(control(two, 3, '+', "cs-1"));  // tagged by a control artifact
   CHECK(with_tag() == std::vector{one});
   world.put(control(one, 4, '-', "cs-1"));
   CHECK(with_tag() == std::vector{one});

@@ -1,4 +1,4 @@
-// The history shown on pages is the same as in fossil.
+// Compares the history that pages show with the output of fossil.
 
 #include "quarry/repository/project_history.h"
 
@@ -21,13 +21,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The elements of a container as one text, which a failed check shows.
+/// Joins LINES to one text, which is easier to read in the message of a failed check.
 template <typename Container>
 std::string text_of(const Container& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-/// The output of `fossil ARGUMENTS` for WORLD's file, as lines.
+/// Returns the output lines of `fossil ARGUMENTS` for the file of WORLD.
 Lines fossil_lines(World& world, const std::string& arguments) {
   CAPTURE(arguments);
   REQUIRE(world.fossil(arguments + " -R " + world.file().string()));
@@ -40,7 +40,7 @@ Lines fossil_lines(World& world, const std::string& arguments) {
   return lines;
 }
 
-/// The same for a timeline, of which only the lines of entries are kept; these begin with a hash.
+/// Returns the entries of fossil's timeline, and omits other lines of its output.
 Lines fossil_timeline(World& world, const std::string& options) {
   Lines lines = fossil_lines(world, "timeline -W 0 -F '%H|%a|%b%n' " + options);
   std::erase_if(lines, [](const std::string& line) { return line.find('|') == std::string::npos; });
@@ -81,7 +81,7 @@ std::vector<Tag> tags_of(World& world) {
   return *tags;
 }
 
-/// Stores a history with every kind of artifact in WORLD.
+/// Stores a history with artifacts of all types in WORLD.
 void receive_history(World& world, std::uint32_t seed) {
   const Lines artifacts = History(seed, History::Kind::kPlain).make(60);
   world.receive([&](Receipt& receipt) {
@@ -127,8 +127,8 @@ TEST_CASE("open and closed branches and their tips are the same as fossil's") {
     World world;
     receive_history(world, seed);
     const std::vector<Branch> branches = branches_of(world);
-    // Fossil uses the newest check-in, which is not a leaf if one of its children is dated before
-    // it.
+    // Fossil reports the newest check-in of a branch. A check-in with a child that has an earlier
+    // date is not a leaf, so these branches are not compared.
     const std::string odd = world.sql(
         "SELECT '|'||coalesce(group_concat(name,'|'),'')||'|' FROM (SELECT value AS name, rid,"
         " max(event.mtime) FROM tagxref JOIN event ON objid=rid WHERE tagxref.tagid=8 AND tagtype>0"

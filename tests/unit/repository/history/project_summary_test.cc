@@ -1,5 +1,3 @@
-// The entry of a repository in a list.
-
 #include "quarry/repository/project_summary.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The list of received artifacts, which hooks get as their input.
+// Tests the list of received artifacts that is the standard input of hooks.
 #include "quarry/repository/received_list.h"
 
 #include <doctest/doctest.h>
@@ -76,18 +76,17 @@ TEST_CASE("a list that is too long ends at the end of a line, with a mark") {
 
 TEST_CASE("a late hook gets the last day, counted from the last request") {
   ListWorld world;
-  world.clock.advance(kHour);  // the repository itself is older than all
+  world.clock.advance(kHour);  // one hour after the creation of the repository
   std::vector<std::int64_t> numbers;
   for (int i = 0; i < 6; ++i) {
     world.put(fmt::format("content {}", i));
     numbers.push_back(world.last());
     world.clock.advance(10 * kHour);
   }
-  // The last receipt arrived at hour 50. The third, from hour 20, is too old; the fourth is not.
+  // The last receipt is from hour 50. The third receipt, from hour 20, is older than a day.
   CHECK(world.first_to_report(numbers[0]) == numbers[2]);
   CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
         0);
-  // A hook that is not late continues where it stopped.
   CHECK(world.first_to_report(numbers[4]) == numbers[4]);
   CHECK(world.first_to_report(world.last()) == world.last());
 }

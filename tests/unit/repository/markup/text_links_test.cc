@@ -30,7 +30,7 @@ std::string joined(const LinkSet& links) {
   return text;
 }
 
-/// The links that fossil finds in TEXT.
+/// Returns the links that fossil finds in TEXT.
 LinkSet fossils_links(const TemporaryFolder& folder, const std::string& text,
                       const std::string& options) {
   std::ofstream(folder / "text", std::ios::binary) << text;
@@ -48,7 +48,7 @@ LinkSet fossils_links(const TemporaryFolder& folder, const std::string& text,
   return links;
 }
 
-/// A text of random PIECES; each '@' in them is replaced with a new artifact name.
+/// Returns a text of random PIECES. Each '@' is replaced with a new artifact name.
 std::string random_text(std::mt19937& random, std::span<const char* const> pieces) {
   std::string text;
   int number = 0;
@@ -81,8 +81,8 @@ void compare(std::span<const char* const> pieces, Markup markup, const std::stri
   }
 }
 
-// Without table rows that have an unclosed backtick in a cell: there, fossil continues to read
-// after the row.
+// Table cells with an unclosed backtick are excluded, because fossil then continues to read after
+// the row.
 constexpr auto kMarkdown =
     std::to_array<const char*>({"[x](@)",
                                 "[x](/info/@)",
@@ -276,8 +276,8 @@ TEST_CASE("hostile texts take neither much time nor a deep stack") {
     const std::clock_t start = std::clock();
     links_in(many(piece), Markup::kMarkdown);
     links_in(many(piece), Markup::kWiki);
-    // Processor time is measured, so that other programs do not matter; quadratic time would take
-    // minutes.
+    // Measures processor time, which does not depend on other programs. A quadratic parser would
+    // take minutes.
     CHECK((std::clock() - start) / CLOCKS_PER_SEC < 60);
   }
 }

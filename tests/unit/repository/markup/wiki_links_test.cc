@@ -5,7 +5,7 @@
 using quarry::repository::wiki_links;
 using Links = std::vector<std::string>;
 
-// The expected results are those of fossil 2.21, from its backlink table for a check-in comment.
+// The expected results come from the backlink table of fossil 2.21.
 TEST_CASE("a comment links to text in brackets that may be an artifact name") {
   CHECK(wiki_links("see [abcdef12]") == Links{"abcdef12"});
   CHECK(wiki_links("see [ABCDEF12]") == Links{"abcdef12"});

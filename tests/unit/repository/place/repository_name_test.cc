@@ -8,8 +8,8 @@ using namespace quarry::repository;
 
 namespace {
 
-/// The possible meanings of PATH, in the order in which they are tried: "name>rest", with "!" if an
-/// endpoint follows.
+/// Returns the possible interpretations of PATH in the order in which the server tries them. Each
+/// has the form "name>rest", or "name!rest" if an endpoint follows.
 std::string meanings(std::string_view path) {
   std::string all;
   for (const NameCandidate& candidate : quarry::repository::names_in(path)) {

@@ -1,5 +1,3 @@
-// A landing only succeeds on the tip that its author knows.
-
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -16,7 +14,7 @@ using base::ErrorCode;
 
 namespace {
 
-/// Lands CONTENT on BRANCH, provided that its tip is TIP.
+/// Stores CONTENT if TIP is the tip of BRANCH.
 base::Result<void> land(Repository& repository, const std::string& branch, const HashName& tip,
                         const std::string& content) {
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());

@@ -1,5 +1,3 @@
-// Private artifacts that become public.
-
 #include <doctest/doctest.h>
 
 #include "quarry/artifact/delta.h"
@@ -25,8 +23,8 @@ TEST_CASE("a private file in a public check-in is no longer a delta on a private
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());
   CHECK(world.sql("SELECT count(*) FROM delta") == "0");
   CHECK(faults(world.file()) == "");
-  // The artifact stays public after fossil's rebuild, and fossil's clone, which omits private
-  // artifacts, contains it.
+  // `fossil rebuild` keeps the artifact public. `fossil clone` omits private artifacts, but
+  // transfers this one.
   const std::string copy = (world.folder / "copy.fossil").string();
   REQUIRE(world.fossil("rebuild " + world.file().string()));
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());

@@ -93,7 +93,8 @@ TEST_CASE("an uncommitted receipt leaves no trace, and the repository works on")
 }
 
 TEST_CASE("a long-lived and a new connection see the same waiting artifacts") {
-  // Each artifact except the first is a delta on the previous one; one of them has a false name.
+  // Each artifact except the first is a delta on the previous one. The delta for number 20 builds
+  // other content.
   constexpr int kLength = 40;
   World world;
   const auto waiting_for = [](Repository& repository) {
@@ -122,7 +123,7 @@ TEST_CASE("a long-lived and a new connection see the same waiting artifacts") {
     REQUIRE(anew);
     CHECK(followed == waiting_for(**anew));
   }
-  CHECK(waiting_for(*world.repository).size() == 20);  // those above the lie
+  CHECK(waiting_for(*world.repository).size() == 20);  // artifacts 21 to 40
 }
 
 TEST_CASE("the whole content replaces a delta that still waits") {
@@ -207,7 +208,7 @@ TEST_CASE("clusters are created from 100 unclustered artifacts on, with at most 
       REQUIRE(receipt.make_clusters());
     });
   };
-  fill(0, 98);  // and the initial check-in
+  fill(0, 98);  // 99 artifacts, with the initial check-in
   CHECK(world.sql("SELECT count(*) FROM unclustered") == "99");
   fill(98, 99);
   CHECK(world.sql("SELECT count(*) FROM unclustered") == "1");

@@ -1,4 +1,3 @@
-// All artifacts are read with little memory, even from a file of many gigabytes.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -24,7 +23,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// Stores a history in which every artifact is a delta on some earlier one.
+/// Stores a history in which every artifact except the first is a delta on an earlier one.
 void fill(World& world) {
   const std::vector<std::string> artifacts = History(1, History::Kind::kPlain).make(80);
   world.receive([&](Receipt& receipt) {
@@ -62,8 +61,8 @@ std::string faults(const World& world, const WalkBounds& bounds) {
   return fmt::format("{}", fmt::join(verified->faults, "\n"));
 }
 
-/// During its lifetime there is enough memory for the stack of one more thread, but not for a
-/// second.
+/// Limits the memory of the process for the lifetime of the object. The limit allows for the stack
+/// of one more thread, but not for two.
 class RoomForOneThread {
  public:
   RoomForOneThread() {

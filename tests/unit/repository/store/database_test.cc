@@ -65,7 +65,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
     auto query = database.query("SELECT count(*) FROM t");
     return query.step() ? query.integer(0) : -1;
   };
-  // This is often enough for the interruption to be checked at every step.
+  // With 600 repetitions, the interruption is checked at every step.
   for (int i = 0; i < 600; ++i) {
     database.interrupt_when({});
     Transaction transaction(database);

@@ -1,4 +1,3 @@
-// Texts that exceed the memory limit, and a receipt that never holds that many.
 #include "store/held_texts.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +15,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// While it lives, TMPDIR does not name a folder.
+/// Sets TMPDIR to a folder that does not exist, for the lifetime of the object.
 class NoTemporaryFolder {
  public:
   NoTemporaryFolder() {

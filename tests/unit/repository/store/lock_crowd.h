@@ -1,5 +1,5 @@
-// Connections that request a log's lock bytes as SQLite does, one step at a time and in random
-// order, and a table of locks in memory.
+// Simulated connections, and a table of locks in memory. The connections request the lock bytes of
+// a log in the same order as SQLite.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,10 +15,10 @@
 
 namespace quarry::repository::test {
 
-/// The number in the environment variable NAME, or OTHERWISE.
+/// Returns the number in the environment variable NAME, or OTHERWISE if it is not set.
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise);
 
-/// Locks as in the kernel, with each connection as a process.
+/// A table of lock bytes that behaves like the kernel. Each connection counts as a process.
 class LockTable {
  public:
   explicit LockTable(LockMonitor& monitor) : monitor_(monitor) {}
@@ -50,21 +50,21 @@ class LockTable {
   std::vector<Held> held_;
 };
 
-/// One step of a connection: an operation of SQLite on the lock bytes.
+/// An operation of a connection on the lock bytes.
 struct LockStep {
   enum class Kind { kShared, kExclusive, kUnlock };
   Kind kind;
   LockBytes bytes;
-  /// The step is skipped unless the connection believes that it holds these bytes.
+  /// The step is skipped unless the connection holds all of these bytes.
   unsigned needs = 0;
-  /// If the bytes are busy, the following steps are skipped, except those that unlock.
+  /// If true and the bytes are busy, the rest of the script is skipped except for unlocking.
   bool gives_up = false;
 };
 
-/// A connection that repeatedly reads, writes, makes checkpoints and recovers.
+/// A connection that randomly reads, writes, makes checkpoints and recovers.
 class ScriptedConnection {
  public:
-  /// Opens its file through VFS.
+  /// Opens a file through VFS.
   ScriptedConnection(sqlite3_vfs& vfs, std::uint64_t seed);
 
   void step();
@@ -79,8 +79,8 @@ class ScriptedConnection {
   std::vector<std::max_align_t> memory_;
   std::vector<LockStep> script_;
   std::size_t next_ = 0;
-  unsigned held_ = 0;       // bytes that SQLite believes it holds
-  unsigned exclusive_ = 0;  // those of them that are exclusive
+  unsigned held_ = 0;       // bytes for which SQLite holds a lock
+  unsigned exclusive_ = 0;  // bytes with an exclusive lock
   bool has_given_up_ = false;
 };
 

@@ -34,7 +34,7 @@ void LockMonitor::exclusively(std::size_t who, LockBytes bytes) {
     connection.has_copied = connection.was_reset = connection.was_reset_guarded = false;
   }
   if (mask == kWriteByte.mask()) {
-    // SQLite reads the header as soon as it holds the write lock, also in a recovery.
+    // After SQLite gets the write lock, it reads the header again, so earlier resets are harmless.
     connection.was_reset = connection.was_reset_guarded = false;
   }
   const bool is_reset = has(mask, kResetBytes);
@@ -95,8 +95,8 @@ void LockMonitor::forgotten(std::size_t who) {
 // --- WatchedVfs ----------------------------------------------------------------------------------
 
 WatchedVfs::File& WatchedVfs::file_of(sqlite3_file* file) {
-  // The data follows the object of the wrapped VFS, even if a guard that wraps this VFS has
-  // replaced the methods.
+  // The data is stored after the object of the wrapped VFS. Its offset does not depend on
+  // `pMethods`, which a guard can replace.
   static const int offset = (sqlite3_vfs_find("unix")->szOsFile + 15) / 16 * 16;
   return *std::launder(reinterpret_cast<File*>(reinterpret_cast<std::byte*>(file) + offset));
 }

@@ -1,5 +1,5 @@
-// Checks that connections follow the two rules of wal_lock_rules.h, by watching the lock bytes that
-// they hold. Also defines a VFS that wraps another one and reports its results.
+// Monitors the lock bytes of connections and reports violations of the two rules in
+// wal_lock_rules.h. Also defines a VFS that forwards to another VFS and reports lock requests.
 #pragma once
 
 #include <sqlite3.h>
@@ -14,20 +14,20 @@
 
 namespace quarry::repository::test {
 
-/// Watches up to 16 connections to one file. Call it for granted locks only.
+/// Monitors the locks of up to 16 connections to one file. Report only granted locks to it.
 class LockMonitor {
  public:
-  /// Adds a connection and returns its number. GUARDED connections must follow the rules.
+  /// Adds a connection and returns its number. A GUARDED connection must follow the rules.
   std::size_t add(bool guarded);
   void exclusively(std::size_t who, LockBytes bytes);
   void unlocked(std::size_t who, LockBytes bytes);
-  /// All locks of the connection were released, as when it is closed.
+  /// Removes all locks of a connection, for example when it is closed.
   void forgotten(std::size_t who);
 
-  /// A description of the first broken rule, or empty.
+  /// Returns a description of the first violation, or an empty string.
   const std::string& breach() const { return breach_; }
-  /// The number of resets of the log during a checkpoint of an unguarded connection that continued
-  /// to copy. The rules prevent this.
+  /// Returns how often the log was reset while a checkpoint copied it. The rules prevent this for
+  /// guarded connections.
   std::uint64_t harm() const { return harm_; }
   std::uint64_t copies() const { return copies_; }
   std::uint64_t resets() const { return resets_; }
@@ -38,8 +38,8 @@ class LockMonitor {
     unsigned held = 0;
     bool is_in_checkpoint = false;  // until the frames are copied
     bool has_copied = false;
-    bool was_reset = false;          // by another connection since the checkpoint began
-    bool was_reset_guarded = false;  // by a guarded connection
+    bool was_reset = false;          // another connection has reset the log
+    bool was_reset_guarded = false;  // the resetting connection was guarded
   };
   void check_copy(Connection& connection);
   void check_reset(std::size_t who);
@@ -52,7 +52,7 @@ class LockMonitor {
   std::uint64_t resets_ = 0;
 };
 
-/// Reports shared-memory locks of each main database that is opened through it.
+/// A VFS that reports lock requests for the shared memory of all main databases.
 class WatchedVfs : public sqlite3_vfs {
  public:
   explicit WatchedVfs(const char* name);
@@ -63,11 +63,11 @@ class WatchedVfs : public sqlite3_vfs {
   struct Call {
     LockBytes bytes;
     int flags;
-    int code;  // the result
+    int code;  // result code
   };
   std::function<void(sqlite3_file*, const Call&)> on_lock;
-  /// Called when a checkpoint has read a changed header of the log and has not yet checked how far
-  /// others have copied. SQLite unmaps its pages at this point.
+  /// Called after a checkpoint has read a changed header of the log, and before it checks how many
+  /// frames are already copied. SQLite unmaps its pages at this point.
   std::function<void(sqlite3_file*)> on_header_read;
 
  private:

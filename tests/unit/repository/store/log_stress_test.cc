@@ -1,8 +1,8 @@
-// Several processes with guarded connections, and one process of another program without a guard,
-// commit, read, checkpoint and are killed: no acknowledged commit is lost, and the file is intact.
+// Stress test of the guard. Several guarded processes and one unguarded process commit, read,
+// checkpoint and are killed. Acknowledged commits must not be lost, and the file must stay intact.
 //
-//   QUARRY_TEST_SECONDS   how long (2)
-//   QUARRY_TEST_SEED      1
+//   QUARRY_TEST_SECONDS   duration in seconds (default: 2)
+//   QUARRY_TEST_SEED      seed (default: 1)
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,11 +35,11 @@ constexpr milliseconds kBusyTimeout{2000};
 
 struct StressPlace {
   std::filesystem::path file;
-  Fd acknowledged;  // appended to: the numbers of rows whose commit has returned
+  Fd acknowledged;  // receives the row numbers of all acknowledged commits
 };
 
-/// Extends the period in which commits can be lost to that of many commits: a checkpoint that has
-/// read the log's header pauses before it checks how far others have copied.
+/// Makes lost commits more likely. A checkpoint pauses after it has read the header of the log, and
+/// before it checks how many frames are already copied.
 class SlowCheckpoints {
  public:
   static constexpr const char* kVfs = "slow-checkpoints";
@@ -47,7 +47,8 @@ class SlowCheckpoints {
   SlowCheckpoints() {
     watched_.on_header_read = [](sqlite3_file*) { pause(); };
   }
-  /// A guarded file has its own table of methods, which can therefore be changed.
+  /// Adds the pause to the checkpoints of a guarded connection. Such a connection has a separate,
+  /// writable table of methods.
   static void slow_down(sqlite3* handle) {
     sqlite3_file* file = nullptr;
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -66,7 +67,7 @@ class SlowCheckpoints {
   test::WatchedVfs watched_{kVfs};
 };
 
-/// The work of one process until it is killed. It ends earlier only after an error.
+/// The work of a process until it is killed. The process exits by itself only after an error.
 class Child {
  public:
   Child(const StressPlace& place, std::uint64_t number)
@@ -82,7 +83,7 @@ class Child {
   }
 
  private:
-  /// Works for the lifetime of one connection.
+  /// Opens a connection, makes random requests, and closes the connection.
   void work_guarded() {
     Database database(place_.file, Database::Mode::kReadWrite, kBusyTimeout);
     SlowCheckpoints::slow_down(database.handle());
@@ -112,8 +113,8 @@ class Child {
     }
   }
 
-  /// Works like a program that does not know the guard: SQLite makes checkpoints automatically, and
-  /// at each close.
+  /// Works like a program without the guard. SQLite checkpoints automatically, and also when the
+  /// connection is closed.
   void work_bare() {
     sqlite3* handle = nullptr;
     constexpr int kFlags = SQLITE_OPEN_READWRITE;
@@ -169,7 +170,7 @@ class Child {
   std::minstd_rand random_;
 };
 
-/// All processes. The first one stands for the other program.
+/// All child processes. The first one is unguarded.
 class Processes {
  public:
   explicit Processes(const StressPlace& place) : place_(place) {
@@ -219,8 +220,8 @@ TEST_CASE("commits that killed processes and another program had acknowledged ar
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",
                     Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
-  // This connection stays open, like that of a server's worker, so that no other close is the last
-  // one.
+  // This connection stays open like the connection of a worker. A child therefore never closes the
+  // last connection.
   Database watcher(place.file, Database::Mode::kCreate, kBusyTimeout);
   watcher.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x INTEGER PRIMARY KEY, y)");
 

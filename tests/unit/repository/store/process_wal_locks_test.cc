@@ -1,8 +1,8 @@
-// The rules for a whole process (process_wal_locks.h): several processes of several threads each,
-// with a connection in each thread, in random interleavings over a table of the kernel's locks.
+// Tests the rules for whole processes (process_wal_locks.h). Several processes make lock requests
+// in random order. Each process has several threads, and each thread has a connection.
 //
-//   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
-//   QUARRY_TEST_SEED         1
+//   QUARRY_TEST_LOCK_CALLS   number of requests (default: 2,000,000)
+//   QUARRY_TEST_SEED         seed (default: 1)
 #include "store/process_wal_locks.h"
 
 #include <doctest/doctest.h>
@@ -18,8 +18,9 @@ namespace {
 
 constexpr ProcessWalLocks::File kFile{1, 2};
 
-/// A process: SQLite's record of the locks between its own connections, and the guard between
-/// SQLite and the kernel, which does not distinguish the connections.
+/// A process with its connections. `connections` models the locks that SQLite tracks itself, and
+/// `locks` is the guard between SQLite and the kernel. The kernel does not distinguish the
+/// connections of a process.
 struct Process {
   struct Held {
     std::size_t connection;
@@ -44,7 +45,7 @@ class ProcessesVfs : public sqlite3_vfs {
       return SQLITE_OK;
     };
   }
-  /// Connections opened from now on belong to this process.
+  /// Starts a new process. Connections that are opened afterwards belong to it.
   void begin_process(bool guarded) {
     unwatched_.add(false);
     kernel_.add();
@@ -160,7 +161,7 @@ TEST_CASE("processes of several threads keep the log's rules in random interleav
 
 namespace {
 
-/// A kernel that grants every request, because the process already holds the locks.
+/// A kernel that grants every request, as for locks that the process already holds.
 struct Willing {
   int lock(LockBytes) const { return 0; }
   void unlock(LockBytes) const {}
@@ -174,9 +175,8 @@ TEST_CASE("a thread does not reset the log while another one of its process runs
   REQUIRE(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kResetBytes, kBusy, Willing()) == kBusy);
-  // The checkpoint must not copy anything either, because its thread does not hold the write lock.
+  // The checkpoint must not copy frames either, because its thread does not hold the write lock.
   CHECK(locks.take(kFile, 1, kFirstReaderByte, kBusy, Willing()) == kBusy);
-  // Locks on another file are independent.
   constexpr ProcessWalLocks::File kOther{1, 3};
   REQUIRE(locks.take(kOther, 2, kWriteByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kOther, 2, kResetBytes, kBusy, Willing()) == 0);

@@ -1,4 +1,3 @@
-// Repositories with an unknown schema are not changed.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -31,7 +30,7 @@ TEST_CASE("a repository of a later Fossil is refused with a reason, and unchange
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "later.fossil";
   REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());
-  // Parts of the present schema that the file lacks are not added, either.
+  // Opening the file must not create the missing table again.
   run(path,
       "UPDATE config SET value='2027-05-01' WHERE name='aux-schema'; DROP TABLE backlink;"
       "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -1,7 +1,7 @@
-// The guard under real connections: the race that loses commits is replayed deterministically, and
-// all lock requests of SQLite in random work are checked against the rules.
+// Tests the guard with real connections. One test replays the race that loses commits. Another test
+// makes SQLite do random work, and checks its lock requests against the rules.
 //
-//   QUARRY_TEST_LOCK_CALLS   150 times as many as are recorded (2,000,000)
+//   QUARRY_TEST_LOCK_CALLS   150 times the number of requests (default: 2,000,000)
 #include "store/wal_guard_vfs.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ using quarry::repository::test::WatchedVfs;
 
 namespace {
 
-/// An unguarded connection through the VFS of the given name; nullptr means the default VFS.
+/// A connection through the VFS with the given name, or through the default VFS for nullptr.
 class Bare {
  public:
   Bare(const std::filesystem::path& path, const char* vfs, int flags = SQLITE_OPEN_READWRITE) {
@@ -46,8 +46,8 @@ class Bare {
     sqlite3_finalize(statement);
     return text;
   }
-  /// The result of a checkpoint, and the numbers of frames in the log and of frames copied to the
-  /// file.
+  /// The result code of a checkpoint, the number of frames in the log, and the number of copied
+  /// frames.
   struct Checkpointed {
     int code = 0;
     int in_log = 0;
@@ -68,8 +68,7 @@ class Bare {
   sqlite3* handle_ = nullptr;
 };
 
-/// Whether this version of SQLite itself prevents a reset during a checkpoint that has read the
-/// header.
+/// Returns true if this version of SQLite itself prevents a reset of the log during a checkpoint.
 bool is_mended() {
   const int version = sqlite3_libversion_number();
   return version >= 3051003 || (version >= 3050007 && version < 3051000) ||
@@ -82,9 +81,10 @@ struct Race {
   bool is_sound = false;
 };
 
-/// One connection commits after a checkpoint of another one has read the log's header and before it
-/// has checked how far the log was copied. The log was completely copied before, so the commit
-/// resets it. With IS_BUSY another connection holds the write lock until then.
+/// Replays the race that can lose a commit. A checkpoint reads the header of the log. Before it
+/// checks how many frames are copied, another connection commits. All earlier frames have been
+/// copied, so this commit resets the log. If IS_BUSY is true, a third connection holds the write
+/// lock until the commit.
 Race race(WatchedVfs& watched, const char* checkpointing, const char* committing, int mode,
           bool is_busy = false) {
   const TemporaryFolder folder;
@@ -148,7 +148,7 @@ TEST_CASE("a commit during a checkpoint is lost by an old SQLite, but not with t
       CAPTURE(checkpointing);
       CAPTURE(committing);
       const Race done = race(watched, checkpointing, committing, mode, is_busy);
-      CHECK(done.acknowledged >= 51);  // the commit in between may fail as busy
+      CHECK(done.acknowledged >= 51);  // the commit during the checkpoint can fail with SQLITE_BUSY
       CHECK(done.left == done.acknowledged);
       CHECK(done.is_sound);
     }
@@ -162,7 +162,7 @@ TEST_CASE("every lock that SQLite requests in random work keeps the log's rules"
   std::map<sqlite3_file*, std::size_t> numbers;
   const TemporaryFolder folder;
   const auto path = folder / "work.db";
-  // There is one connection of another program, and there are three of ours.
+  // One connection is unguarded, and three are guarded.
   std::vector<std::unique_ptr<Bare>> connections;
   const auto open = [&](bool guarded) {
     auto bare = std::make_unique<Bare>(path, guarded ? "watched-guard" : "watched");
@@ -235,7 +235,7 @@ TEST_CASE("read-only connections, exclusive mode and files without a log work as
     REQUIRE(rows.step());
     CHECK(rows.integer(0) == 2);
   }
-  // The last close has copied and removed the log.
+  // Closing the last connection has copied and removed the log.
   CHECK_FALSE(std::filesystem::exists(path.string() + "-wal"));
   {
     Database alone(path, Database::Mode::kReadWrite, kTimeout);

@@ -1,8 +1,8 @@
-// Tests the rules of wal_lock_rules.h with random interleavings of SQLite's lock requests on a
-// table of locks in memory, for guarded connections and those of other programs.
+// Tests the rules of wal_lock_rules.h with guarded and unguarded connections. They make SQLite's
+// lock requests in random order on a table of locks in memory.
 //
-//   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
-//   QUARRY_TEST_SEED         1
+//   QUARRY_TEST_LOCK_CALLS   number of requests (default: 2,000,000)
+//   QUARRY_TEST_SEED         seed (default: 1)
 #include "store/wal_lock_rules.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// A VFS whose files are only numbers in a LockTable.
+/// A VFS whose files exist only as numbers in a LockTable.
 class TableVfs : public sqlite3_vfs {
  public:
   explicit TableVfs(LockTable& table) : sqlite3_vfs(), table_(table) {
@@ -57,7 +57,7 @@ class TableVfs : public sqlite3_vfs {
   std::size_t opened_ = 0;
 };
 
-/// Locks and unlocks bytes of TABLE for the connection WHO, in the form that WalLocks requires.
+/// Forwards lock requests of WalLocks to TABLE for the connection WHO.
 struct Below {
   LockTable& table;
   std::size_t who;
@@ -65,7 +65,7 @@ struct Below {
   void unlock(LockBytes bytes) const { table.unlock(who, bytes); }
 };
 
-/// A guarded connection, number 0, beside a connection of another program, number 1.
+/// Connection 0 is guarded, and connection 1 is not.
 struct GuardedAndOther {
   GuardedAndOther() {
     for (const bool is_guarded : {true, false}) {
@@ -79,7 +79,7 @@ struct GuardedAndOther {
   WalLocks locks;
 };
 
-/// A number of GUARDED connections and of OTHERS; run() makes CALLS steps in random order.
+/// A number of guarded and unguarded connections. run() makes CALLS steps in random order.
 class Crowd {
  public:
   Crowd(int guarded, int others, std::uint64_t seed)
@@ -98,8 +98,8 @@ class Crowd {
     }
   }
   const LockMonitor& monitor() const { return monitor_; }
-  /// The bytes that a connection still holds after it has finished all its operations; 0 if there
-  /// are none.
+  /// Lets all connections finish their scripts. Returns the bytes that a connection still holds, or
+  /// 0.
   unsigned left_over() {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       while (!connections_[i].is_between()) connections_[i].step();
@@ -127,7 +127,6 @@ TEST_CASE(
     Crowd crowd(guarded, 1, from_environment("QUARRY_TEST_SEED", 1));
     crowd.run(calls / 3);
     CHECK(crowd.monitor().breach() == "");
-    // No connection is harmed: only unguarded ones can harm each other, and there is only one.
     CHECK(crowd.monitor().harm() == 0);
     CHECK(crowd.monitor().copies() > calls / 3000);
     CHECK(crowd.monitor().resets() > calls / 3000);
@@ -161,10 +160,10 @@ TEST_CASE("a connection keeps the rules even with requests in random order") {
     const LockBytes bytes = any();
     const Below below{table, who};
     if (random() % 3 != 0) {
-      // SQLite never requests a lock that it already holds.
+      // SQLite does not request a lock that it already holds.
       if ((locks[who].held() & bytes.mask()) == 0) locks[who].take(bytes, SQLITE_BUSY, below);
     } else {
-      // SQLite releases locks together if it took them together.
+      // SQLite releases bytes together that it has locked together.
       table.unlock(who, {0, kLockByteCount});
       locks[who].released({0, kLockByteCount}, below);
     }

@@ -1,4 +1,4 @@
-// When the write-ahead log is checkpointed and truncated, and that the log stays short despite
+// Tests when the write-ahead log is checkpointed and truncated. The log must stay short despite
 // readers.
 #include "store/write_ahead_log.h"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLogBound = std::size_t{64} << 10;
 constexpr std::size_t kArtifact = std::size_t{60} << 10;
 
-/// Counts the calls, and runs a callback when the barrier is raised.
+/// Counts the calls. raise() also calls `on_raise`.
 class RecordingBarrier : public CheckpointBarrier {
  public:
   bool raise(std::uint64_t file, milliseconds timeout) override {
@@ -43,7 +43,6 @@ class RecordingBarrier : public CheckpointBarrier {
   milliseconds last_pause{0};
 };
 
-/// A repository with one writer and readers.
 class LogFixture {
  public:
   LogFixture() : writer(open(kLogBound)) {}
@@ -58,7 +57,7 @@ class LogFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     return std::move(*opened);
   }
-  /// Commits SIZE bytes that cannot be compressed, then does what a worker does after a reply.
+  /// Commits SIZE random bytes. If REPLIES is true, also does the work of a worker after a reply.
   void write(std::size_t size = kArtifact, bool replies = true) {
     std::string content(size, '\0');
     for (char& byte : content) byte = static_cast<char>(random());
@@ -78,7 +77,7 @@ class LogFixture {
   std::unique_ptr<Repository> writer;
 };
 
-/// Two readers that overlap, so that there is always at least one.
+/// Two readers whose snapshots overlap, so the log is always in use.
 class Overlapping {
  public:
   explicit Overlapping(LogFixture& log) {
@@ -157,7 +156,7 @@ TEST_CASE("a reader that outlasts the timeout causes a pause, and the log is tru
   CHECK(log.barrier.raised == 1);
   CHECK(log.barrier.lowered == 1);
   CHECK(log.barrier.last_pause > milliseconds(1000));
-  // Only commits make the log longer, so without one nothing is checked.
+  // Without a new commit, keep_log_short() does nothing.
   log.writer->keep_log_short();
   CHECK(log.barrier.raised == 1);
   reader.end();
@@ -211,7 +210,7 @@ TEST_CASE("a log that one large commit has made long is cut when it is restarted
   log.write(40 * kLogBound, /*replies=*/false);
   CHECK(log.log_size() > 40 * kLogBound);
   {
-    // Copies the whole log, because there are no readers.
+    // This checkpoint copies the whole log, because the file does not have readers.
     Database other(log.world.file(), Database::Mode::kReadWrite, milliseconds(0));
     other.execute("PRAGMA wal_checkpoint(FULL)");
   }

@@ -1,4 +1,5 @@
-// Tags whose effect depends on the order of processing in fossil's rebuild, but not in ours.
+// Tests tags whose effect in `fossil rebuild` depends on the order of processing. Our result must
+// be the same for every order.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -19,7 +20,8 @@ std::string tagged_check_in(const std::string& comment, const std::string& paren
                             parent.empty() ? "" : "P " + hash(parent) + "\n", tags));
 }
 
-/// A control artifact dated DAY with CARDS in this order; a % in them is replaced by TARGET.
+/// Returns a control artifact of the given DAY with CARDS in this order. A % in a card is replaced
+/// with the name of TARGET.
 std::string tag_control(int day, const std::string& target, std::vector<std::string> cards) {
   std::string text = fmt::format("D 2021-02-{:02d}T00:00:00\n", day);
   for (std::string& card : cards)
@@ -175,7 +177,7 @@ TEST_CASE("a tag that would move a change to another ticket is refused") {
 TEST_CASE("a rebuild keeps artifacts that a tag makes private unclustered, as fossil's does") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
-  // The tag is stored as if it had arrived before the server knew its meaning.
+  // Simulates a tag from a server that did not support this tag.
   for (const std::string& each : {made, tag_control(1, made, {"*private %"})}) world.put(each);
   world.sql("DELETE FROM private");
   world.repository.reset();
