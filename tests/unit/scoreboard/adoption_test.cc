@@ -1,4 +1,4 @@
-// The next master adopts a board, whose layout it knows from the previous master.
+// Tests the adoption of a scoreboard by the next master. The previous master reports the layout.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Child processes of tests.
+// Functions that start child processes and wait for them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <csignal>
 
-/// Runs WORK in a child, which then exits with code 0, and returns the child's process ID.
+/// Runs WORK in a child process and returns its process ID. The child exits with code 0.
 template <typename Work>
 pid_t start_child(Work work) {
   const pid_t pid = ::fork();

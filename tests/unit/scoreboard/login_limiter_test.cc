@@ -18,7 +18,7 @@ const std::string kHome = "192.0.2.1";
 const std::string kAway = "203.0.113.9";
 constexpr Tick kMinute = 60 * kTicksPerSecond;
 
-/// A pool with a clock that only the test advances.
+/// A login limiter with a clock that only the test advances.
 struct Pool {
   seconds attempt(std::string_view user, std::string_view address, bool is_right) {
     LoginLimiter::Attempt attempt = limiter.attempt_of("repository", user, address);
@@ -38,14 +38,14 @@ struct Pool {
   bool lets_in(std::string_view user, std::string_view address) {
     return attempt(user, address, true).count() == 0;
   }
-  /// How many of COUNT guesses are checked. They come from ADDRESS or, if it is empty, each from a
-  /// new network.
+  /// Makes COUNT guesses and returns the number of passwords that are checked. If ADDRESS is empty,
+  /// each guess comes from a new network.
   std::size_t checked_of(int count, std::string_view user, std::string_view address = {}) {
     const std::size_t before = checked;
     for (int i = 0; i < count; ++i) guess(user, address.empty() ? new_network() : address);
     return checked - before;
   }
-  /// An IPv6 address in a /64 network that was not used before.
+  /// Returns an IPv6 address in an unused /64 network.
   std::string new_network() {
     ++networks;
     return fmt::format("2001:db8:{:x}:{:x}::1", networks >> 16U, networks & 0xffffU);
@@ -54,7 +54,7 @@ struct Pool {
   std::unique_ptr<LoginMemory> memory = std::make_unique<LoginMemory>();
   LoginLimiter limiter{*memory, kFree};
   Tick now = 1'000'000;
-  std::size_t checked = 0;  // guesses that did not have to wait
+  std::size_t checked = 0;  // number of checked guesses
   std::uint32_t networks = 0;
 };
 
@@ -75,7 +75,8 @@ TEST_CASE_FIXTURE(Pool,
     if (i % 2500 == 0) ++now;
   }
   CHECK(checked > 1'000'000);
-  // 50 s have passed: the user has two tokens back, the address five, and the pair one attempt.
+  // After 50 s, the user has two new tokens, the address has five, and the pair has one new
+  // attempt.
   CHECK(checked_of(100, "victim") == 2);
   CHECK(checked_of(10, "owner", kHome) == 1);
   std::size_t before = checked;
@@ -101,7 +102,7 @@ TEST_CASE_FIXTURE(Pool, "guesses for one user from constantly changing networks 
     now += kTicksPerSecond;
     CHECK(lets_in("owner", kHome));
   }
-  // Of the 30,000 guesses, those with tokens are checked, and one more after 20 s.
+  // The user starts with 15 tokens and gets another token every 20 s.
   CHECK(checked >= 15);
   CHECK(checked <= 15 + 600 / 20);
 }
@@ -183,7 +184,7 @@ TEST_CASE_FIXTURE(Pool, "an attempt with an unknown result does not count") {
   CHECK(try_unchecked(kHome) == 1);
   now += kTicksPerSecond;
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kHome) == 0);
-  // It does not make the pair known or clear its failures, either.
+  // An unchecked attempt does not reset the failures of the pair.
   CHECK(guess("owner", kHome).count() == 0);
   CHECK(try_unchecked(kHome) == 2);
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kAway) == 0);

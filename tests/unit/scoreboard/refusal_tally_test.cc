@@ -58,7 +58,7 @@ TEST_CASE("reasons are distinguished by their words and status") {
   REQUIRE(tally->begin());
   for (const char* text : {"a 1", "a 1 b", "b 1", "a", "1", ""}) tally->note(refusal_of(400, text));
   tally->note(refusal_of(401, "a 22"));
-  // Numbers are ignored: "1" and "" are the same, but "a 1" and "a" still differ by a blank.
+  // Digits are ignored: "1" and "" are the same reason. "a 1" and "a" differ by a space.
   CHECK(tally->read().size() == 6);
 }
 

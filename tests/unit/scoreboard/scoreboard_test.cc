@@ -13,13 +13,13 @@ using namespace quarry::scoreboard;
 
 namespace {
 
-/// Two fields that a writer always changes together.
+/// Updates two fields together.
 void write_pair(Slot& slot, int value) {
   slot.info({"POST", std::string(200, static_cast<char>('a' + value % 26)),
              static_cast<std::uint64_t>(value % 26)});
 }
 
-/// Starts a child that updates slot 0 as fast as it can until it is killed.
+/// Starts a child that updates slot 0 in a loop until it is killed.
 pid_t start_busy_writer(Board& board) {
   return start_child([&] {
     Slot slot = board.slot(0);
@@ -28,7 +28,7 @@ pid_t start_busy_writer(Board& board) {
   });
 }
 
-/// The board of a pool called "www".
+/// Returns a new scoreboard for the pool "www".
 Board new_board(std::size_t slots) {
   auto board = Board::create("www", slots);
   REQUIRE(board);
@@ -83,7 +83,7 @@ TEST_CASE("a reader never sees half an update while another process writes") {
   const pid_t writer = start_busy_writer(board);
   int whole = 0;
   int mixed = 0;
-  // A reader may give up if a writer never pauses; it must then report that.
+  // If the writer never pauses, a read can fail. The result then has `is_torn` set.
   for (int i = 0; i < 2000000 && whole < 20000; ++i) {
     const Board::Reading reading = board.read(0);
     if (reading.is_torn || reading.state.stage != Stage::kInfo) continue;
@@ -102,7 +102,7 @@ TEST_CASE("a writer that is killed at any moment blocks neither readers nor the 
     const pid_t writer = start_busy_writer(board);
     ::usleep(static_cast<useconds_t>(200 + round * 37));
     kill_and_wait(writer);
-    board.read(0);  // returns, torn or not
+    board.read(0);  // must not wait for the killed writer
     board.clear(0);
     CHECK_FALSE(board.read(0).is_torn);
     CHECK(board.read(0).state.stage == Stage::kNone);
@@ -117,8 +117,8 @@ TEST_CASE("a writer that died during an update is reported as torn, and repaired
   Board board = new_board(1);
   auto view = board.read_only();
   REQUIRE(view);
-  // The slots come after the pool's state, the leases and the refusals; each begins with its
-  // sequence number.
+  // The slots are stored after the pool's state, the leases and the refusals. Each slot begins with
+  // its sequence number.
   constexpr std::size_t kSlot = sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
   const auto memory = map_for_writing(board.fd(), kSlot + sizeof(SlotMemory));
   REQUIRE(memory);
@@ -160,13 +160,13 @@ TEST_CASE("the latest refusals of all children are listed, newest first") {
     Refusal refusal{.status = static_cast<std::uint32_t>(400 + i)};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
-    // Waits, so that no two refusals have the same time.
+    // Waits until the clock advances, because refusals are sorted by time.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
   const auto recent = board.refusals();
   REQUIRE(recent.size() == kMaxRefusals);
   CHECK(recent.front().status == 400 + kMaxRefusals + 2);
-  CHECK(recent.back().status == 403);  // none of the first three
+  CHECK(recent.back().status == 403);  // the first three were overwritten
   CHECK(recent.front().text.view() == "no");
 }
 

@@ -1,4 +1,4 @@
-// A worker that writes to all parts of its pool's board, while others read it.
+// Tests readers of a scoreboard while a worker overwrites all of it.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ PoolState some_state() {
   return state;
 }
 
-/// The whole memory of BOARD.
+/// Maps the whole memory of BOARD for writing.
 Mapping raw_memory(const Board& board) {
   struct stat status {};
   REQUIRE(::fstat(board.fd(), &status) == 0);
@@ -43,7 +43,7 @@ Mapping raw_memory(const Board& board) {
   return std::move(*memory);
 }
 
-/// Starts a child that repeatedly fills the whole board with random bytes until it is killed.
+/// Starts a child that repeatedly fills the scoreboard with random bytes until it is killed.
 pid_t start_scribbler(const Board& board) {
   return start_child([&] {
     const Mapping memory = raw_memory(board);
@@ -160,7 +160,7 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
       slot.finished();
       state.past.add(board->read(0).state.counters);
       board->retire(0, state);
-      // A snapshot takes less time than this pause, so that some snapshots are undisturbed.
+      // The pause is longer than a snapshot takes, so some snapshots are consistent.
       for (const auto end = monotonic_micros() + kPause; monotonic_micros() < end;) continue;
     }
   });
@@ -169,7 +169,7 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
   int backwards = 0;
   for (int i = 0; i < 1'000'000 && exact < 20'000; ++i) {
     const PoolSnapshot snapshot = take_snapshot(*board, {});
-    // If the process that reaps is preempted inside an update, a reader does not wait for it.
+    // The reader does not wait for a reaper that is preempted during an update.
     if (!snapshot.is_exact) continue;
     ++exact;
     if (snapshot.totals.requests < last) ++backwards;

@@ -12,8 +12,8 @@ using namespace quarry::scoreboard;
 
 namespace {
 
-/// A board with three workers: one is idle after a push, one is in a request whose client wrote
-/// TEXT into all fields, and one has ended.
+/// A scoreboard with three workers. The first is idle after a push, the second executes a request
+/// with TEXT in all fields, and the third has ended.
 class World {
  public:
   explicit World(std::string_view text = "") : board_(*Board::create("www", 4)) {

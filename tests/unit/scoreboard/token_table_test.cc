@@ -12,7 +12,7 @@ constexpr Tick kNow = 1'000'000;
 constexpr Tick kInterval = 100;
 constexpr Tick kLifetime = 10'000;
 
-/// The Nth key of those that belong to one set of the table.
+/// Returns the Nth key. All keys belong to the same set of the table.
 TableKey key(std::uint64_t n) {
   return (n << 40U) | 7U;
 }
