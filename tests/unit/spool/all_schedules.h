@@ -10,8 +10,8 @@
 
 namespace quarry::spool {
 
-/// Whether $QUARRY_TEST_CASES requests all schedules of scenarios that have tens of thousands of
-/// them.
+/// Returns true if $QUARRY_TEST_CASES is set. Long tests then run all schedules instead of a
+/// subset.
 inline bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }

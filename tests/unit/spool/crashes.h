@@ -1,5 +1,4 @@
-// What is left of recorded file operations after a crash of the machine, or after the process is
-// killed.
+// Simulates crashes of the machine or of the process from recorded file operations.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,8 +9,8 @@
 
 #include "memory_file_system.h"
 
-/// The operations of a scenario, and what was acknowledged after which: each Promise has its
-/// `operations`.
+/// The file operations of a scenario, and its promises. A promise states which messages were
+/// acknowledged after a number of operations.
 template <typename Promise>
 struct Recording {
   std::vector<FileOperation> operations;
@@ -26,9 +25,9 @@ struct Recording {
   }
 };
 
-/// Calls CHECK(image, count) for a crash of the machine after each number of OPERATIONS, in which
-/// any of the unsynced ones may be lost: for up to EXHAUSTIVE of them all subsets, otherwise
-/// SAMPLES random subsets, of which the first two are all of them and none.
+/// Simulates a crash of the machine after each of OPERATIONS and calls CHECK(image, count). If at
+/// most EXHAUSTIVE operations are unsynced, every subset of them is lost once. Otherwise SAMPLES
+/// subsets are lost: all of them, none, and random subsets.
 template <typename Check>
 void for_each_crash(const std::vector<FileOperation>& operations, std::size_t exhaustive,
                     std::size_t samples, const Check& check) {
@@ -48,8 +47,9 @@ void for_each_crash(const std::vector<FileOperation>& operations, std::size_t ex
   }
 }
 
-/// Calls CHECK(image, count) for a process that is killed within each of OPERATIONS, COUNT after
-/// the first, after every STRIDE(bytes)-th of the bytes that it writes.
+/// Simulates a process that is killed during each of OPERATIONS and calls CHECK(image, count).
+/// COUNT operations are complete. The next operation has written 0, STRIDE(bytes), 2 *
+/// STRIDE(bytes) … of its bytes.
 template <typename Stride, typename Check>
 void for_each_kill(const std::vector<FileOperation>& operations, const Stride& stride,
                    const Check& check) {

@@ -1,4 +1,4 @@
-// Files as hexadecimal text, by name, as an earlier version has written them.
+// Files that an earlier version has written, by name and in hexadecimal form.
 #pragma once
 
 #include <initializer_list>

@@ -1,30 +1,36 @@
-// Threads under the control of a scheduler. threading.h uses these instead of std's if
-// QUARRY_SPOOL_THREADING names this header, so that a test runs the real code in every interleaving
-// up to a bound. All threads are fibers of one OS thread. Wherever another thread could run with an
-// observable effect, a choice is made; schedule::explore() runs a scenario again and again, depth
-// first over all choices.
+// Threads under the control of a scheduler. If QUARRY_SPOOL_THREADING names this header,
+// threading.h uses these classes instead of those of std. A test then runs the real code in every
+// interleaving of its threads up to a bound.
 //
-// Where choices are made, and why that is sufficient
+// All threads are fibers of one OS thread. The scheduler makes a choice at every point at which
+// another thread could have an observable effect. schedule::explore() runs a scenario repeatedly,
+// depth first over all choices.
 //
-//   before lock(), at step(), before a notification whose sender does not hold the mutex of the
-//   waiters, and wherever a thread cannot continue (a held mutex, wait, join, end).
+// The scheduler makes a choice
 //
-// Code between two of these only touches what its mutex guards, or its own data; both commute with
-// everything that other threads may do meanwhile, so a switch in there, after unlock(), or between
-// the creation of a thread and the next choice has the same effect as a switch at the choice. Hence
-// the one duty of the code: call step() before each access to shared data that no held mutex guards
-// (an atomic, a file, and now() if its exact time matters). step() is allowed under a mutex.
+//   - before lock(), and at step()
+//   - before a notification by a thread that does not hold the mutex of the waiting threads
+//   - when a thread cannot continue: at a held mutex, wait, join or end
 //
-// Time is virtual: it stands still except when a deadline passes (or schedule::advance() is
-// called). A timed wait may time out at every choice, for one of Bounds::timeouts, and times out
-// for free when nothing else can run. It does not have to time out as soon as its deadline has
-// passed: real ones are late, too.
+// Between two choices, a thread accesses only data that its mutex protects, or its own data. Other
+// threads cannot observe the order of these accesses. Further choices, for example after unlock(),
+// would therefore not have any effect.
 //
-// A scenario must be deterministic (no real time, no decisions on addresses), must create
-// everything that it shares anew on each run, and must not spin on a flag (a loop around step()
-// counts as a livelock). thread_local is shared by all its threads. errno and exceptions in flight
-// belong to each thread as usual. Outside of a schedule a mutex does nothing, and the other classes
-// cannot be used.
+// The code under test has one obligation. It must call step() before each access to shared data
+// that is not protected by a held mutex, such as an atomic or a file. It must also call step()
+// before now() if the exact time matters. A thread can call step() while it holds a mutex.
+//
+// Time is virtual. It advances only when a deadline passes or schedule::advance() is called. A
+// timed wait can time out at every choice. Such a timeout counts toward Bounds::timeouts, unless no
+// thread can run. A wait can also time out later than its deadline, as with real threads.
+//
+// Rules for scenarios
+//
+//   - A scenario must be deterministic. It must not use the real time or depend on addresses.
+//   - It must create all shared objects anew on each run.
+//   - It must not poll a flag. A loop around step() counts as a livelock.
+//   - All threads share thread_local variables. Each thread has its own errno and exceptions.
+//   - Outside of a schedule, a mutex does nothing, and the other classes must not be used.
 #pragma once
 
 #include <chrono>
@@ -50,11 +56,11 @@ using TimePoint = std::chrono::steady_clock::time_point;
 
 TimePoint now();
 
-/// Lets another thread run. WHERE is for the trace.
+/// Lets another thread run. The trace shows WHERE.
 void step(std::source_location where = std::source_location::current());
 
-/// Fails the schedule if it is locked twice, unlocked by another thread, or destroyed while it is
-/// held or waited for.
+/// Fails the schedule if a thread locks it twice or unlocks another thread's mutex. Also fails the
+/// schedule if the mutex is destroyed while a thread holds it or waits for it.
 class Mutex {
  public:
   Mutex() = default;
@@ -70,8 +76,8 @@ class Mutex {
   schedule::Fiber* owner_ = nullptr;
 };
 
-/// notify_one() wakes any of the waiters, which is a choice. Destroying the object fails the
-/// schedule if a thread waits that was not notified.
+/// The scheduler chooses the thread that notify_one() wakes. Destruction fails the schedule if a
+/// thread still waits without a notification.
 class Condition {
  public:
   Condition() = default;
@@ -86,7 +92,7 @@ class Condition {
     while (!satisfied()) wait(lock);
   }
 
-  /// The deadline TimePoint::max() never passes.
+  /// TimePoint::max() means no deadline.
   std::cv_status wait_until(std::unique_lock<Mutex>& lock, TimePoint deadline);
 
   template <typename Predicate>
@@ -102,10 +108,10 @@ class Condition {
 
  private:
   friend class schedule::Scheduler;
-  const Mutex* mutex_ = nullptr;  // of the last waiter; concurrent waiters share one
+  const Mutex* mutex_ = nullptr;  // of the last waiter; concurrent waiters use the same mutex
 };
 
-/// Like std::thread. Fails the schedule in cases in which std::thread would call std::terminate.
+/// Like std::thread. Fails the schedule instead of calling std::terminate.
 class Thread {
  public:
   Thread() = default;
@@ -126,33 +132,33 @@ namespace schedule {
 
 inline constexpr int kUnlimited = std::numeric_limits<int>::max();
 
-/// The maximum distance from the simplest schedule, in which each thread runs until it cannot
-/// continue.
+/// Limits on the difference from the simplest schedule, in which each thread runs until it blocks.
 struct Bounds {
   int preemptions = 2;              // switches away from a thread that could continue
-  int timeouts = 2;                 // deadlines that pass while something else could run
-  std::uint64_t max_schedules = 0;  // 0: no limit
-  std::uint64_t max_steps = 20000;  // choices per schedule; more count as a livelock
+  int timeouts = 2;                 // deadlines that pass although a thread could run
+  std::uint64_t max_schedules = 0;  // 0: unlimited
+  std::uint64_t max_steps = 20000;  // choices per schedule; more are a livelock
 };
 
 struct Outcome {
   std::uint64_t schedules = 0;
-  bool complete = false;             // all schedules within the bounds were run, and none failed
+  bool complete = false;             // all schedules within the bounds succeeded
   std::string failure;               // empty: no failure
-  std::vector<int> failing_choices;  // for replay(); they do not depend on the bounds
-  std::string trace;                 // the steps of the failing schedule, one per line
+  std::vector<int> failing_choices;  // for replay(); independent of the bounds
+  std::string trace;                 // steps of the failing schedule, one per line
 };
 
 using Scenario = std::function<void()>;
 
-/// Runs SCENARIO as thread "main" in every schedule within the bounds, until one fails: by an
-/// exception that leaves a thread, a deadlock, misuse of these classes, or too many steps. A
-/// schedule ends when all threads have ended, including detached ones: a thread that stays blocked
-/// is a deadlock (but see leave_detached()). A failed schedule is abandoned, and objects on the
-/// stacks of its threads are never destroyed. After any other schedule everything is destroyed.
+/// Runs SCENARIO as thread "main" in every schedule within BOUNDS until a schedule fails. A
+/// schedule ends when all threads have ended, including detached ones (but see leave_detached()).
+///
+/// A schedule fails after an uncaught exception, a deadlock, incorrect use of these classes, or too
+/// many steps. A blocked thread at the end is a deadlock. After a failure, objects on the stacks of
+/// the threads are not destroyed.
 Outcome explore(const Bounds& bounds, const Scenario& scenario);
 
-/// Runs one schedule with CHOICES, and with the first alternative at each choice after these.
+/// Runs one schedule with CHOICES. At each further choice, takes the first alternative.
 Outcome replay(const std::vector<int>& choices, const Scenario& scenario,
                std::uint64_t max_steps = Bounds{}.max_steps);
 
@@ -160,17 +166,18 @@ struct Failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Within a scenario: fails the schedule, even if the exception (Failed) is caught.
+/// For scenarios: fails the schedule unless CONDITION is true, even if the exception Failed is
+/// caught.
 void require(bool condition, const std::string& message);
 
-/// Within a scenario: adds a line to the trace.
+/// For scenarios: adds a line to the trace.
 void note(const std::string& text);
 
-/// Within a scenario: lets time pass, as if an operation were slow.
+/// For scenarios: advances the time, to simulate a slow operation.
 void advance(std::chrono::nanoseconds time);
 
-/// Within a scenario: detached threads may stay blocked, or in a timed wait, when main has ended.
-/// They are dropped, together with the objects on their stacks.
+/// For scenarios: allows detached threads to be blocked at the end of "main". They are abandoned
+/// without destroying the objects on their stacks.
 void leave_detached();
 
 }  // namespace schedule

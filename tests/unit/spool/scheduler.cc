@@ -41,7 +41,8 @@ std::string Scheduler::run(const Scenario& scenario) {
   running = nullptr;
   if (failure_.empty() && path_.ended_early()) failure_ = kOtherScenario;
   for (const auto& fiber : fibers()) {
-    // A thread that never started may refer to stacks that no longer exist.
+    // A thread that has not started can refer to stacks that no longer exist. Its function is
+    // therefore leaked instead of destroyed.
     if (!fiber->work) continue;
     [[maybe_unused]] Work* leaked = std::make_unique<Work>(std::move(fiber->work)).release();
   }
@@ -81,8 +82,8 @@ void Scheduler::enter() {
   self.reschedule();
 }
 
-/// Called when the current fiber has declared what it waits for. Returns when the fiber may
-/// continue.
+/// Runs other fibers until the current fiber can continue. Before the call, the fiber records the
+/// object that it waits for.
 void Scheduler::reschedule() {
   if (!failure_.empty()) leave();
   if (++steps_ > bounds_.max_steps) fail("no end after " + std::to_string(steps_ - 1) + " steps");
@@ -95,13 +96,14 @@ void Scheduler::reschedule() {
     const Alternative next = choose_alternative();
     if (next.action == Action::kRun) return resume(*next.fiber);
     wake(*next.fiber, true);
-    // At one choice, deadlines pass in the order of their threads; other orders are equivalent.
+    // Further timeouts at this choice are limited to later threads, because other orders are
+    // equivalent.
     if (next.budget != nullptr) last_timed_out_ = next.fiber->id;
   }
 }
 
-/// The first alternative is free and does not depend on the bounds: replay() uses it when it has no
-/// more choices.
+/// The first alternative does not use a budget or depend on the bounds. replay() takes it when its
+/// choices are used up.
 void Scheduler::list_alternatives(bool goes_on) {
   alternatives_.clear();
   if (goes_on) alternatives_.push_back({Action::kRun, current_, nullptr});
@@ -179,7 +181,7 @@ void Scheduler::leave() {
   std::unreachable();
 }
 
-/// Called when nothing can run: whether this is the regular end, and not a deadlock.
+/// Called when no fiber can run. Returns true at a regular end, and false at a deadlock.
 bool Scheduler::may_end() const {
   return std::ranges::all_of(fibers(), [this](const auto& fiber) {
     return fiber->done || (fiber->detached && leaves_detached_);

@@ -1,4 +1,5 @@
-// Schedules the threads: decides at each choice which one continues, and detects deadlocks.
+// Schedules the threads of a scenario. At each choice it decides which thread continues. It also
+// detects deadlocks.
 #pragma once
 
 #include <sys/mman.h>
@@ -29,7 +30,7 @@ namespace quarry::spool::schedule {
 
 using Work = std::move_only_function<void()>;
 
-/// The stack of a fiber. Its lowest page is protected, so that an overflow causes a fault.
+/// The stack of a fiber. Its lowest page is protected, so an overflow causes a fault.
 class Stack {
  public:
   static constexpr std::size_t kSize = 256UZ * 1024;
@@ -55,12 +56,12 @@ enum class Waiting : std::uint8_t { kForNothing, kForMutex, kForCondition, kForT
 
 struct Fiber {
   int id = 0;
-  std::unique_ptr<Stack> stack;  // null: the fiber of explore() itself
+  std::unique_ptr<Stack> stack;  // null for the fiber of explore()
   ucontext_t context{};
-  /// The saved __cxa_eh_globals, which are opaque, while another fiber runs.
+  /// The saved __cxa_eh_globals of the fiber while another fiber runs.
   std::array<std::byte, 2 * sizeof(void*)> exceptions{};
   int error_number = 0;
-  Work work;  // until it starts
+  Work work;  // empty after the start
 
   void reset(Work next) {
     exceptions = {};
@@ -77,7 +78,7 @@ struct Fiber {
   Waiting waiting = Waiting::kForNothing;
   Mutex* mutex = nullptr;
   const Condition* condition = nullptr;
-  const Condition* notifies = nullptr;  // when it runs again
+  const Condition* notifies = nullptr;  // the condition to notify when the fiber continues
   const Fiber* thread = nullptr;
   TimePoint deadline = TimePoint::max();
 
@@ -91,7 +92,7 @@ struct Fiber {
 
 // --- the choices --------------------------------------------------------------------------------
 
-/// The choices of one schedule, and which alternatives have not been tried yet.
+/// The choices of one schedule, and the alternatives that are still to be tried.
 class Path {
  public:
   /// Searches depth first, starting with CHOICES.
@@ -103,8 +104,8 @@ class Path {
 
   void begin() { depth_ = 0; }
 
-  /// Chooses one of COUNT alternatives; nullopt if their number differs from that in the previous
-  /// run. ALLOWED has a bit for each; the first is always allowed.
+  /// Returns one of COUNT alternatives, or nullopt if COUNT differs from the previous run. ALLOWED
+  /// has one bit per alternative.
   std::optional<int> take(int count, std::uint64_t allowed) {
     if (depth_ == decisions_.size()) {
       const int chosen = std::countr_zero(allowed);
@@ -117,7 +118,7 @@ class Path {
     return decision.chosen;
   }
 
-  /// Advances to the next schedule; false if there is none.
+  /// Advances to the next schedule. Returns false after the last one.
   bool next() {
     while (!decisions_.empty() && decisions_.back().untried == 0) decisions_.pop_back();
     if (decisions_.empty()) return false;
@@ -155,7 +156,7 @@ class Scheduler {
   Scheduler(const Bounds& bounds, Path& path, bool tracing = false)
       : bounds_(bounds), path_(path), tracing_(tracing) {}
 
-  /// Runs one schedule. Returns the reason if it failed, or else an empty string.
+  /// Runs one schedule. Returns the reason for a failure, or an empty string.
   std::string run(const Scenario& scenario);
   const std::string& trace() const { return trace_; }
 
@@ -173,8 +174,8 @@ class Scheduler {
   void destroy(const Mutex& mutex);
   void destroy(const Condition& condition);
 
-  /// Records a failure. Only the first one counts; the schedule ends at the next choice at the
-  /// latest.
+  /// Records a failure, unless an earlier one is recorded already. The schedule ends at the next
+  /// choice.
   void note_failure(const std::string& failure);
   [[noreturn]] void fail(const std::string& failure);
   void say(const std::string& text);
@@ -183,13 +184,13 @@ class Scheduler {
   static constexpr const char* kOtherScenario =
       "the scenario is not deterministic, or the choices are of another one";
   static constexpr std::size_t kMaxTrace = 256UZ * 1024;
-  static constexpr std::size_t kMaxFibers = 20;  // the alternatives of a choice fit into 64 bits
+  static constexpr std::size_t kMaxFibers = 20;  // the alternatives fit into 64 bits
 
   enum class Action : std::uint8_t { kRun, kTimeOut };
   struct Alternative {
     Action action;
     Fiber* fiber;
-    int* budget;  // that it consumes; null: free
+    int* budget;  // budget to reduce, or null
   };
 
   static void enter();
@@ -228,7 +229,7 @@ class Scheduler {
   std::string failure_;
 };
 
-/// The current scheduler; null outside of a schedule.
+/// The scheduler of the current schedule, or null.
 extern Scheduler* running;
 
 }  // namespace quarry::spool::schedule

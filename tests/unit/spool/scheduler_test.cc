@@ -1,5 +1,5 @@
-// Tests of the scheduler with which the queue is tested: it finds each kind of mistake, finds none
-// in correct code, and runs the right number of schedules.
+// Tests the scheduler that the tests of the queue use. It must find each kind of mistake, accept
+// correct code, and run the correct number of schedules.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -200,8 +200,8 @@ TEST_CASE("when nothing else can run, deadlines pass in their order, and past on
 }
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
-  // Main ends before the first thread starts, so each thread has n + 1 parts and nothing joins
-  // them.
+  // Thread "main" ends before the first thread starts, so each of the two threads has n + 1
+  // independent parts.
   const auto count = [](int n, int max) {
     const Outcome outcome = explore(preemptions(max), [n] {
       for (int i = 0; i < 2; ++i) Thread([n] { steps(n); }).detach();
@@ -210,9 +210,9 @@ TEST_CASE("two threads of n steps have as many schedules as orders of their part
     return outcome.schedules;
   };
   CHECK(count(0, kUnlimited) == 2);
-  CHECK(count(1, kUnlimited) == 6);      // 4 over 2
-  CHECK(count(2, kUnlimited) == 20);     // 6 over 3
-  CHECK(count(7, kUnlimited) == 12870);  // 16 over 8
+  CHECK(count(1, kUnlimited) == 6);      // binomial coefficient (4, 2)
+  CHECK(count(2, kUnlimited) == 20);     // binomial coefficient (6, 3)
+  CHECK(count(7, kUnlimited) == 12870);  // binomial coefficient (16, 8)
   CHECK(count(7, 0) == 2);
   CHECK(count(7, 1) == 2 + 2 * 7);
 }

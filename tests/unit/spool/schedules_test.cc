@@ -1,6 +1,6 @@
-// The queue's real code, in every interleaving of its threads up to a bound: see
-// scheduled_threading.h. Missing notifications show as deadlocks; lost or reordered messages show
-// in the messages that were delivered and saved.
+// Runs the queue's real code in all schedules of its threads within bounds (see
+// scheduled_threading.h). A missing notification causes a deadlock. The tests detect lost or
+// reordered messages in the delivered and saved messages.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ QueueOptions disk_assisted() {
   options.low_watermark = 1;
   options.dequeue_batch_size = 1;
   options.save_on_shutdown = true;
-  // Only the timeouts under test may expire.
+  // These timeouts do not expire unless a test changes them.
   options.timeout_enqueue = kEternal;
   options.timeout_shutdown = kEternal;
   options.timeout_action_completion = kEternal;
@@ -35,7 +35,7 @@ QueueOptions disk_assisted() {
   return options;
 }
 
-/// A disk queue, or a queue in memory without files, with WORKERS.
+/// Returns options for a disk queue, or for a queue in memory that is not disk-assisted.
 QueueOptions of_type(QueueType type, std::size_t workers = 1) {
   QueueOptions options = disk_assisted();
   options.type = type;
@@ -48,7 +48,7 @@ QueueOptions of_type(QueueType type, std::size_t workers = 1) {
   return options;
 }
 
-/// A queue in a schedule, from start to end.
+/// A queue from its start to its end in one schedule.
 struct Life {
   explicit Life(const QueueOptions& chosen, std::vector<std::string> on_disk = {})
       : options(chosen), given(std::move(on_disk)) {
@@ -63,7 +63,7 @@ struct Life {
 
   SpoolFiles files() { return {system, "/spool", "q", false}; }
 
-  /// Starts a queue whose consumer treats batches as WANTED says; by default it accepts them.
+  /// Starts a queue with the consumer WANTED. By default, the consumer accepts all batches.
   void start(Consumer wanted = {}) {
     Consumer consumer = [this, wanted](std::span<const Message> batch,
                                        const std::stop_token& stop) -> Delivery {
@@ -92,8 +92,8 @@ struct Life {
     schedule::require(queue->wait_until_empty(kEternal), "not empty");
   }
 
-  /// Ends the queue, and checks that all messages were delivered or else saved, in order and
-  /// without duplicates.
+  /// Shuts the queue down. Checks that all messages were delivered or saved, once each and in
+  /// order.
   void end() {
     const Ending ending = queue->shutdown();
     queue.reset();
@@ -119,7 +119,7 @@ struct Life {
   std::unique_ptr<Queue> queue;
 };
 
-/// A consumer that accepts every second batch.
+/// Returns a consumer that accepts every second batch.
 Consumer reluctant() {
   return [calls = std::make_shared<int>(0)](std::span<const Message> batch,
                                             const std::stop_token&) -> Delivery {
@@ -136,7 +136,7 @@ TEST_CASE("in all schedules: into disk-assisted mode, through it, and out of it 
     int timeouts;
     std::vector<std::string> on_disk;
     std::vector<std::string> enqueued;
-    bool waits = true;  // until all is delivered from memory
+    bool waits = true;  // wait until memory is empty
     std::vector<std::string> later = {};
     bool is_reluctant = false;
   };
@@ -237,7 +237,6 @@ TEST_CASE("in all schedules: a message arrives at a disk queue while it ends") {
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
     const Ending ending = life.queue->shutdown();
-    // From now on nothing is delivered.
     const auto delivered = life.delivered.size();
     other.join();
     schedule::require(life.delivered.size() == delivered, "delivered after the end");
@@ -262,7 +261,8 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
       life.enqueue({"a"});
       const Ending ending = life.queue->shutdown();
       schedule::require(ending.lost == 1 && ending.consumers_left == 0, "it is not lost");
-      // Calls before the end, calls in time, and calls for timeouts that may expire early.
+      // The limit includes retries before the shutdown, retries during it, and retries after early
+      // timeouts.
       schedule::require(calls <= 15, "called " + std::to_string(calls) + " times");
     });
   }
@@ -355,7 +355,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
     schedule::require(engine->wait_until_empty(kEternal), "not empty");
     schedule::require(times.size() == 1 && times[0] >= kBegin && times[0] < kBegin + seconds(61),
                       "not delivered when its hour began");
-    // Without a disk, the message is delivered at the end, regardless of the hour.
+    // At shutdown, a queue without a disk delivers the message outside of its hours.
     schedule::advance(std::chrono::hours(3));
     message.content = "b";
     engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
@@ -370,7 +370,7 @@ TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its 
   in_all(2, 0, [&] {
     schedule::leave_detached();
     Life life(options);
-    // The mutex is shared with a thread that outlives the scenario.
+    // The abandoned thread still uses the mutex after the end of the scenario.
     auto mutex = std::make_shared<Mutex>();
     auto never = std::make_shared<Condition>();
     life.start([mutex, never](std::span<const Message>, const std::stop_token&) -> Delivery {

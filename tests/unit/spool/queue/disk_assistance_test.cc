@@ -1,5 +1,5 @@
-// Disk-assisted mode, following "The rsyslog queue object" sentence by sentence: how the queue
-// enters, runs in and leaves this mode, and how it ends ("Queue Destruction").
+// Tests the disk-assisted mode. The tests follow the sentences of "The rsyslog queue object" about
+// entering, running, leaving and ending this mode.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,9 +25,8 @@ bool is_over(const TestEngine& queue) {
 }
 
 struct AssistedWorld : QueueWorld {
-  /// Gives message 1 to the closed consumer, and enqueues numbers until the high watermark is
-  /// reached and the DA worker has written until the low watermark, so that four are in memory.
-  /// Returns the last number.
+  /// Gives message 1 to the closed consumer. Then enqueues numbers until the DA worker has moved
+  /// all but four of the messages in memory to the disk. Returns the last number.
   int put_until_held(const TestEngine& queue) const {
     hold_first(queue, consumer);
     int last = 1;
@@ -35,14 +34,15 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     return last;
   }
-  /// Leaves only a position file, like an empty queue whose process was killed.
+  /// Leaves only a position file, as a killed process with an empty queue does.
   void leave_position_alone() const {
     const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
                            options.filename, false);
     REQUIRE(spool.write_position(
         {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
   }
-  /// A queue with messages 1 to 3 on the disk, whose DA worker has ended because it was idle.
+  /// Starts a queue with messages 1 to 3 on the disk, whose DA worker has ended because it was
+  /// idle.
   TestEngine with_inactive_worker() {
     REQUIRE(leave_on_disk(options, 1, 3) == 3);
     options.timeout_worker_thread_shutdown = 0ms;
@@ -55,7 +55,7 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(eventually([&] { return times_made(queue) == 1; }));
     REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   }
-  /// Opens the consumer, and checks that it gets the messages 1 to LAST.
+  /// Opens the consumer, and checks that it receives the messages 1 to LAST.
   void check_all(int last) {
     consumer.open();
     CHECK(consumer.wait_until_got(count(last)));
@@ -63,7 +63,7 @@ struct AssistedWorld : QueueWorld {
   }
 };
 
-/// A queue that saves its messages when it ends; a closed consumer is soon told to stop.
+/// A queue that saves its messages at shutdown. A closed consumer has 20 ms to stop.
 struct SavingWorld : AssistedWorld {
   SavingWorld() {
     options.save_on_shutdown = true;
@@ -90,12 +90,12 @@ TEST_CASE_FIXTURE(AssistedWorld,
   const int last = put_until_held(queue);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
-  // Four messages are in memory, and one is being delivered by the regular worker, in parallel to
-  // the DA worker.
+  // The fifth message is being delivered by the regular worker.
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
-  // When its consumer returns, the worker ends, and takes nothing more from memory.
+  // When the first consumer call returns, its worker ends instead of taking another message from
+  // memory.
   consumer.let_pass(2);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(consumer.got() == numbers(1, 2));
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
   REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
-  // One of the workers ends, and one of the DA queue may start.
+  // A worker of the memory queue ends, so a worker of the disk queue can start.
   consumer.let_pass(1);
   REQUIRE(consumer.wait_until_begun(4));
   consumer.open();
@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
   const TestEngine queue = start_engine();
   CHECK(queue.figures->is_disk_assisted);
   REQUIRE(consumer.wait_until_begun(1));
-  // It waits in the second possible place: memory is empty, the disk is not.
+  // The DA worker waits because the queue in memory is empty.
   CHECK(queue.wait_until_at(ShufflerState::kOnEmptyQueue));
   CHECK(queue.put(4, 6) == 3);
   CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
@@ -188,8 +188,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
                   "the low water mark holds processing until the DA queue indicates it is empty") {
   const TestEngine queue = start_engine();
   const int last = put_until_held(queue);
-  // All but the last messages are on the disk, and the DA worker no longer takes messages from
-  // memory.
+  // The messages on the disk are delivered, except for the last one.
   consumer.let_pass(count(last - 5));
   REQUIRE(consumer.wait_until_begun(count(last - 4)));
   CHECK(queue.figures->size == 4);
@@ -231,7 +230,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
                   "it is vital that DA run mode termination checks be done in the DA worker before "
                   "it goes into any wait condition: on an empty queue") {
   leave_position_alone();
-  // The disk queue is empty from the start, so no notification will arrive.
+  // The disk queue is empty from the start, so its worker never notifies the DA worker.
   const TestEngine queue = start_engine();
   CHECK(is_over(queue));
   CHECK(queue.figures->da_runs == 1);
@@ -246,7 +245,8 @@ TEST_CASE_FIXTURE(AssistedWorld,
   consumer.open();
   const TestEngine queue = start_engine();
   REQUIRE(files.wait_until_blocked());
-  // These are so few that the DA worker would keep them in memory if it did not check first.
+  // The DA worker checks the mode before it waits, so it does not keep these few messages in
+  // memory.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
   files.unblock();
@@ -261,7 +261,7 @@ TEST_CASE_FIXTURE(AssistedWorld, "the DA worker may also not wait at all") {
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(files.wait_until_blocked());
   CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
-  // Producers do not wait while it writes.
+  // Producers do not wait for the blocked DA worker.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(1));
@@ -275,7 +275,7 @@ TEST_CASE_FIXTURE(
   const TestEngine queue = with_inactive_worker();
   wait_until_inactive(queue);
   CHECK(queue.figures->is_disk_assisted);
-  // No message arrives, but the mode ends anyway.
+  // The mode ends although no message arrives.
   consumer.open();
   CHECK(is_over(queue));
   CHECK(consumer.got() == numbers(1, 3));
@@ -287,7 +287,7 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
     AssistedWorld world;
     const TestEngine queue = world.with_inactive_worker();
     AssistedWorld::wait_until_inactive(queue);
-    // The DA queue becomes empty while messages arrive.
+    // The disk queue becomes empty while producers enqueue.
     world.consumer.open();
     std::atomic<std::size_t> taken = 0;
     std::vector<std::thread> producers;
@@ -305,10 +305,10 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
 // --- the end ----------------------------------------------------------------------------------
 
 TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing consumed") {
-  // This is also true for a single message: the high watermark is 1.
+  // At shutdown the high watermark becomes 1, so a single message is also saved.
   for (const int messages : {1, 5}) {
     SavingWorld world;
-    // If it is not configured to save, it delivers as many as it can before the shutdown timeout.
+    // Without save_on_shutdown, messages are saved only until timeout_shutdown.
     world.options.save_on_shutdown = messages == 1;
     {
       const TestQueue queue = world.start();
@@ -342,8 +342,7 @@ TEST_CASE_FIXTURE(SavingWorld,
     CHECK_FALSE(queue.figures->is_disk_assisted);
     CHECK(queue.engine->shut_down().saved == count(last));
   }
-  // The order is: the messages of the worker that has ended, then those on the disk, then those in
-  // memory.
+  // The saved order is: the worker's message, the messages on the disk, the messages in memory.
   CHECK(consumer.begun() == 1);
   CHECK(rest_is(1, last));
 }
@@ -370,7 +369,7 @@ TEST_CASE_FIXTURE(SavingWorld,
     hold_first(queue, consumer);
     REQUIRE(queue.put(2, 5) == 4);
     auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
-    // The queue rejects messages when it is shutting down.
+    // The shutdown has begun when the queue rejects messages.
     REQUIRE(eventually([&] { return queue.put(6, 6) == 0; }));
     consumer.open();
     CHECK(ending.get().saved >= 4);
@@ -449,7 +448,7 @@ TEST_CASE_FIXTURE(SavingWorld, "no worker cancellation occurs during the switchb
   files.block(FaultyFiles::Operation::kRemove);
   const int delivered = last - static_cast<int>(in_memory);
   consumer.let_pass(count(delivered));
-  // The DA queue is empty, and its files are being removed.
+  // The disk queue is empty, and the DA worker is removing its files.
   REQUIRE(files.wait_until_blocked());
   auto ending = std::async(std::launch::async, [&] { return queue.engine->shut_down(); });
   CHECK(ending.wait_for(50ms) == std::future_status::timeout);
@@ -477,7 +476,7 @@ TEST_CASE("all workers reach running state before they are commanded to terminat
       CHECK(ending.consumers_left == 0);
       CHECK(queue.figures().workers == 0);
     }
-    // No thread of the queue is left.
+    // The shutdown has ended all threads.
     CHECK(world.consumer.wait_until_forgotten());
     CHECK(world.consumer.got().size() + saved == 5);
     CHECK(rest_of(world.options).size() == saved);

@@ -1,5 +1,5 @@
-// A crash of the machine at any moment: every file operation is recorded, and replayed with any
-// part of the unsynced data lost.
+// Simulates a crash of the machine after each file operation of a disk queue. Any part of the
+// unsynced data can be lost.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,17 +12,17 @@ using namespace quarry::spool;
 
 namespace {
 
-/// What was acknowledged after a number of operations.
+/// The messages that were acknowledged after `operations` operations.
 struct Promise {
   std::size_t operations;
-  std::size_t taken;    // messages 1 to this
-  std::size_t settled;  // of these
+  std::size_t taken;    // number of accepted messages
+  std::size_t settled;  // number of settled messages
 };
 
 constexpr std::size_t kMessages = 24;
 
-/// A scenario in which everything occurs: segments that fill, batches of all sizes, messages that
-/// are returned, checkpoints, an end and another start.
+/// Records a scenario with full segments, batches of all sizes, returned messages, checkpoints, a
+/// shutdown and a restart.
 Recording<Promise> record(bool synced) {
   MemoryFileSystem system;
   Recording<Promise> recording;
@@ -43,9 +43,9 @@ Recording<Promise> record(bool synced) {
   const auto consume = [&](StoreWorld& world, std::size_t count, std::size_t delivered) {
     Batch batch = world.store->take(count);
     REQUIRE(batch.messages.front() == numbered(settled + 1));
-    // Returned messages form a separate batch.
+    // A batch of returned messages does not contain new messages.
     delivered = std::min(delivered, batch.messages.size());
-    // The consumer has these messages before the position is stored.
+    // The consumer receives the messages before the queue stores its position.
     settled += delivered;
     promise();
     world.store->settle(std::move(batch), delivered);
@@ -78,7 +78,7 @@ Recording<Promise> record(bool synced) {
   return recording;
 }
 
-/// Checks that MESSAGES are messages of the test in ascending order.
+/// Returns true if MESSAGES are messages of the test in ascending order.
 bool are_of_the_test(const std::vector<Message>& messages) {
   std::size_t before = 0;
   for (const Message& message : messages) {
@@ -89,14 +89,14 @@ bool are_of_the_test(const std::vector<Message>& messages) {
   return true;
 }
 
-/// The messages that a new process delivers from IMAGE.
+/// Returns the messages that a new process delivers from IMAGE.
 std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& reported) {
   MemoryFileSystem system(image);
   StoreWorld world(system, small_segments());
   REQUIRE(world.error == "");
   auto messages = world.drain();
   reported = world.reported;
-  // The new process can also continue.
+  // The queue must accept and deliver new messages.
   REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
   REQUIRE(world.drain() == numbered_messages(kMessages + 1, kMessages + 2));
   return messages;
@@ -143,7 +143,7 @@ TEST_CASE("a process that is killed at any byte of any write loses nothing that 
       CAPTURE(reported);
       REQUIRE(are_of_the_test(messages));
       REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-      // A message whose write is incomplete was not accepted; no loss is reported.
+      // Incomplete messages were never acknowledged, so they do not count as a loss.
       REQUIRE_FALSE(has(reported, "damaged"));
       REQUIRE_FALSE(has(reported, "missing or unreadable"));
     });

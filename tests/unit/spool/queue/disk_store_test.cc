@@ -25,13 +25,14 @@ std::size_t segments_in(const MemoryFileSystem& system) {
 struct OwnFiles {
   MemoryFileSystem system;
 };
-/// A store with small segments, on its own files.
+/// A store with small segments in memory.
 struct SmallStore : OwnFiles, StoreWorld {
   explicit SmallStore(const MemoryFileSystem::Image& image = {},
                       const QueueOptions& options = small_segments())
       : OwnFiles{MemoryFileSystem(image)}, StoreWorld(system, options) {}
 
-  /// The contents of the segment NUMBER that was set aside; nullopt if there is none.
+  /// Returns the content of the segment NUMBER if it was set aside as damaged. Otherwise returns
+  /// nullopt.
   std::optional<std::string> aside(std::uint64_t number) const {
     const auto image = system.image();
     const auto found = image.find(segment_file(number) + ".damaged");
@@ -48,7 +49,7 @@ QueueOptions with_disk_space(std::uint64_t bytes) {
 const Reporter kQuiet = [](const std::string&) {};
 const Error kFull{ErrorCode::kNoSpace, "No space left on device"};
 
-/// The files of a store with messages 1 to COUNT in small segments.
+/// Returns the files of a store with messages 1 to COUNT in small segments.
 MemoryFileSystem::Image files_with(std::size_t count) {
   SmallStore world;
   REQUIRE(world.push(1, count) == count);
@@ -304,7 +305,7 @@ TEST_CASE("lost messages are settled, even if the next segment had no header at 
   REQUIRE(batch.messages == numbered_messages(1, 1));
   (*reader)->settle(std::move(batch), 1);
 
-  // The writer creates the file, and the reader reads it before anything is in it.
+  // The reader tries to read the new segment while it is still empty.
   int reads = 0;
   system.before = [&](std::uint64_t) -> std::optional<Error> {
     const auto there = system.image();

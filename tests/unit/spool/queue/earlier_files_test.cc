@@ -1,5 +1,5 @@
-// The files of a queue with 20 lines, as written by version 8387f36. The lines were fed with
-// watermarks; 15 were drained, and five of these had been acknowledged when the process was killed.
+// The files of a queue as written by version 8387f36. A process fed 20 lines with watermarks.
+// Another process read 15 of them and was killed after it had acknowledged five.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Many messages through a small queue, whose consumer is sometimes down.
+// Sends many messages through a small queue, whose consumer is sometimes down.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kProducers = 4;
 
-/// $QUARRY_TEST_MESSAGES sets a different number.
+/// Returns $QUARRY_TEST_MESSAGES (default: 100000).
 std::uint64_t messages_wanted() {
   const char* const wanted = std::getenv("QUARRY_TEST_MESSAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000;
@@ -53,7 +53,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
   std::uint64_t away_until = 0;
   std::uint64_t calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
-    // From time to time the consumer is down for some calls, sometimes in the middle of a batch.
+    // The consumer is down for random periods, and sometimes accepts only a part of a batch.
     if (++calls < away_until) return {.delivered = 0, .retry_after = std::chrono::milliseconds(1)};
     if (random() % 500 == 0) away_until = calls + random() % 100;
     const std::size_t count = random() % 50 == 0 ? random() % (batch.size() + 1) : batch.size();
@@ -66,7 +66,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
     return {.delivered = count};
   };
   std::uint64_t sent = 0;
-  // The queue is restarted while the producers still have messages.
+  // Restarts the queue twice before all messages are sent.
   for (int life = 0; life < 3; ++life) {
     const TestQueue queue(options, consumer);
     const std::uint64_t until = each * static_cast<std::uint64_t>(life + 1) / 3;
@@ -93,7 +93,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
 
 namespace {
 
-/// An unusual but valid configuration.
+/// Returns a random valid configuration with unusual values.
 QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   const auto one_of = [&random](std::initializer_list<std::size_t> values) {
     return values.begin()[random() % values.size()];
@@ -118,7 +118,8 @@ QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   return options;
 }
 
-/// Counts deliveries in several threads, and returns some messages at random.
+/// Counts how often each message is delivered, in several threads. Returns some messages to the
+/// queue at random.
 class CountingConsumer {
  public:
   CountingConsumer(std::size_t messages, unsigned seed) : counts_(messages), random_(seed) {}
@@ -130,7 +131,7 @@ class CountingConsumer {
     return {.delivered = count, .retry_after = std::chrono::milliseconds(random_() % 2)};
   }
   std::size_t lost() const { return static_cast<std::size_t>(std::ranges::count(counts_, 0U)); }
-  /// The number of messages that were delivered more than once.
+  /// Returns the number of messages that were delivered more than once.
   std::size_t repeated() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(counts_, [](std::uint32_t count) { return count > 1; }));
@@ -163,7 +164,7 @@ TEST_CASE("with any marks and several workers, each message is delivered once, a
       for (std::size_t producer = 0; producer < kProducers; ++producer) {
         producers.emplace_back([&, first = (life * kProducers + producer) * kEach] {
           for (std::size_t number = first; number < first + kEach; ++number) {
-            // The producer has to wait because the disk is full.
+            // The disk limit can be reached. The producer then tries again.
             while (!queue.queue->enqueue({.content = std::to_string(number)})) {
               std::this_thread::yield();
             }

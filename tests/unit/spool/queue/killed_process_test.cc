@@ -1,6 +1,5 @@
-// A process that is killed (SIGKILL) before each single file operation of a scenario: a real queue,
-// with its threads, on real files. The process reports through a pipe which messages were accepted,
-// and which its consumer got.
+// Kills a process with a real queue (SIGKILL) before each of its file operations. The process
+// reports through a pipe the messages that the queue has accepted and delivered.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,14 +41,14 @@ void send_event(int pipe, char what, int number) {
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// What the process does until it is killed. Never returns.
+/// Runs in the child process until it is killed or the queue is shut down.
 [[noreturn]] void live(const QueueOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);
   const std::string padding(80, '.');
   int calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) {
-    // The consumer is so slow that many messages are written to the disk first.
+    // A slow consumer forces a disk-assisted queue to write messages to the disk.
     const bool is_slow = options.type == QueueType::kMemory;
     if (is_slow && ++calls % 8 != 0)
       return Delivery{.delivered = 0, .retry_after = milliseconds(1)};
@@ -79,7 +78,7 @@ struct Account {
   bool ended = false;
 };
 
-/// Runs a process until it is killed. Returns what the process has reported.
+/// Runs a process until it is killed, and returns its reports.
 Account account_of(const QueueOptions& options, int fuse_length) {
   Account account;
   hear_of_life([&](int pipe) { live(options, fuse_length, pipe); },
@@ -91,8 +90,8 @@ Account account_of(const QueueOptions& options, int fuse_length) {
   return account;
 }
 
-/// Kills processes at each of their operations. IS_DISK means that accepted messages are
-/// immediately on the disk, so that none may be missing.
+/// Kills a process at each of its file operations. If IS_DISK is true, accepted messages are on the
+/// disk at once and must not be missing.
 void kill_everywhere(bool is_disk, bool synced) {
   int fuse_length = 0;
   for (bool ended = false; !ended; ++fuse_length) {

@@ -1,4 +1,3 @@
-// The parameters of a queue: names, units, invalid values, and dependencies.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -26,7 +25,7 @@ QueueOptions set(const Settings& settings) {
   return options;
 }
 
-/// The error for OPTIONS, or an empty string.
+/// Returns the error for OPTIONS, or an empty string if they are valid.
 std::string trouble(const QueueOptions& options) {
   const auto whole = complete(options);
   if (whole) return "";
@@ -37,7 +36,7 @@ std::string trouble(const QueueOptions& options) {
 bool is_refused(std::string_view name, std::string_view text) {
   QueueOptions options;
   const auto result = set_parameter(options, name, text);
-  // A value that is refused does not change the option.
+  // A rejected value must not change the option.
   CHECK((result || value_of(options, name) == value_of({}, name)));
   if (result) return false;
   CHECK(result.error().code == ErrorCode::kInvalid);
@@ -72,7 +71,7 @@ TEST_CASE("every parameter has a name and a description, and rejects invalid val
 TEST_CASE("a value that is set is printed, and one that is invalid refused") {
   struct Case {
     std::string_view name;
-    std::vector<std::string_view> good = {"7"};  // printed as they are set
+    std::vector<std::string_view> good = {"7"};  // must be printed in the same form
     std::vector<std::string_view> bad = {};
   };
   const std::vector<Case> cases{

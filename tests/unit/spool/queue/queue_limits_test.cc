@@ -1,5 +1,4 @@
-// What a full queue does with producers; its workers, and how long it waits for them; its
-// statistics.
+// Tests the limits of a full queue, its workers, its timeouts and its statistics.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -18,7 +17,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Enqueues the numbers FIRST to LAST in another thread, because that call has to wait.
+/// Enqueues the numbers FIRST to LAST in another thread, because the queue blocks the producer.
 std::future<std::size_t> put_later(const TestQueue& queue, int first, int last,
                                    Delay delay = Delay::kNone) {
   auto taken = std::async(std::launch::async,
@@ -32,7 +31,7 @@ std::future<std::size_t> put_later(const TestQueue& queue, int first, int last,
 TEST_CASE_FIXTURE(MemoryWorld,
                   "above queue.discardmark messages of queue.discardseverity are discarded") {
   {
-    // By default no message is discarded.
+    // By default the queue does not discard messages.
     const TestQueue queue = start();
     std::vector<Message> all(20, {.content = "x", .severity = kLeastSevere});
     CHECK(queue.put(all) == 20);
@@ -43,7 +42,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue({.content = "x", .severity = severity});
   };
-  // The consumer discards messages above the mark, too, but it already has its batch.
+  // Gives the consumer one message first, because a delivery above the mark also discards messages.
   const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
   REQUIRE(consumer.wait_until_begun(begun + 1));
@@ -95,7 +94,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
 
 TEST_CASE_FIXTURE(MemoryWorld, "a full delay waits above queue.fulldelaymark, and no other does") {
   options.full_delay_mark = 15;
-  // This timeout does not limit a full delay.
+  // This timeout does not apply to a full delay.
   options.timeout_enqueue = 1ms;
   const TestQueue queue = start();
   CHECK(queue.put(1, 15, Delay::kFull) == 15);
@@ -119,7 +118,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   CHECK(put_later(queue, 14, 14, Delay::kLight).get() == 1);
   CHECK(SteadyClock::now() - begin >= 1s);
   CHECK(queue.figures().size == 14);
-  // The producer does not even wait that long once the queue is below the mark.
+  // The delay ends early when the queue is below the mark.
   auto taken = std::async(std::launch::async, [&] { return queue.put(15, 32, Delay::kLight); });
   consumer.open();
   CHECK(taken.get() == 18);
@@ -172,14 +171,14 @@ TEST_CASE_FIXTURE(MemoryWorld, "the pool grows by one for each queue.workerthrea
   options.worker_threads = 3;
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue = start();
-  // The worker has one of the messages.
+  // The first message is held by the worker.
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);
   REQUIRE(queue.put(5, 5) == 1);
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.figures().workers == 2);
-  // The maximum number of workers is reached.
+  // Only a third worker is started, because three is the maximum.
   REQUIRE(queue.put(6, 20) == 15);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(queue.figures().workers == 3);
@@ -256,7 +255,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
     CHECK(queue.figures().workers == 0);
     CHECK(queue.reports.count("1 consumers did not stop in time") == 1);
   }
-  // The abandoned consumer continues after the queue is gone, and does no harm.
+  // The abandoned consumer call returns after the destruction of the queue.
   stubborn.open();
   CHECK(stubborn.wait_until_forgotten());
 }

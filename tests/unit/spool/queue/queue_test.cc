@@ -1,4 +1,4 @@
-// The types of queues, what a consumer gets and when, and the effects of its results.
+// Tests the types of queues, and the deliveries to the consumer.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -29,14 +29,14 @@ Answer takes(std::size_t count) {
 const Answer kThrows = [](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); };
 const Answer kThrowsNumber = [](auto /*batch*/) -> Delivery { throw 7; };
 
-/// A queue of TYPE with an open consumer; in memory it has no files.
+/// A queue of TYPE with an open consumer. A queue in memory is not disk-assisted.
 struct TypeWorld : QueueWorld {
   explicit TypeWorld(QueueType type = QueueType::kDirect) {
     options.type = type;
     if (type == QueueType::kMemory) options.filename.clear();
     consumer.open();
   }
-  /// Configures the queue to discard debug messages above MARK.
+  /// Configures the queue to discard debug messages above MARK, and closes the consumer.
   void discard_above(std::size_t mark) {
     options.discard_mark = mark;
     options.discard_severity = kDebug;
@@ -219,7 +219,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     world.consumer.answer({takes(0), takes(0), takes(2), takes(9), takes(0)});
     world.options.dequeue_batch_size = 3;
     const TestQueue queue = world.start();
-    // All are enqueued together, so that the first batch is full.
+    // The messages are enqueued in one call, so the first batch is full.
     auto all = messages(1, 8);
     REQUIRE(queue.put(all) == 8);
     world.consumer.open();
@@ -227,7 +227,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     CHECK(world.consumer.got() == numbers(1, 8));
     CHECK(world.consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
-    // Three full batches were retried, and one message of another batch.
+    // Three full batches and one message were retried.
     CHECK(queue.figures().retried == 10);
   }
 }
@@ -250,7 +250,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   CHECK(times[1] - times[0] >= 30ms);
   REQUIRE(queue.put(2, 2) == 1);
   REQUIRE(consumer.wait_until_begun(3));
-  // A message that is delayed for an hour is tried once more when the queue ends.
+  // A message that waits for an hour is tried once more at shutdown.
   CHECK(queue.queue->shutdown().lost == 0);
   CHECK(consumer.got() == numbers(1, 2));
 }
@@ -299,7 +299,6 @@ TEST_CASE_FIXTURE(QueueWorld,
   options.min_dequeue_batch_timeout = 1h;
   consumer.open();
   const TestQueue queue = start();
-  // The high watermark is 10.
   REQUIRE(queue.put(1, 30) == 30);
   CHECK(consumer.wait_until_got(15));
   CHECK(consumer.batch_sizes().front() >= 10);
@@ -316,13 +315,14 @@ TEST_CASE("above queue.discardmark the least severe queued messages are discarde
   struct Case {
     const char* name;
     std::size_t mark;
-    std::vector<Put> puts;  // after message 1, which the consumer has
+    std::vector<Put> puts;  // after message 1, which the consumer holds
     std::vector<std::string> got;
     std::uint64_t discarded;
     std::vector<Answer> answers = {};
   };
   const std::vector<Case> cases{
-      // Eleven are left when the first is delivered, so three are discarded to get below the mark.
+      // After the delivery of message 1, eleven messages are left. Three of them are discarded to
+      // get below the mark of 9.
       {"down to the mark", 9, {{2, 5, kDebug}, {6, 12, kAlert}}, joined({"1"}, numbers(5, 12)), 3},
       {"the rest of the batch is given back and delivered in order",
        6,
@@ -412,7 +412,7 @@ TEST_CASE_FIXTURE(
     CHECK(ending.saved == 3);
     CHECK(ending.lost == 0);
   }
-  // It is not delivered from the disk either, but it is during the hours of the queue.
+  // A restarted queue also waits for its hours before it delivers from the disk.
   CHECK_FALSE(start_at(12).engine->wait_until_empty(30ms));
   CHECK(consumer.begun() == 0);
   CHECK(start_at(23).engine->wait_until_empty(kPatienceTime));
@@ -446,7 +446,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is re
   const TestQueue queue = start();
   auto all = messages(1, 12);
   Error error;
-  // The messages 2, 4 and 6 are kept.
+  // The queue accepts the messages 2, 4 and 6, and message 8 does not fit.
   CHECK(queue.put(all, &error) == 7);
   CHECK(error.code == ErrorCode::kLimit);
   CHECK(all[7].content == "8");
@@ -492,7 +492,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "a discarded sample counts, and is not retried") 
   auto all = messages(1, 15);
   const std::span<Message> left(all);
   for (Message& message : left.subspan(6)) message.severity = 7;
-  // The messages 3 and 6 are kept.
+  // The queue accepts the messages 3 and 6, and discards message 9.
   CHECK(enqueue(left) == 8);
   CHECK(enqueue(left.subspan(9)) == 2);
   consumer.open();

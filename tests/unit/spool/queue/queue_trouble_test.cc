@@ -1,4 +1,4 @@
-// A queue whose consumer, disk or files fail, and a queue that two processes use.
+// Tests queues whose consumer, disk or files fail, and queues that two processes use.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -24,19 +24,19 @@ struct TroubleWorld : QueueWorld {
   TroubleWorld() { hurry(); }
 };
 
-/// A disk queue in a folder that a test removes or replaces.
+/// A disk queue in a folder that a test can remove or replace.
 struct GoneWorld : DiskWorld {
   GoneWorld() { options.spool_directory = folder / "spool"; }
 };
 
-/// A disk queue of 20 messages that one process writes and another one reads.
+/// A disk queue with at most 20 messages. One process writes it, and another one reads it.
 struct TwoProcesses : DiskWorld {
   TwoProcesses() { options.timeout_enqueue = 0ms; }
   TestQueue feed() const { return {options, {}}; }
   SpoolLocation location() const { return {options.spool_directory, options.filename}; }
 };
 
-/// The reader.
+/// The process that reads the queue.
 struct TestDrain {
   explicit TestDrain(const TwoProcesses& world) {
     auto opened = Drain::open(world.location(), world.options, {});
@@ -56,7 +56,7 @@ struct TestDrain {
   std::unique_ptr<Drain> drain;
 };
 
-/// Files to which another process adds a message, up to a limit, whenever they are listed.
+/// Enqueues another message, up to a limit, at each listing of a folder.
 class FedFiles final : public FaultyFiles {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
@@ -88,8 +88,8 @@ TEST_CASE("consumers that keep their batches do not keep the queue from its disk
     const TestQueue queue = world.start();
     auto first = messages(1, 16);
     REQUIRE(queue.put(first) == 16);
-    // The workers have up to 16 messages, with which the queue must not be full before it reaches
-    // the high watermark.
+    // The workers hold up to 16 messages, and the size of the queue is 20. The queue must still
+    // reach the high watermark.
     REQUIRE(world.consumer.wait_until_begun(workers));
     CHECK(queue.put(17, 100) == 84);
     world.consumer.open();
@@ -204,7 +204,7 @@ TEST_CASE_FIXTURE(QueueWorld,
   const TestEngine queue = start_engine();
   CHECK(queue.put(4, 5) == 2);
   const std::size_t before = files.failures();
-  // It is retried, and nothing is delivered.
+  // The queue retries the read operation and does not deliver the messages in memory.
   while (files.failures() == before) std::this_thread::yield();
   CHECK(consumer.got().empty());
   files.repair();
@@ -241,7 +241,6 @@ TEST_CASE_FIXTURE(
     CHECK(taken.error().message.contains("it was removed, moved or replaced"));
   }
   CHECK(fs::is_empty(options.spool_directory));
-  // Open files can still be read.
   consumer.open();
   CHECK(consumer.wait_until_got(3));
 }
@@ -268,8 +267,7 @@ TEST_CASE_FIXTURE(TwoProcesses, "queue.size limits the messages that wait for an
   CHECK(queue.figures().full == 2);
   const TestDrain reader(*this);
   CHECK(reader.take(5) == numbers(1, 5));
-  // The reader notices this at its next poll, even if the position is otherwise stored only once
-  // per segment.
+  // The next poll stores the new position for the writer.
   CHECK(reader.take(0).empty());
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);
@@ -283,7 +281,6 @@ TEST_CASE_FIXTURE(TwoProcesses, "a purge ends even if a producer enqueues withou
   FedFiles fed(queue);
   const auto removed = purge_spool(location(), {}, fed);
   REQUIRE_MESSAGE(removed, removed.error().message);
-  // Some messages were added before its first poll.
   CHECK(*removed >= 50);
   CHECK(*removed < 60);
   CHECK(fed.fed() < 100);

@@ -16,7 +16,7 @@ using base::File;
 using base::FileUse;
 using base::Result;
 
-/// A file whose appends can be blocked, or made to fail.
+/// A file whose operations can be blocked, or made to fail.
 class FaultyFile final : public File {
  public:
   FaultyFile(FaultyFiles& files, std::unique_ptr<File> real)
@@ -150,7 +150,7 @@ TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
   REQUIRE(whole);
   const SpoolFiles spool(files, options.spool_directory, options.filename,
                          options.sync_queue_files);
-  // This check is never blocked.
+  // Uses the real file system, because operations on `files` can be blocked.
   const auto found = DiskStore::is_there(
       SpoolFiles(base::FileSystem::real(), options.spool_directory, options.filename, false));
   REQUIRE(found);
@@ -200,7 +200,7 @@ std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last) {
 }
 
 std::vector<std::string> rest_of(QueueOptions options) {
-  options.sync_queue_files = false;  // which takes long
+  options.sync_queue_files = false;  // syncing is slow
   const TestConsumer consumer;
   const TestQueue queue(options, consumer.function());
   CHECK(queue.becomes_empty());

@@ -1,5 +1,5 @@
-// Shared by the tests of whole queues: a consumer and a disk that can be blocked, a disk that can
-// fail, and functions that wait for other threads.
+// Helpers for tests of whole queues: a consumer that can be blocked, a file system that can be
+// blocked or fail, and functions that wait for other threads.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,13 +25,13 @@
 
 namespace quarry::spool {
 
-/// The texts "FIRST", "FIRST+1", … "LAST".
+/// Returns the numbers FIRST to LAST as text.
 std::vector<std::string> numbers(int first, int last);
-/// Messages with these contents.
+/// Returns messages with the contents FIRST to LAST.
 std::vector<Message> messages(int first, int last);
 
-/// Records what it gets. While it is closed, it blocks with its batch; when it is told to stop, it
-/// gives the batch back, unless it is stubborn.
+/// A consumer that records its messages. While it is closed, each call blocks. A blocked call
+/// returns its batch when it is told to stop, unless Stop::kIgnored is set.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
@@ -39,7 +39,7 @@ class TestConsumer {
     state_->ignores_stop = stop == Stop::kIgnored;
   }
 
-  /// The consumer function, which may outlive this object.
+  /// Returns the consumer function, which can outlive this object.
   Consumer function() const {
     return [state = state_](std::span<const Message> batch, const std::stop_token& stop) {
       return state->consume(batch, stop);
@@ -52,11 +52,11 @@ class TestConsumer {
   void open() {
     change([](State& state) { state.is_closed = false; });
   }
-  /// Lets BATCHES more batches pass while it is closed.
+  /// Lets BATCHES blocked or future calls continue while the consumer is closed.
   void let_pass(std::size_t batches) {
     change([&](State& state) { state.passes += batches; });
   }
-  /// The results for the next batches while it is open, in order.
+  /// An answer to a call. answer() sets the results of the next calls while the consumer is open.
   using Answer = std::function<Delivery(std::span<const Message>)>;
   void answer(const std::vector<Answer>& answers) {
     change([&](State& state) { state.answers.assign(answers.begin(), answers.end()); });
@@ -64,9 +64,9 @@ class TestConsumer {
 
   std::vector<std::string> got() const { return read(&State::got); }
   std::vector<std::size_t> batch_sizes() const { return read(&State::batch_sizes); }
-  /// The number of calls that have begun, whether they have ended or not.
+  /// Returns the number of calls so far, including running ones.
   std::size_t begun() const { return batch_sizes().size(); }
-  /// Maximum number of concurrent calls.
+  /// Returns the maximum number of concurrent calls.
   std::size_t max_at_once() const { return read(&State::max_at_once); }
   bool wait_until_got(std::size_t messages) const {
     return wait([&] { return state_->got.size() >= messages; });
@@ -74,7 +74,8 @@ class TestConsumer {
   bool wait_until_begun(std::size_t batches) const {
     return wait([&] { return state_->batch_sizes.size() >= batches; });
   }
-  /// Whether no queue uses the consumer any longer, not even an abandoned thread.
+  /// Waits until the consumer function is no longer used by a queue or an abandoned thread. Returns
+  /// false after kPatience.
   bool wait_until_forgotten() const {
     return eventually([&] { return state_.use_count() == 1; });
   }
@@ -112,7 +113,7 @@ class TestConsumer {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-/// The lines that a queue reports.
+/// Records the lines that a queue reports.
 class Reports {
  public:
   Reporter function() const {
@@ -121,7 +122,7 @@ class Reports {
       state->lines.push_back(line);
     };
   }
-  /// The number of lines that contain TEXT.
+  /// Returns the number of lines that contain TEXT.
   std::size_t count(std::string_view text) const {
     const std::lock_guard lock(state_->mutex);
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -136,12 +137,12 @@ class Reports {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-/// The machine's files, but operations can be blocked, or made to fail.
+/// A real file system whose operations can be blocked, or made to fail.
 class FaultyFiles : public base::FileSystem {
  public:
   enum class Operation : std::uint8_t { kRead, kMake, kAppend, kRemove };
 
-  /// Blocks OPERATION until it is released.
+  /// Blocks every OPERATION until unblock() is called.
   void block(Operation operation) {
     const std::lock_guard lock(mutex_);
     blocked_.insert(operation);
@@ -151,12 +152,12 @@ class FaultyFiles : public base::FileSystem {
     blocked_.clear();
     changed_.notify_all();
   }
-  /// Waits until an operation is blocked; false if none is.
+  /// Waits until an operation is blocked. Returns false after kPatience.
   bool wait_until_blocked() const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatienceTime, [&] { return waiting_ > 0; });
   }
-  /// Makes OPERATION fail from now on, as on a full disk.
+  /// Makes every OPERATION fail until repair() is called.
   void fail(Operation operation) {
     const std::lock_guard lock(mutex_);
     failing_.insert(operation);
@@ -165,7 +166,7 @@ class FaultyFiles : public base::FileSystem {
     const std::lock_guard lock(mutex_);
     failing_.clear();
   }
-  /// The number of operations that failed.
+  /// Returns the number of failed operations.
   std::size_t failures() const {
     const std::lock_guard lock(mutex_);
     return failures_;
@@ -192,7 +193,7 @@ class FaultyFiles : public base::FileSystem {
     return real_.sync_directory(folder);
   }
 
-  /// Called before OPERATION.
+  /// Blocks or fails if the test has requested this for OPERATION. Called before each operation.
   base::Result<void> pass(Operation operation);
 
  private:
@@ -205,29 +206,31 @@ class FaultyFiles : public base::FileSystem {
   std::size_t failures_ = 0;
 };
 
-/// Options for short tests: size 20, marks at 10 and 4, one worker, batches of one message, and
-/// timeouts that no test reaches by mistake.
+/// Returns options for short tests: size 20, watermarks 10 and 4, one worker, batches of one
+/// message, and long timeouts.
 QueueOptions small_options();
-/// The same options, but shutdown waits for nothing.
+/// Returns small_options() with a shutdown that does not wait.
 QueueOptions hurried();
-/// The same options for a disk-assisted queue with files in FOLDER.
+/// Returns small_options() for a disk-assisted queue with files in FOLDER.
 QueueOptions disk_assisted(const TemporaryFolder& folder);
 
-/// The names of the files in FOLDER, except locks.
+/// Returns the names of the files in FOLDER, without lock files.
 std::vector<std::string> files_in(const TemporaryFolder& folder);
-/// Saves the numbers FIRST to LAST in OPTIONS' files. Returns how many were saved.
+/// Saves messages with the numbers FIRST to LAST in the files of OPTIONS. Returns the number of
+/// saved messages.
 std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last);
-/// Delivers and returns everything in OPTIONS' files.
+/// Delivers all messages in the files of OPTIONS and returns their contents.
 std::vector<std::string> rest_of(QueueOptions options);
 
-/// A started queue, and its reports.
+/// A running queue and its reports.
 struct TestQueue {
   TestQueue(const QueueOptions& options, const Consumer& consumer,
             base::FileSystem& files = base::FileSystem::real());
 
-  /// Enqueues the numbers FIRST to LAST, one by one. Returns how many were accepted.
+  /// Enqueues the numbers FIRST to LAST one by one. Returns the number of accepted messages.
   std::size_t put(int first, int last, Delay delay = Delay::kNone) const;
-  /// Enqueues MESSAGES together. Returns how many were accepted; if not all, sets *error.
+  /// Enqueues MESSAGES in one call. Returns the number of accepted messages. If not all are
+  /// accepted, sets *error.
   std::size_t put(std::span<Message> messages, base::Error* error = nullptr) const {
     base::Error ignored;
     return queue->enqueue(messages, Delay::kNone, error != nullptr ? error : &ignored);
@@ -239,7 +242,7 @@ struct TestQueue {
   std::unique_ptr<Queue> queue;
 };
 
-/// A disk-assisted queue with access to its internals. Ends with the object.
+/// A disk-assisted queue whose internals a test can read. The destructor shuts it down.
 struct TestEngine {
   TestEngine(const QueueOptions& options, const Consumer& consumer,
              base::FileSystem& files = base::FileSystem::real(),
@@ -256,19 +259,19 @@ struct TestEngine {
   std::shared_ptr<Engine> engine;
 };
 
-/// What most tests need: a folder, the options of a disk-assisted queue in it, files that can be
-/// blocked, and a consumer that is closed.
+/// A folder, options for a disk-assisted queue in it, a file system that can be blocked, and a
+/// closed consumer.
 struct QueueWorld {
   QueueWorld() { consumer.close(); }
   TestQueue start() { return {options, consumer.function(), files}; }
   TestEngine start_engine() { return {options, consumer.function(), files}; }
-  /// Configures the queue so that its end waits for nothing.
+  /// Shortens the timeouts of the shutdown to 10 ms.
   void hurry() { options.timeout_shutdown = options.timeout_action_completion = milliseconds(10); }
   void add_workers(std::size_t count) {
     options.worker_threads = count;
     options.worker_thread_minimum_messages = 1;
   }
-  /// Whether a new process with OPTIONS delivers the numbers FIRST to LAST, and nothing else.
+  /// Returns true if a new process delivers exactly the numbers FIRST to LAST.
   bool rest_is(int first, int last) const { return rest_of(options) == numbers(first, last); }
 
   TemporaryFolder folder;
@@ -276,17 +279,16 @@ struct QueueWorld {
   FaultyFiles files;
   TestConsumer consumer;
 };
-/// The same for a disk queue.
+/// A QueueWorld for a disk queue.
 struct DiskWorld : QueueWorld {
   DiskWorld() { options.type = QueueType::kDisk; }
 };
-/// The same for a queue in memory that ends without waiting.
+/// A QueueWorld for a queue in memory that shuts down without waiting.
 struct MemoryWorld : QueueWorld {
   MemoryWorld() { options = hurried(); }
 };
 
-/// Enqueues message 1 in QUEUE (TestQueue or TestEngine) and waits until CONSUMER, which is closed,
-/// blocks with it.
+/// Enqueues message 1 in QUEUE and waits until the closed CONSUMER blocks with it.
 template <typename Queue>
 void hold_first(const Queue& queue, const TestConsumer& consumer) {
   REQUIRE(queue.put(1, 1) == 1);

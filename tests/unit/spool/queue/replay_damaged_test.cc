@@ -1,4 +1,4 @@
-// What `quarry spool replay` recovers from segments that were set aside.
+// Tests which messages `quarry spool replay` recovers from damaged segments.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace {
 const SpoolLocation kPlace{.folder = "/spool", .name = kName};
 const std::string kAside = segment_file(2) + ".damaged";
 
-/// The bytes of a segment with messages 1 to COUNT.
+/// Returns the bytes of a segment with messages 1 to COUNT.
 std::string segment_of(std::size_t count) {
   std::string bytes = encode(SegmentHeader{.number = 2, .first = (7ULL << 40) + 100});
   for (std::size_t i = 1; i <= count; ++i) encode(bytes, 2, (7ULL << 40) + 99 + i, numbered(i));
   return bytes;
 }
 
-/// A directory with BYTES as a segment that was set aside, and the result of a replay.
+/// A folder with BYTES as a segment that was set aside as damaged. replay() recovers its messages.
 struct Salvage {
   explicit Salvage(const std::string& bytes) : system(MemoryFileSystem::Image{{kAside, bytes}}) {}
 

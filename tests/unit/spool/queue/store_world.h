@@ -1,4 +1,4 @@
-// The files of a disk queue in memory, and helpers for tests.
+// A disk store on files in memory, and helpers for its tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,13 +18,13 @@ inline std::string segment_file(std::uint64_t number) {
   return segment_name(kName, number);
 }
 
-/// The message with number NUMBER.
+/// Returns the message NUMBER.
 inline Message numbered(std::size_t number) {
   return {.content = "message " + std::to_string(number),
           .severity = static_cast<std::uint8_t>(number % 8)};
 }
 
-/// A store on FILES, and the lines that it has reported.
+/// A store in SYSTEM. `reported` contains the lines that it reports.
 struct StoreWorld {
   explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
                       const std::string& name = kName)
@@ -38,7 +38,7 @@ struct StoreWorld {
     }
   }
 
-  /// Pushes messages FIRST to LAST, one by one. Returns how many were accepted.
+  /// Pushes messages FIRST to LAST one by one. Returns the number of accepted messages.
   std::size_t push(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i <= last; ++i) {
       Message message = numbered(i);
@@ -51,7 +51,7 @@ struct StoreWorld {
     return last + 1 - first;
   }
 
-  /// Takes and settles all messages, batch by batch, and returns them.
+  /// Takes and settles all messages in batches, and returns them.
   std::vector<Message> drain(std::size_t batch_size = 7) {
     std::vector<Message> all;
     while (true) {
@@ -75,7 +75,7 @@ inline std::vector<Message> numbered_messages(std::size_t first, std::size_t las
   return all;
 }
 
-/// Options for segments of about five messages.
+/// Returns options for segments of about five messages.
 inline QueueOptions small_segments() {
   QueueOptions options;
   options.max_file_size = 150;

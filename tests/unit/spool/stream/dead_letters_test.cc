@@ -1,4 +1,3 @@
-// Dead letters: they are kept, listed, and replayed on request.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -39,7 +38,7 @@ TEST_CASE_FIXTURE(MailWorld,
 
 TEST_CASE_FIXTURE(MailWorld,
                   "the status during the first dead letter shows the subscription without it") {
-  // The first file of the stream of dead letters exists, but not yet its subscription.
+  // Simulates the moment at which the dead letters have a stream, but not yet a subscription.
   const auto theirs = files.open("/spool/s.mail.dead.stream", base::FileUse::kMake);
   REQUIRE(theirs);
   REQUIRE((*theirs)->append(files.image().at("s.stream")));
@@ -105,7 +104,7 @@ TEST_CASE("a message whose delivery kills the process is given up after its atte
     REQUIRE((taken && taken->size() == 1));
     CHECK(taken->front().id == (life < 3 ? 1 : 2));
     if (life < 3) attempts = taken->front().attempts;
-    // The files as they are if the process is killed now.
+    // Saves the files as they are while the delivery is in progress.
     image = world.files.image();
     if (life == 3) CHECK(world.mail->statistics().dead == 1);
   }

@@ -1,4 +1,4 @@
-// A stream's files as written by version 8387f36: see make_stream.cc.
+// Reads the files of a stream that version 8387f36 has written (see make_stream.cc).
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Hand-overs from other processes: what is acknowledged, and when, and which clients a misbehaving
-// client affects.
+// Tests the transfer of messages from other processes to a stream. A misbehaving client must not
+// affect other clients.
 #include "quarry/spool/hand_over.h"
 
 #include <doctest/doctest.h>
@@ -68,16 +68,16 @@ class RawClient {
   void send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t count = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count <= 0) return;  // disconnected already
+      if (count <= 0) return;  // the server has disconnected
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }
   }
-  /// Whether there is something to read, or the connection ends, within TIME.
+  /// Waits until the connection is readable or closed. Returns false after TIME.
   bool has_news(std::chrono::milliseconds time) const {
     pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
     return ::poll(&one, 1, static_cast<int>(time.count())) == 1;
   }
-  /// Reads one answer, or what arrives until the server disconnects.
+  /// Reads one answer, or the bytes that arrive before the server disconnects.
   std::string read() const {
     std::string bytes;
     std::array<char, 512> buffer;
@@ -92,7 +92,7 @@ class RawClient {
     }
     return bytes;
   }
-  /// Whether the server disconnects without an answer.
+  /// Returns true if the server disconnects without an answer.
   bool is_dropped() const {
     std::array<char, 1> byte;
     return has_news(kPatienceTime) && ::recv(fd(), byte.data(), 1, 0) <= 0;
@@ -106,14 +106,15 @@ quarry::base::Result<std::uint64_t> answer_in(std::string_view frame) {
   return decode_answer(frame.substr(std::min<std::size_t>(4, frame.size())));
 }
 
-/// A stream with a hand-over server.
+/// A stream with a server for hand-overs.
 struct Server : MailWorld {
   explicit Server(const HandOverOptions& how = {}) {
     server = std::move(*HandOverServer::start(
         *stream, listen_at(path), [this](const std::string&) { ++dropped; }, how));
   }
   HandOver client() const { return {path, 60s}; }
-  /// Hands over messages FIRST to LAST. Returns the id of the first; 0 on an error.
+  /// Sends messages FIRST to LAST to the server. Returns the id of the first message, or 0 on an
+  /// error.
   std::uint64_t hand_over(std::uint64_t first, std::uint64_t last) const {
     return client().hand_over(numbered_messages(first, last)).value_or(0);
   }
@@ -209,7 +210,7 @@ TEST_CASE_FIXTURE(Server,
   CHECK(*firsts.rbegin() == 40);
   const auto syncs =
       std::ranges::count(files.operations(), FileOperation::Kind::kSync, &FileOperation::kind);
-  // The mark, the journal and the first request are synced, and then a few rounds, not twenty.
+  // Twenty requests need only a few syncs, because the server syncs several requests together.
   CHECK(syncs < 10);
   CHECK(drain(*mail) == ids(1, 41));
 }
@@ -253,7 +254,7 @@ TEST_CASE("a client that stalls or is idle is disconnected in time") {
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // Until then there is no place for a third client.
+  // The server has two places. The third client waits until another client is disconnected.
   CHECK(server.hand_over(1, 1) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
@@ -275,10 +276,10 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   Server server(options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
-  // This client occupies the memory, and will not send the rest.
+  // This client uses most of the allowed memory with an incomplete request.
   const RawClient holder(server.path);
   holder.send(std::string_view(whole).substr(0, 1 << 20));
-  // Therefore nothing is read from another client, except by the kernel's buffers.
+  // The server therefore does not read from the second client, and that client's writes block.
   const RawClient second(server.path);
   REQUIRE(::fcntl(second.fd(), F_SETFL, O_NONBLOCK) == 0);
   second.send(whole);
@@ -289,7 +290,7 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
   }
-  // There is still enough memory for a small request.
+  // A small request still fits into the remaining memory.
   CHECK(server.hand_over(1, 1));
   holder.send(std::string_view(whole).substr(1 << 20));
   CHECK(answer_in(holder.read()));
@@ -310,7 +311,7 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({}) == ErrorCode::kLimit);
   CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
-  // The listener never accepts connections.
+  // The listener does not accept connections.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }

@@ -1,8 +1,10 @@
-// Creates a stream for the tests of `quarry spool`, and may hold it:
+// Creates a stream `events` for the tests of `quarry spool`, or keeps it open:
 //
-//   make-stream FOLDER         `events`, 5 messages, two subscriptions: `mail` has delivered the
-//                              first, given up the second and third, and will retry the fourth
-//   make-stream FOLDER hold    opens that, prints a line, and holds it until standard input ends
+//   make-stream FOLDER         creates the stream with five messages and two subscriptions; `mail`
+//                              has delivered the first message, given up the second and third, and
+//                              will retry the fourth
+//   make-stream FOLDER hold    opens the stream, prints a line, and waits for the end of standard
+//                              input
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
-// A crash of the machine at any moment: every file operation of a stream is recorded, and replayed
-// with any part of the unsynced data lost. No acknowledged message may be lost, and no message that
-// was durably settled may be delivered again.
+// Simulates a crash of the machine after each file operation of a stream. Any part of the unsynced
+// data can be lost. Acknowledged messages must not be lost, and durably settled messages must not
+// be delivered again.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace {
 
 using Ids = std::set<std::uint64_t>;
 
-/// What was acknowledged to the subscriber after a number of operations.
+/// The calls that had returned after `operations` operations.
 struct Promise {
   std::size_t operations = 0;
-  std::uint64_t appended = 0;  // messages 1 to this
-  Ids done;                    // the call has returned
-  Ids asked;                   // the call has at least begun
+  std::uint64_t appended = 0;  // messages 1 to `appended` are stored
+  Ids done;                    // settled
+  Ids asked;                   // settled, or in a running call to settle()
   Ids dead;
 };
 
@@ -35,8 +35,8 @@ SubscriptionOptions options_of(bool synced) {
   return {.sync_settlements = synced, .window = 8};
 }
 
-/// A scenario in which everything occurs: segments that fill and are removed, a message that is
-/// retried, one that is given up, one that is returned, a slow subscription, and a restart.
+/// A scenario with full and removed segments, retried, returned and given-up messages, a slow
+/// subscription, and a restart.
 class Life {
  public:
   explicit Life(bool synced) : options_(options_of(synced)), world_(files_) {
@@ -106,7 +106,7 @@ class Life {
   Recording<Promise> recording_;
 };
 
-/// What a new process finds in IMAGE.
+/// The state that a new process finds.
 struct Found {
   std::vector<std::uint64_t> given;
   std::uint64_t unreadable = 0;
@@ -127,7 +127,7 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
     }
     found.given = drain(*mail);
     found.unreadable = mail->statistics().unreadable;
-    // The new process can also continue.
+    // The stream must accept and deliver new messages.
     const std::vector<NewMessage> more(2, numbered_message(1));
     const auto next = world.stream->append(more);
     REQUIRE(next);
@@ -137,8 +137,8 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
   return found;
 }
 
-/// Checks FOUND against PROMISE, which was made before the crash. IS_SETTLED means that settlements
-/// were durable.
+/// Checks FOUND against PROMISE, which was made before the crash. If IS_SETTLED is true, settled
+/// messages must not be delivered again.
 void check(const Found& found, const Promise& promise, bool is_settled) {
   CAPTURE(found.reported);
   const Ids given(found.given.begin(), found.given.end());
@@ -154,19 +154,19 @@ void check(const Found& found, const Promise& promise, bool is_settled) {
   }
 }
 
-/// Whether $QUARRY_TEST_CASES requests more than a sample.
+/// Returns true if $QUARRY_TEST_CASES is set.
 bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }
 
-/// The distance in bytes between the points within a write at which the process is killed. It is 1
-/// for short writes, such as those to the journals, if requested.
+/// Returns the distance in bytes between two kills within a write. A thorough test uses every byte
+/// of short writes.
 std::size_t stride(std::size_t bytes_written) {
   if (!is_thorough()) return bytes_written < 200 ? 11 : 101;
   return bytes_written < 200 ? 1 : 37;
 }
 
-/// Crashes the machine after each operation of a scenario.
+/// Simulates a crash of the machine after each operation of the scenario.
 void stop_everywhere(bool synced) {
   const Recording<Promise> recording = Life(synced).run();
   for_each_crash(recording.operations, 4, is_thorough() ? 16 : 6,

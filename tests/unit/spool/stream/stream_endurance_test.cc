@@ -1,4 +1,4 @@
-// A stream with a destination that is down for a long time, and a stream with many threads.
+// Tests a stream with a destination that is down for a long time, and a stream with many threads.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,19 +18,19 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// $QUARRY_TEST_MESSAGES sets a different number.
+/// Returns $QUARRY_TEST_MESSAGES (default: 100000).
 std::uint64_t messages_wanted() {
   const char* const wanted = std::getenv("QUARRY_TEST_MESSAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kKeepsFreedMemory = true;  // true with a sanitizer, for a while
+constexpr bool kKeepsFreedMemory = true;  // sanitizers delay the release of memory
 #else
 constexpr bool kKeepsFreedMemory = false;
 #endif
 
-/// Bytes of memory that this process uses.
+/// Returns the number of bytes of memory that this process uses.
 std::size_t resident() {
   std::ifstream file("/proc/self/statm");
   std::size_t all = 0;
@@ -39,8 +39,8 @@ std::size_t resident() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Whether memory has grown only a little since BEFORE. This is significant from a million messages
-/// on, which have more than a hundred million bytes.
+/// Returns true if memory has grown by at most 24 MiB since BEFORE. The result is significant for
+/// at least a million messages, whose contents have 100 MB.
 bool has_grown_little(std::size_t before) {
   return kKeepsFreedMemory || resident() < before + (std::size_t{24} << 20);
 }
@@ -52,7 +52,7 @@ StreamOptions unsynced_in(const TemporaryFolder& folder) {
   return options;
 }
 
-/// Settles all messages of SUBSCRIPTION with OUTCOME. Returns their number.
+/// Settles all messages of SUBSCRIPTION with OUTCOME and returns their number.
 std::uint64_t settle_all(Subscription& subscription, Outcome outcome) {
   return drain(subscription, outcome, std::nullopt, 1000).size();
 }
@@ -72,7 +72,7 @@ TEST_CASE("a destination that is down for long costs disk, not memory, and delay
   std::uint64_t delivered = 0;
   for (std::uint64_t sent = 0; sent < all; sent += kAtOnce) {
     REQUIRE(world.stream->append(messages));
-    // The destination is tried all the time, and fails.
+    // Every attempt to deliver to this destination fails.
     settle_all(*away, Outcome::kRetry);
     world.clock.pass(1s);
     delivered += settle_all(*well, Outcome::kDone);
@@ -83,7 +83,7 @@ TEST_CASE("a destination that is down for long costs disk, not memory, and delay
   CHECK(figures.postponed <= SubscriptionOptions().window);
   CHECK(world.status().bytes > all * content.size());
   CHECK(has_grown_little(before));
-  // Memory does not grow either when the destination is back, with a new process.
+  // Memory use stays low when a new process delivers all messages to the destination.
   world.reopen();
   world.clock.pass(24h);
   away = world.subscribe("away");

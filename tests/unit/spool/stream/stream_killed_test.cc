@@ -1,5 +1,5 @@
-// A process that is killed (SIGKILL) before each single file operation of a stream. It reports each
-// acknowledged message through a pipe.
+// Kills a process (SIGKILL) before each of its file operations on a stream. The process reports
+// each acknowledged message through a pipe.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,8 @@ void send_event(int pipe, char what, std::uint64_t number) {
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// Takes a batch of SUBSCRIPTION and settles the messages one by one; every seventh is given up.
+/// Takes a batch of SUBSCRIPTION and settles its messages one by one. Gives up every seventh
+/// message.
 void deliver(Subscription& subscription, int pipe) {
   const auto taken = subscription.take(4);
   for (std::size_t i = 0; taken && i < taken->size(); ++i) {
@@ -36,7 +37,7 @@ void deliver(Subscription& subscription, int pipe) {
   }
 }
 
-/// What the process does until it is killed. Never returns.
+/// Runs in the child process until it is killed or the stream is closed.
 [[noreturn]] void live(const StreamOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);

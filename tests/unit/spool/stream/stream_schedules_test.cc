@@ -1,5 +1,5 @@
-// A stream's real code, in every interleaving of its threads up to a bound, like schedules_test.cc
-// for the queue.
+// Runs the stream's real code in all schedules of its threads within bounds (see
+// scheduled_threading.h).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct StreamLife {
     const std::vector<NewMessage> messages(count, {.content = std::string(300, 'x')});
     schedule::require(stream->append(messages).has_value(), "not appended");
   }
-  /// Delivers the messages that can be taken now.
+  /// Delivers the messages that are currently available.
   void deliver() {
     const auto taken = mail->take(3);
     schedule::require(taken.has_value(), "not taken");
@@ -41,7 +41,7 @@ struct StreamLife {
       schedule::require(mail->settle(std::span(&one, 1)).has_value(), "not settled");
     }
   }
-  /// Waits until COUNT messages were delivered.
+  /// Delivers messages until COUNT of them are delivered.
   void deliver_all(std::size_t count) {
     while (got.size() < count) {
       schedule::require(mail->wait(kEternal), "it was not woken");

@@ -1,4 +1,3 @@
-// A stream in normal operation: subscriptions, what they share, and restarts.
 #include "quarry/spool/stream.h"
 
 #include <doctest/doctest.h>
@@ -62,7 +61,7 @@ TEST_CASE_FIXTURE(MailWorld,
   settle(*mail, 1, 1, Outcome::kRetry, "refused");
   clock.pass(1h);
   REQUIRE(take_ids(*mail).size() == 1);
-  // These messages are in flight when the stream ends.
+  // The message is in flight when the stream is closed.
   restart();
   auto taken = mail->take(1);
   REQUIRE((taken && taken->size() == 1));
@@ -162,7 +161,7 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(take_ids(*mail) == ids(4, 6));
   settle(*mail, 1, 6, Outcome::kRetry);
   clock.pass(1h);
-  // This is also true for retries.
+  // The limit also applies to retries.
   CHECK(take_ids(*mail).size() < 6);
   CHECK(mail->statistics().waiting == 7);
   CHECK(mail->statistics().unreadable == 0);
@@ -173,7 +172,7 @@ TEST_CASE_FIXTURE(MailWorld,
   set({.in_order = true});
   append(1, 6);
   CHECK(take_ids(*mail, 4) == ids(1, 4));
-  // No other consumer may begin with later messages.
+  // With in_order, a second consumer does not get later messages.
   CHECK(take_ids(*mail).empty());
   settle(*mail, 1, 1);
   settle(*mail, 2, 2, Outcome::kRetry, "away");

@@ -1,4 +1,4 @@
-// Streams with damaged, full or missing files.
+// Tests streams with damaged, full or missing files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-/// The last file whose name begins with PREFIX.
+/// Returns the name of the last file that begins with PREFIX.
 std::string last_file(const MemoryFileSystem& files, const std::string& prefix) {
   std::string last;
   for (const auto& [name, content] : files.image()) {
@@ -25,7 +25,7 @@ std::string last_file(const MemoryFileSystem& files, const std::string& prefix) 
   return last;
 }
 
-/// FILES, in which a bit of the file NAME is flipped at an offset.
+/// Returns FILES with one bit of the file NAME inverted at OFFSET.
 MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string& name,
                                 std::size_t offset) {
   auto image = files.image();
@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(late.is_reported("damaged"));
   CHECK(drain(*late.mail) == ids(5, 10));
   CHECK(count_of(late.files, ".damaged") == 1);
-  // If the state cannot be read, all messages in the segments are delivered.
+  // If the state cannot be read, the stream delivers all messages in the segments again.
   const MailWorld early(damaged(files, journal, 50));
   CHECK(early.is_reported("the journal of subscription mail is damaged"));
   CHECK(drain(*early.mail) == ids(1, 10));
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(MailWorld,
   append(1, 5);
   CHECK(drain(*mail) == ids(1, 5));
   auto image = files.image();
-  // The segment is lost because it was not synced, but the settlement was synced.
+  // Simulates a crash in which the unsynced segment was lost.
   REQUIRE(image.erase("s.00000001") == 1);
   const MailWorld again(image);
   again.append(6, 7);
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(MailWorld, "a full disk accepts nothing, and delivery makes ro
   CHECK(refused.error().code == ErrorCode::kNoSpace);
   CHECK(drain(*mail, Outcome::kDone, ErrorCode::kNoSpace) == ids(1, 60));
   CHECK(segments_in(files).size() < before);
-  // When there is space again, the journal is complete.
+  // Settlements that could not be written are written when space is available again.
   files.before = {};
   append(61, 61);
   CHECK(drain(*mail) == ids(61, 61));
@@ -175,7 +175,7 @@ TEST_CASE("any operation that fails once is reported to the caller, and nothing 
     operations = std::min(operations, calls);
     world.restart();
     const auto rest = drain(*world.mail);
-    // Messages of a failed append may be delivered, too.
+    // Messages of a failed append can still be delivered.
     CHECK(rest.size() + done.size() >= appended);
     for (const std::uint64_t id : done) CHECK(std::ranges::find(rest, id) == rest.end());
     REQUIRE(failing < 999);

@@ -1,4 +1,4 @@
-// A stream on files in memory or on real files, with a clock that a test advances.
+// A stream on files in memory or on real files, with a clock that only the test advances.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,6 @@
 
 namespace quarry::spool {
 
-/// A clock that stands still until the test advances it.
 struct MovedClock : base::Clock {
   base::UnixMillis now() const override { return time; }
   void pass(milliseconds by) { time.value += by.count(); }
@@ -25,19 +24,19 @@ inline StreamOptions stream_options(bool synced = true) {
   return {.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024, .sync = synced};
 }
 
-/// A message that contains its number; its record has about forty bytes.
+/// Returns a message that contains its number. Its record has about 40 bytes.
 inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }
 
-/// A stream that can be closed and opened again. Its reports are in `reported`.
+/// A stream that a test can close and open again. `reported` contains its reports.
 struct StreamWorld {
   explicit StreamWorld(base::FileSystem& its, StreamOptions how = stream_options())
       : system(its), options(std::move(how)) {
     open();
   }
 
-  /// Tries to open the stream. If that fails, `reported` contains the reason.
+  /// Opens the stream. If that fails, returns false and sets `reported` to the reason.
   bool try_open() {
     auto opened =
         Stream::open(options, [this](const std::string& line) { reported += line + "\n"; },
@@ -69,13 +68,13 @@ struct StreamWorld {
     REQUIRE(subscription);
     return *subscription;
   }
-  /// The names of all subscriptions.
+  /// Returns the names of all subscriptions.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& one : stream->statistics()) all.push_back(one.name);
     return all;
   }
-  /// The dead letters of the subscription NAME.
+  /// Returns the dead letters of the subscription NAME.
   std::vector<StreamedMessage> dead_letters(const std::string& name) const {
     std::vector<StreamedMessage> all;
     const auto take = [&all](const StreamedMessage& one) {
@@ -104,7 +103,6 @@ struct StreamWorld {
 struct OwnFiles {
   MemoryFileSystem files;
 };
-/// A stream on files of its own.
 struct OwnWorld : OwnFiles, StreamWorld {
   explicit OwnWorld(const MemoryFileSystem::Image& image = {},
                     const StreamOptions& how = stream_options())
@@ -113,7 +111,7 @@ struct OwnWorld : OwnFiles, StreamWorld {
 /// A stream with the subscription "mail".
 struct MailWorld : OwnWorld {
   using OwnWorld::OwnWorld;
-  /// Opens the stream again, like a new process.
+  /// Closes the stream and opens it again, like a new process.
   void restart() {
     mail.reset();
     reopen();
@@ -129,7 +127,7 @@ struct MailWorld : OwnWorld {
   std::shared_ptr<Subscription> mail = subscribe("mail", mail_options);
 };
 
-/// The ids that SUBSCRIPTION returns now, at most MAX.
+/// Takes at most MAX messages of SUBSCRIPTION and returns their ids.
 inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t max = 1000) {
   const auto taken = subscription.take(max);
   REQUIRE(taken);
@@ -144,7 +142,7 @@ inline std::vector<std::uint64_t> ids(std::uint64_t first, std::uint64_t last) {
   return all;
 }
 
-/// Settles the messages FIRST to LAST, which are in flight.
+/// Settles the messages FIRST to LAST, which must be in flight.
 inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_t last,
                    Outcome outcome = Outcome::kDone, const std::string& error = "") {
   std::vector<Settlement> all;
@@ -154,8 +152,8 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
   REQUIRE(subscription.settle(all));
 }
 
-/// Takes all messages that SUBSCRIPTION returns now, settles them with OUTCOME, and returns their
-/// ids. With ERROR, settling them must fail with that error.
+/// Takes all available messages of SUBSCRIPTION, settles them with OUTCOME, and returns their ids.
+/// If ERROR is set, settling must fail with that error.
 inline std::vector<std::uint64_t> drain(Subscription& subscription,
                                         Outcome outcome = Outcome::kDone,
                                         std::optional<base::ErrorCode> error = std::nullopt,
@@ -176,7 +174,7 @@ inline std::vector<std::uint64_t> drain(Subscription& subscription,
   }
 }
 
-/// The segments of the stream itself.
+/// Returns the names of the stream's segments, without those of dead letters.
 inline std::vector<std::string> segments_in(const MemoryFileSystem& files) {
   std::vector<std::string> names;
   for (const auto& [name, content] : files.image()) {

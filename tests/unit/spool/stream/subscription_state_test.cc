@@ -89,7 +89,7 @@ TEST_CASE("waiting messages are due in order of time, or of the stream") {
   CHECK(state.due(100, 9, true).empty());
   CHECK(state.due(300, 9, true) == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(state.due(300, 2, true) == std::vector<std::uint64_t>{1, 2});
-  // With in_order, messages that have to wait for the first one are not due.
+  // With in_order, the other messages wait for the first one and are not due.
   CHECK(state.next_due(false) == 0);
   CHECK(state.next_due(true) == 300);
   state.apply(TakenAgain{1});
@@ -143,7 +143,7 @@ TEST_CASE("a journal in which a message is taken twice does not duplicate it") {
   CHECK(state.postponed() == 0);
   CHECK(state.in_flight() == 2);
 
-  // The second record has the number of the first, which makes the state invalid.
+  // The second record repeats the number of the first, so the state is invalid.
   std::string bytes = state.encode();
   const std::size_t each = (bytes.size() - SubscriptionState(at(3)).encode().size() -
                             state.statistics("mail", 3).last_error.size()) /
