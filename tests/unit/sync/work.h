@@ -1,5 +1,5 @@
-// Measures SQLite's work in steps of its virtual machine instead of time, for all statements of all
-// connections that are opened during its lifetime.
+// Measures the work of SQLite by the steps of its virtual machine. Counts all statements of all
+// connections that are opened during the lifetime of the object.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class CountedWork {
   CountedWork(const CountedWork&) = delete;
   CountedWork& operator=(const CountedWork&) = delete;
 
-  /// The number of steps since the last call.
+  /// Returns the number of steps since the last call.
   std::int64_t take();
 };
 

@@ -48,7 +48,7 @@ Rows query_file(const fs::path& path, const std::string& statements) {
   return rows;
 }
 
-/// The bytes of a new repository with known codes, which is made only once.
+/// Returns the bytes of a new repository with known codes. The repository is made only once.
 const std::string& template_bytes() {
   static const std::string bytes = [] {
     const fs::path folder = make_folder();

@@ -1,5 +1,5 @@
-// A repository for each test, with users whose rights are known, and helpers to build requests,
-// send them, and inspect replies and the file.
+// A repository for each test, and helpers that build and send requests and inspect the replies and
+// the repository file.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace quarry::sync {
 
 inline const std::string kProjectCode = "1111111111111111111111111111111111111111";
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
-/// The cards with the versions of a client, 2.21, and of the server.
+/// The pragma cards with the version of a client (2.21) and of the server.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
 inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
-/// The card that ends each reply to a clone.
+/// The card at the end of each reply to a clone.
 inline const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "\n";
 inline const std::string kPullCard = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
 inline const std::string kPushCard = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 
-/// A clock that stands still, or advances by a fixed time each time it is read.
+/// A clock that stands still or advances by `step` at each reading.
 struct StillClock : base::Clock {
   base::UnixMillis now() const override {
     const std::int64_t shown = 1700000000000 + passed;
@@ -36,58 +36,58 @@ struct StillClock : base::Clock {
   mutable std::int64_t passed = 0;
 };
 
-/// The hashes of CONTENT.
+/// Returns a hash of CONTENT.
 std::string sha1(std::string_view content);
 std::string sha3(std::string_view content);
-/// Cards with their payloads.
+/// Returns a card with CONTENT as its payload.
 std::string file(std::string_view content);
 std::string file_delta(std::string_view content, std::string_view source);
 std::string cfile(std::string_view content);
-/// MORE is appended to the card after a space.
+/// If MORE is not empty, it is appended to the card after a space.
 std::string igot(std::string_view name, const char* more = "");
 std::string gimme(std::string_view name);
-/// PASSWORD in the form in which it is stored.
+/// Returns the hash of PASSWORD that the repository stores.
 std::string secret_of(std::string_view user, std::string_view password);
-/// BODY, preceded by a login card of USER that signs it.
+/// Returns BODY with a preceding login card of USER.
 std::string login(std::string_view user, std::string_view secret, std::string_view body);
-/// All bytes of the file PATH.
+/// Returns the content of the file PATH.
 std::string read_bytes(const std::filesystem::path& path);
-/// The number of lines of TEXT that begin with WORD.
+/// Returns the number of lines of TEXT that begin with WORD.
 std::size_t count_cards(std::string_view text, std::string_view word);
 
 class World {
  public:
-  /// The users are named after their capabilities ("g", "o", "i", "ix", "a", "s", "u", "v"), and
-  /// each has the password "pw". `nobody` has no capabilities, `anonymous` has those of a visitor.
+  /// Creates a repository. Its users are named after their capabilities ("g", "o", "i", "ix", "a",
+  /// "s", "u", "v") and have the password "pw". `nobody` does not have capabilities.
   World();
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Executes SQL statements on the file directly.
+  /// Executes SQL statements directly on the file.
   void sql(const std::string& statements);
-  /// The first value in the result of QUERY, or "(none)".
+  /// Returns the first value in the result of QUERY, or "(none)".
   std::string value(const std::string& query);
-  /// All rows of the result, with columns joined by '|'.
+  /// Returns all rows of the result of QUERY, with columns separated by '|'.
   std::vector<std::string> values(const std::string& query);
   void add_user(const std::string& name, const std::string& letters, const std::string& secret);
-  /// Everything in the file, table by table.
+  /// Returns the content of all tables as text.
   std::string dump();
 
   Reply ask(Request request);
-  /// The cards of the reply to BODY, without the timestamp line.
+  /// Returns the cards in the reply to BODY, without the timestamp line.
   std::string say(std::string_view body);
-  /// The same for a request of USER.
+  /// Like say(), but sends BODY as USER.
   std::string say_as(std::string_view user, std::string_view body);
-  /// The text of the error card in the reply to BODY. The reply must contain nothing else, and the
-  /// file must be unchanged.
+  /// Returns the text of the error card in the reply to BODY. Requires that the reply contains
+  /// nothing else and that the file is unchanged.
   std::string error_of(std::string_view body);
   std::string error_as(std::string_view user, std::string_view body);
-  /// The same for USER, if the log contains more details than the reply.
+  /// Like error_of(), but sends BODY as USER. The log can contain more details than the reply.
   std::string refusal_as(std::string_view user, std::string_view body);
 
-  /// The initial check-in, the only artifact at first.
+  /// Returns the name of the initial check-in, which is the only artifact at first.
   const std::string& initial() const { return initial_; }
   SessionOptions options;
   StillClock& clock() { return clock_; }

@@ -1,4 +1,4 @@
-// Every request is limited in time, and ends when its client disconnects.
+// Tests that a request ends at its time limit, and when its client disconnects.
 
 #include "cards/bound.h"
 
@@ -14,7 +14,7 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A clock that advances by a step each time it is read.
+/// A clock that advances by `held_step` at each reading.
 std::chrono::steady_clock::time_point held_time;
 std::chrono::milliseconds held_step;
 
@@ -22,7 +22,7 @@ std::chrono::steady_clock::time_point held_now() {
   return held_time += held_step;
 }
 
-/// A world with a time limit of 100 s for requests, where each reading of the clock takes STEP.
+/// A World with a time limit of 100 s for requests. Each reading of the clock advances it by STEP.
 struct SlowWorld : World {
   explicit SlowWorld(std::chrono::milliseconds step) {
     held_step = step;
@@ -50,7 +50,8 @@ std::string gimmes(int count) {
   return cards_of(count, [](int i) { return gimme(sha3(fmt::format("content {}\n", i))); });
 }
 
-/// Sends a request as USER. The session calls HAS_LEFT to ask whether the client has disconnected.
+/// Sends a request as USER. The session calls HAS_LEFT to check whether the client has
+/// disconnected.
 Reply ask_watched(World& world, const char* user, const std::string& cards,
                   const std::function<bool()>& has_left) {
   const std::string body = login(user, secret_of(user, "pw"), cards);
@@ -71,8 +72,8 @@ TEST_CASE("a request that exceeds the time limit ends and changes nothing") {
       {"i", kPushCard + igots(5000)},
       {"i", kPushCard + files(5000)},
       {"i", kPushCard + igots(30000)},
-      {"o", kPullCard},                // beside 20,000 phantoms
-      {"o", kPullCard + igots(2000)},  // these are ignored
+      {"o", kPullCard},                // the repository has 20,000 phantoms
+      {"o", kPullCard + igots(2000)},  // the igot cards are ignored
       {"o", kVersion + kPullCard + gimmes(2000)},
       {"g", kVersion + "clone\n"},
       {"o", kPullCard + "pragma send-catalog\n"},
@@ -85,7 +86,6 @@ TEST_CASE("a request that exceeds the time limit ends and changes nothing") {
     const std::string before = world.value("SELECT count(*)||' '||total(size) FROM blob");
     CHECK(world.say_as(request.user, request.cards) == kTooLong);
     CHECK(world.value("SELECT count(*)||' '||total(size) FROM blob") == before);
-    // The next request is not affected.
     held_step = std::chrono::milliseconds(0);
     CHECK(world.say_as("o", kVersion + kPullCard + gimmes(1)).find("file ") != std::string::npos);
   }
@@ -101,7 +101,7 @@ TEST_CASE("a push is stored completely or not at all, whenever its client discon
     const bool is_stored = reply.figures.error.empty();
     if (!is_stored) CHECK(reply.figures.error == "the client disconnected");
     CHECK_FALSE(reply.figures.is_fault);
-    // There are also the initial check-in and three clusters.
+    // The repository also contains the initial check-in and three clusters.
     CHECK(world.value("SELECT count(*) FROM blob") == (is_stored ? "2004" : "1"));
     CHECK(world.value("SELECT count(*) FROM rcvfrom") == (is_stored ? "2" : "1"));
     return is_stored;
@@ -173,7 +173,7 @@ TEST_CASE("a commit that has begun is completed") {
   world.options.max_time = std::chrono::hours(24);
   bool is_committing = false;
   const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
-  // Because there is so little to derive, the client is not checked again before the commit.
+  // The session derives so little that it does not check the client again before the commit.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =
                                      [&](const SessionProgress& now) {

@@ -17,7 +17,7 @@ Words words_of(const CardReader& reader) {
   return words;
 }
 
-/// The words of all cards in BODY. If there is an error, the last one is "error: …".
+/// Returns the words of each card in BODY. After an error, the last element is "error: …".
 std::vector<Words> read_all(std::string_view body, const CardLimits& limits = {}) {
   CardReader reader(body, limits);
   std::vector<Words> cards;
@@ -59,7 +59,7 @@ TEST_CASE("an unknown operator is a bad command that is quoted in the error") {
   CHECK(error_in("foo \xff\x1b\n") == "error: bad command: foo \\xff\\x1b\n");
   CHECK(error_in(std::string_view("pul\0l a b\n", 10)) == "error: bad command: pul\\x00l a b\n");
   CHECK(error_in(std::string(60000, 'x') + "\n").size() < 300);
-  // A card with more words than any card can have.
+  // This card has more words than the reader allows.
   CHECK(error_in("pragma x x x x x x x x x x x x x x x x").starts_with("error: bad command: prag"));
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a card with content is followed by its bytes, and those by the next c
                    " 100 2\nz\n" + "private\n") == Words{"cfile:zzzz", "cfile:z\n", "private:"});
   }
   CHECK(payloads("config /user 3\nabc\nprivate\n") == Words{"config:abc", "private:"});
-  // A deleted file, and one with omitted content.
+  // One file is deleted, and the content of another file is omitted.
   CHECK(payloads("uvfile a 1 h 3 0\nabcuvfile b 1 - 0 1\nuvfile c 1 h 7 4\nprivate\n") ==
         Words{"uvfile:abc", "uvfile:", "uvfile:", "private:"});
 }

@@ -1,5 +1,5 @@
-// A clone stores artifacts as they arrive and processes them after all have arrived: errors are
-// still found, and the order of arrival does not matter.
+// Tests clones. The client stores artifacts as they arrive, and checks and processes them at the
+// end.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -31,13 +31,13 @@ std::string cfile_of(const std::string& name, const std::string& source, std::si
   return fmt::format("cfile {} {}{} {}\n{}\n", name, from, size, bytes.size(), bytes);
 }
 
-/// A cfile card with CONTENT as a compressed delta on SOURCE.
+/// Returns a cfile card with CONTENT as a compressed delta on SOURCE.
 std::string cfile_delta(const std::string& content, const std::string& source) {
   return cfile_of(sha3(content), sha3(source), content.size(),
                   quarry::artifact::delta_create(source, content));
 }
 
-/// A repository into which a client clones, and the server's replies.
+/// A repository into which a client clones. The test supplies the replies of the server.
 struct Clone {
   explicit Clone(ClientOptions chosen = {}) : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
@@ -51,7 +51,7 @@ struct Clone {
     requests.push_back(*quarry::artifact::blob_expand(request->body, 1 << 20));
     return session->take_reply("application/x-fossil-uncompressed", cards);
   }
-  /// Takes all artifacts of the server, and then its configuration, which is empty.
+  /// Takes CARDS as the last artifacts of the clone, and then an empty configuration.
   void take_all(const std::string& cards) {
     const auto done = take(cards + kEnd);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
@@ -85,7 +85,7 @@ std::string repeating_text(int number) {
   return text + fmt::format("and number {}\n", number);
 }
 
-/// CARDS, sorted, with their Z card.
+/// Returns CARDS, which must be sorted, with their Z card.
 std::string with_checksum(std::string cards) {
   return cards + "Z " + quarry::artifact::md5_hex(cards) + "\n";
 }
@@ -100,8 +100,7 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
     for (int i = 0; i < 60; ++i) texts.push_back(repeating_text(i));
     std::vector<std::string> cards;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      // Older artifacts are deltas on newer ones, sometimes on a distant one; some are stored
-      // whole.
+      // Most artifacts are deltas on one of the next two artifacts. The others are stored whole.
       const std::size_t source = std::min(texts.size() - 1, i + 1 + random() % 2);
       cards.push_back(i == source || random() % 8 == 0
                           ? cfile_of(sha3(texts[i]), "", texts[i].size(), texts[i])
@@ -112,7 +111,7 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
     Clone clone;
     std::string reply;
     for (std::size_t i = 0; i < cards.size(); ++i) {
-      // Some artifacts are sent twice.
+      // Sends some artifacts twice.
       reply += cards[i] + (random() % 10 == 0 ? cards[i] : "");
       if (i % 20 == 19 && i + 1 < cards.size()) {
         REQUIRE(clone.take(reply + fmt::format("clone_seqno {}\n", i + 2) + kCodes).has_value());
@@ -130,7 +129,7 @@ TEST_CASE("a clone is correct in whatever order artifacts arrive and however the
 }
 
 TEST_CASE("artifacts that do not match their hashes fail the clone") {
-  // Most of the delta is copies, so it depends on its source.
+  // The delta consists mostly of copies, so its result depends on the source.
   const std::string good = repeating_text(1), other = good + "and more\n",
                     third = repeating_text(3);
   const std::string delta = quarry::artifact::delta_create(good, other);
@@ -187,7 +186,7 @@ TEST_CASE("artifacts that do not match their hashes fail the clone") {
     expected = sha3(harm) + ": its tag `parent`";
   }
   Clone clone;
-  // The bad artifact is in the first of two replies.
+  // The first of two replies contains the invalid artifact.
   auto done = clone.take(wrong + "clone_seqno 9\n" + kCodes);
   if (done) done = clone.take(cfile(good) + kEnd);
   REQUIRE_FALSE(done.has_value());

@@ -1,4 +1,4 @@
-// A client's session with a server's session, in one process and without a network.
+// Tests a client's session with a server's session in one process, without a network.
 #include "quarry/sync/client_session.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ ClientOptions both_ways(const std::string& user = "i") {
   return options;
 }
 
-/// Runs SESSION against SERVER until it is done, with a limit on the number of requests.
+/// Runs SESSION against SERVER until the session is done. Fails after 200 requests.
 Result<void> talk(ClientSession& session, World& server) {
   for (int round = 0; !session.is_done(); ++round) {
     REQUIRE(round < 200);
@@ -48,7 +48,6 @@ Result<void> sync(World& client, World& server, const ClientOptions& options = b
   return talk(session, server);
 }
 
-/// Sends a push that consists of CARDS.
 void give(World& world, const std::string& cards) {
   world.say_as("ix", kPushCard + cards);
 }
@@ -69,8 +68,8 @@ std::string text_of_lines(int number) {
   return made;
 }
 
-/// Adds a few artifacts to one of the two repositories: whole, as deltas, as deltas on artifacts
-/// that only the other one has, or as phantoms.
+/// Adds random artifacts to the repository HERE. Some are deltas, some are deltas on artifacts that
+/// only THERE has, and some are phantoms.
 void add_some(std::mt19937& random, World& here, World& there, int& number) {
   for (auto count = random() % 30; count > 0; --count) {
     const std::string base = text(random, ++number);
@@ -174,8 +173,8 @@ TEST_CASE("a clone by a user who may only clone is complete") {
   std::mt19937 random(3);
   std::string cards;
   for (int i = 0; i < 60; ++i) cards += file(text(random, i));
-  // A public artifact that is stored as a delta on a private one, and the name of an artifact that
-  // does not exist.
+  // The server also has a private artifact, a public artifact that is stored as a delta on the
+  // private one, and a phantom.
   give(server,
        cards + "private\n" + file(std::string(2000, 'p')) + file(std::string(2000, 'p') + "!"));
   give(server, "igot " + sha3("nowhere") + "\n");
@@ -224,7 +223,7 @@ TEST_CASE("after a sync both sides have everything, whatever each had before") {
       REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
       CHECK(client.value("SELECT count(*) FROM phantom") == "0");
       CHECK(client.value("SELECT count(*) FROM unsent") == "0");
-      // The server makes a cluster at the end, which is sent in the next sync.
+      // The server makes a cluster at the end of this sync and sends it in the next sync.
       REQUIRE(sync(client, server).has_value());
       CHECK(client.values(kAllNames) == server.values(kAllNames));
     }
@@ -313,7 +312,7 @@ TEST_CASE("a missed artifact is found when everything is named") {
   World client;
   World server;
   give(client, file("mine\n"));
-  // The state is as if the artifact were listed in a cluster that both sides have.
+  // The client then behaves as if both sides had a cluster with this artifact.
   client.sql("DELETE FROM unclustered");
   REQUIRE(sync(client, server).has_value());
   CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
@@ -336,7 +335,7 @@ TEST_CASE("an artifact that nobody has is requested once, and the sync still end
 TEST_CASE("a long delta chain is pushed sources first, in as many requests as it takes") {
   World client;
   World server;
-  // Each artifact is a delta on the next one, so that the last one must be sent first.
+  // Each artifact is stored as a delta on the next one, so the last one must be sent first.
   std::vector<std::string> texts;
   std::string text;
   for (int i = 0; i < 300; ++i) texts.push_back(text += fmt::format("line {}\n", i));
@@ -348,7 +347,6 @@ TEST_CASE("a long delta chain is pushed sources first, in as many requests as it
   ClientSession session(client.repository(), both_ways());
   REQUIRE(talk(session, server).has_value());
   CHECK(session.figures().round_trips > 5);
-  // Each artifact was sent once.
   CHECK(session.figures().artifacts_sent == client.values(kAllNames).size());
   CHECK(server.values(kAllNames) == client.values(kAllNames));
   check_right(server);

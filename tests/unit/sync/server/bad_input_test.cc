@@ -8,8 +8,8 @@ using namespace quarry::sync;
 
 namespace {
 
-/// The error for CARDS from a user who may write. The cards follow a valid file, which must not be
-/// stored either.
+/// Sends a push with a valid file and then CARDS, and returns the error. The file must not be
+/// stored.
 std::string error_after_good(World& world, const std::string& cards) {
   return world.error_as("i", kVersion + kPushCard + kPullCard + file("good") + cards);
 }
@@ -129,7 +129,7 @@ TEST_CASE("a file of an unknown schema is neither read nor written") {
     CHECK(world.figures().is_fault);
     CHECK(world.figures().error.find("its aux-schema is \"2031-01-01\"") != std::string::npos);
   }
-  // The repository can be used as soon as the setting is repaired.
+  // The repository can be used again after the setting is corrected.
   world.sql("UPDATE config SET value='2015-01-24' WHERE name='aux-schema'");
   CHECK(world.say_as("s", kPushCard + file("one")).empty());
 }

@@ -23,7 +23,7 @@ std::string stored_cfile(World& world, const std::string& name) {
   return card + bytes + (bytes.ends_with('\n') ? "" : "\n");
 }
 
-/// The number with which the client is to continue, according to REPLY.
+/// Returns the number in REPLY with which the client must continue.
 std::string next_of(const std::string& reply) {
   const std::size_t at = reply.find("clone_seqno ");
   REQUIRE(at != std::string::npos);
@@ -102,8 +102,8 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
   const std::string one(500, 'x');
   const std::string other = one + "y";
   world.say_as("i", kPushCard + file(one) + file_delta(other, one));
-  // The first part of the clone ended after the first of these artifacts, which was a delta on the
-  // other.
+  // A client has received `one` as a delta on `other`, and continues its clone after `one`.
+  // Meanwhile a compaction made `other` a delta on `one`.
   for (const char* version : {"2", "3"}) {
     const std::string request = fmt::format("clone {} 3\n", version);
     REQUIRE(clone(world, "g", request).body.contains(sha3(other) + " " + sha3(one)));
@@ -118,7 +118,8 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
     CHECK(turned(now - 60).starts_with(kServerVersion + file(other) + "clone_seqno 0\n"));
     CHECK(turned(now - 90'000).contains(sha3(other) + " " + sha3(one)));
     CHECK(turned(0).contains(sha3(other) + " " + sha3(one)));
-    // Each reply is made from a single state of the repository.
+    // A clone that starts at 1 can contain the delta, because both artifacts come from one
+    // snapshot.
     turned(now - 60);
     CHECK(clone(world, "g", fmt::format("clone {} 1\n", version))
               .body.contains(sha3(other) + " " + sha3(one)));
@@ -176,7 +177,7 @@ TEST_CASE("private artifacts are sent in order to a clone that asks for them") {
                     stored_cfile(world, sha3("two")) + "private\n" + file("three") +
                     "clone_seqno 0\n" + kCodes + "# timestamp 2023-11-14T22:13:20 errors 0\n");
   CHECK_FALSE(clone(world, "gx", "clone 3 1\n").body.contains(sha3("one")));
-  // This is also true for small replies.
+  // The order is also kept when each reply contains only one artifact.
   world.sql("INSERT INTO config(name,value) VALUES('max-download','1')");
   std::string next = "1";
   std::string order;

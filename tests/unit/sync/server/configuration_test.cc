@@ -1,4 +1,4 @@
-// Configuration: rights, which of two rows is used, and that values are never executed.
+// Tests the rights to send and receive configuration, and how conflicting rows are merged.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -8,7 +8,6 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A config card.
 std::string config(std::string_view name, std::string_view content) {
   return fmt::format("config {} {}\n{}\n", name, content.size(), content);
 }

@@ -1,5 +1,5 @@
-// The cost of a request: it is the same in small and large repositories, and per item it is the
-// same in small and large requests, regardless of SQLite's statistics.
+// Tests the cost of requests. It must not depend on the size of the repository or on SQLite's
+// statistics, and it must be proportional to the number of items in the request.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -19,19 +19,19 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A longer test may set a higher number, for example 100000.
+/// Returns $QUARRY_TEST_ARTIFACTS (default: 10000).
 int largest_size() {
   const char* const wanted = std::getenv("QUARRY_TEST_ARTIFACTS");
   return wanted != nullptr ? std::atoi(wanted) : 10000;
 }
 
-// Maximum ratio of the costs in the larger and the smaller repository or request, and with
-// different statistics.
+// Maximum factor by which a larger repository or request can increase the cost per item.
 constexpr double kMaxGrowth = 1.5;
-// A clone looks artifacts up one by one, even if the statistics suggest a scan of the table.
+// Maximum factor by which statistics can increase the cost.
 constexpr double kMaxByStatistics = 2.5;
 
-// Statistics of tables with one row, which `fossil new` of version 2.29 stores and never updates.
+// Statistics that describe each table as having one row. `fossil new` of version 2.29 stores them
+// and never updates them.
 const std::string kOldStatistics =
     "BEGIN; DROP TABLE IF EXISTS sqlite_stat1; ANALYZE; DELETE FROM sqlite_stat1;"
     "INSERT INTO sqlite_stat1 SELECT t.name, i.name, '1'||(SELECT group_concat(' 1','')"
@@ -50,12 +50,12 @@ std::string signed_cards(const std::string& cards) {
   return fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
 }
 
-/// A growing repository: check-ins with one file each, on three branches, with merges.
+/// A growing repository. Its check-ins have one file each and are on three branches with merges.
 class History {
  public:
   explicit History(World& world) : world_(world) {}
 
-  /// The `file` cards of COUNT check-ins, each with a changed file.
+  /// Returns the `file` cards of COUNT check-ins, each with a changed file.
   std::string check_ins(int count) {
     std::string cards;
     for (int i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ class History {
     return cards;
   }
 
-  /// Adds ARTIFACTS, with a pull after each part, which makes clusters, as in a repository in use.
+  /// Adds ARTIFACTS artifacts in several pushes. A pull after each push makes clusters.
   void grow(int artifacts) {
     constexpr int kPart = 500;
     for (int i = 0; i < artifacts; i += 2 * kPart) {
@@ -101,13 +101,13 @@ class Measured {
  public:
   explicit Measured(int artifacts) : history_(world_) { history_.grow(artifacts); }
 
-  /// Leaves nothing to do for the next pull. The tables are large enough to have statistics.
+  /// Makes sure that the next pull has nothing to do, and then sets the statistics.
   void leave_nothing_new(const std::string& statistics) {
     world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
 
-  /// The cost of a sync with nothing new, per unclustered artifact.
+  /// Returns the cost of a sync without new artifacts, per unclustered artifact.
   double nothing_new() {
     std::string igots;
     const std::vector<std::string> names = unclustered();
@@ -116,7 +116,7 @@ class Measured {
     CHECK(reply_.empty());
     return steps / static_cast<double>(names.size() + 1);
   }
-  /// The cost of pulling the COUNT oldest artifacts, which are farthest from the newest.
+  /// Returns the cost per artifact of pulling the COUNT oldest artifacts.
   double pull(int count) {
     std::string gimmes;
     for (const auto& row : world_.values(
@@ -150,8 +150,7 @@ class Measured {
       igots += fmt::format("igot {}\n", sha3(fmt::format("? {}", ++number_)));
     return cost("i", kPushCard + igots) / count;
   }
-  /// The cost of a pull after COUNT `igot` cards for missing artifacts, per artifact that is
-  /// missing by then.
+  /// Adds COUNT phantoms and returns the cost of a pull, per phantom.
   double pull_beside_phantoms(int count) {
     push_unknown_igots(count);
     const double steps = cost("o", kPullCard);
@@ -159,8 +158,8 @@ class Measured {
     forget_phantoms();
     return steps / phantoms;
   }
-  /// The cost of pushing ten files by a client that has ten others, in the middle of a push that
-  /// has brought COUNT artifacts so far. Something is still missing, so that no clusters are made.
+  /// Pushes COUNT artifacts in a request. Returns the cost of the next request, which pushes ten
+  /// files and announces ten others. A phantom prevents the making of clusters.
   double push_beside_unclustered(int count) {
     std::string cards = fmt::format("igot {}\n", sha3("missing"));
     for (int i = 0; i < count; ++i) cards += file(fmt::format("file {}\n", ++number_));
@@ -198,7 +197,7 @@ class Measured {
 
  private:
   double cost(std::string_view user, const std::string& cards) {
-    // Invalidates cached state, as a change by another program does.
+    // Invalidates caches, as a change by another program does.
     world_.sql("UPDATE config SET mtime=mtime+1 WHERE name='project-code'");
     world_.say("");
     work_.take();
@@ -227,7 +226,8 @@ class Measured {
   int number_ = 0;
 };
 
-/// The number of steps for each kind of request: for a small one and a large one if it has items.
+/// The costs by kind of request. If a request has items, the values are the costs per item of a
+/// small and a large request.
 using Costs = std::map<std::string, std::vector<double>>;
 
 Costs costs_of(Measured& m) {

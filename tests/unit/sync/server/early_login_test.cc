@@ -15,7 +15,7 @@ namespace {
 const std::string kFailedLogin = "error login\\sfailed\n";
 const std::string kTooLarge = "the request is larger than 1000 bytes: log in first\n";
 
-/// A pull, followed by enough bytes to exceed the limit for requests without a login.
+/// Returns a pull with SIZE bytes. By default it exceeds the limit for requests without a login.
 std::string large(std::size_t size = 100'000) {
   std::string body = kPullCard;
   while (body.size() + 2 < size) {
@@ -29,7 +29,8 @@ struct Sizes : World {
     options.max_body_without_login = 1000;
     options.max_body = 1'000'000;
   }
-  /// The body of the reply to CARDS, which must be the same for compressed and uncompressed cards.
+  /// Returns the reply to CARDS. Requires that compressed and uncompressed cards get the same
+  /// reply.
   std::string reply_text(const std::string& cards, std::string_view cookie = {},
                          LoginGuard* logins = nullptr) {
     const Reply plain = ask({.body = cards, .cookie = cookie, .logins = logins});
@@ -103,7 +104,7 @@ TEST_CASE("a login is recognized wherever the pieces of its request end") {
   for (const std::size_t size : {kPiece - 1, kPiece, kPiece + 1, 2 * kPiece}) {
     CAPTURE(size);
     CHECK(world.is_granted(signed_by("o", "pw", large(size - card))));
-    // The card is in the first piece of the body.
+    // A login card is found only in the first piece of the body.
     CHECK(world.is_granted("#" + std::string(size - card - 2, 'y') + "\n" +
                            signed_by("o", "pw", large())) == (size <= kPiece));
   }
@@ -115,7 +116,7 @@ TEST_CASE("a large request whose login fails is rejected") {
   CHECK(world.reply_text(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
   CHECK(world.reply_text(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
   CHECK(world.reply_text(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
-  // The password is right, but the signature is for other bytes.
+  // The password is correct, but the signature is for a different body.
   CHECK(world.reply_text(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
   CHECK(world.reply_text(large(), early_cookie("o", "pw", large() + "#\n"))
             .starts_with(kFailedLogin));

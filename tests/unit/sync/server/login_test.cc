@@ -10,7 +10,7 @@ namespace {
 
 const std::string kFailed = "login failed";
 
-/// Whether BODY has the right to read: the reply then names the initial check-in.
+/// Returns true if the reply to BODY lists the initial check-in, which requires the right to read.
 bool reads(World& world, const std::string& body) {
   return world.say(body) == "igot " + world.initial() + "\n";
 }
@@ -50,7 +50,7 @@ TEST_CASE("only the right password logs in, and all failures get the same error"
   }
   CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
   CHECK(world.figures().user == "o");
-  // An old file may contain the password as plain text.
+  // An old repository can contain passwords as plain text.
   CHECK(reads(world, login("old", "hello", kPullCard)));
   CHECK(reads(world, login("old", secret_of("old", "hello"), kPullCard)));
   for (const auto& [user, secret] : std::vector<std::pair<std::string, std::string>>{
@@ -144,7 +144,8 @@ TEST_CASE("the right to clone does not include the right to read") {
     CAPTURE(more);
     CHECK(world.error_of(kPullCard + more) == "not authorized to read");
     CHECK(world.error_of(more + kPullCard) == "not authorized to read");
-    // This is as with fossil, whose clients request artifacts after a clone without sending a pull.
+    // Without a pull card the reply is empty, as in fossil. Clients of fossil send such requests
+    // after a clone.
     CHECK(world.say(more).empty());
   }
   CHECK(world.error_of(kPushCard) == "not authorized to write");
@@ -202,7 +203,7 @@ TEST_CASE("a login cookie without a login card is ignored like other cookies") {
     CAPTURE(value);
     const std::string cookie = "x-f-l-c=" + std::string(value);
     CHECK(world.ask({.body = "", .cookie = cookie}).body.starts_with("# timestamp "));
-    // The card in the body is the only login, and counts.
+    // The login card in the body is valid.
     CHECK(world.ask({.body = body, .cookie = cookie}).body.starts_with("igot "));
   }
   for (const char* cookie : {"fossil-1234=x", "x-f-l-cc=login+a", ";;;", "x-f-l-c", "="}) {

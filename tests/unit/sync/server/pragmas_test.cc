@@ -1,4 +1,5 @@
-// Check-in locks, links between repositories, catalogs and clusters on request, and moderation.
+// Tests check-in locks, links between repositories, catalogs and clusters on request, and
+// moderation.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -10,7 +11,7 @@ using namespace quarry::sync;
 
 namespace {
 
-constexpr int kNow = 1700000000;  // the time of StillClock
+constexpr int kNow = 1700000000;  // time of StillClock
 
 std::string lock(std::string_view check_in, std::string_view client) {
   return fmt::format("pragma ci-lock {} {}\n", check_in, client);
@@ -171,7 +172,7 @@ TEST_CASE("a public URL contains nothing of the user who entered it") {
   CHECK(public_url("http://h:443/x") == "http://h:443/x");
   CHECK(public_url("http://h:/x") == "http://h/x");
   CHECK(public_url("ssh://git:pw@h:22/x", PublicSchemes::kHttpAndSsh) == "ssh://h/x");
-  // These passwords contain a slash; what follows it is not a path.
+  // The passwords in these URLs contain a slash, and the part after it must not be used as a path.
   for (const char* url : {"https://user:to/ken@h/x", "https://user:12/34@h/x", "https://u/p@h"}) {
     CAPTURE(url);
     CHECK(public_url(url).empty());

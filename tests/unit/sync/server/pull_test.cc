@@ -11,14 +11,14 @@ const std::string kOne = "one\n";
 const std::string kTwo = "two, which is longer\n";
 const std::string kThree = "three\n";
 
-/// A long text, of which a delta is much shorter.
+/// Returns a long text. Two versions differ in one line, so a delta is much shorter.
 std::string long_text(int version) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += fmt::format("line {} of a text\n", i == 100 ? -version : i);
   return text;
 }
 
-/// A clock that advances by a fixed time whenever it is read.
+/// A clock that advances by kMilliseconds at each reading.
 template <int kMilliseconds>
 std::chrono::steady_clock::time_point advancing() {
   static std::chrono::steady_clock::time_point shown;
@@ -129,7 +129,7 @@ TEST_CASE("the time limit ends a reply as the size limit does; 0 or less means a
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.options.max_time = std::chrono::hours(24);
-  // The wall clock has no effect.
+  // Changes of the wall clock must not end the reply.
   world.clock().step = 3'600'000;
   const std::string body = login("o", secret_of("o", "pw"),
                                  kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
@@ -167,7 +167,7 @@ TEST_CASE("a private artifact is sent only in a private session") {
   CHECK(world.say_as("ix", send_private + kPullCard) == names + "igot " + sha3(kOne) + " 1\n");
   CHECK(world.say_as("ix", kVersion + send_private + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "private\n" + file(kOne) + names);
-  // It is only listed, so that a client stops requesting it because of a public check-in.
+  // The artifact is announced as private, so the client stops requesting it.
   CHECK(world.say_as("i", kVersion + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "igot " + sha3(kOne) + " 1\n" + names);
   const std::string old = "pragma client-version 21100 20200412 120000\n";
@@ -191,7 +191,7 @@ TEST_CASE("a pull makes a cluster if a hundred artifacts are unclustered") {
   for (int i = 0; i < 98; ++i) many += file(fmt::format("text {}", i));
   world.say_as("i", many);
   CHECK(count_cards(world.say_as("o", kPullCard), "igot") == 99);
-  // The artifact is written directly to the file, so that no push makes the cluster first.
+  // A push makes the cluster itself, so the last artifact is written directly to the file.
   world.sql("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,0,'" + sha3("") +
             "',x'00000000789c030000000001'); INSERT INTO unclustered VALUES(last_insert_rowid())");
   const std::string reply = world.say_as("o", kPullCard);

@@ -170,8 +170,8 @@ TEST_CASE("naming a private artifact does not publish it: it has to be sent") {
   world.say_as("ix", kPushCard + "private\n" + file("one"));
   const std::string before = world.dump();
   CHECK(world.say_as("i", kPushCard + igot(sha3("one"))) == gimme(sha3("one")));
-  // The pushes contain the name with other bytes, and a delta that copies the content that the
-  // client should prove to have.
+  // The client must send the content itself. Neither wrong content nor a delta on the artifact
+  // itself is sufficient.
   world.say_as("i", kPushCard + fmt::format("file {} 3\nxyz", sha3("one")));
   world.say_as("i",
                kPushCard + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
@@ -191,7 +191,7 @@ TEST_CASE(
     CHECK(world.say_as(user, kPushCard + igot(kPhantom, " 1")).empty());
     CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == kPhantom);
     CHECK(world.value("SELECT count(*) FROM unclustered JOIN phantom USING(rid)") == "0");
-    // It is requested again when a client announces it as public, and is public when it is sent.
+    // A later public announcement makes the server request the artifact again.
     CHECK(world.say_as("i", kPushCard + igot(kPhantom)) == gimme(kPhantom));
     world.say_as(user, kPushCard + igot(kPhantom, " 1"));
     CHECK(world.say_as("i", kPushCard + file("a phantom")).empty());
@@ -375,7 +375,7 @@ TEST_CASE(
     REQUIRE(receipt.has_value());
     CHECK(world.refusal_as("i", kPushCard + file("one"))
               .starts_with("the repository is busy: try again"));
-    // A client that has nothing to store does not wait.
+    // A push without new artifacts does not wait.
     CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial())).empty());
     CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
   }

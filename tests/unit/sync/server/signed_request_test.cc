@@ -36,13 +36,13 @@ struct RequestGuard : LoginGuard {
   int asked = 0, good = 0, bad = 0;
 };
 
-/// An empty string if the request is accepted, otherwise the error.
+/// Returns the error of the request, or an empty string if it is accepted.
 std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
                     LoginGuard* guard = nullptr) {
   SignedRequest request(world.repository(), guard);
   auto done = request.begin(head, kRequestTime);
   if (!done) return done.error().message;
-  // The body may arrive in pieces.
+  // Sends the body in two pieces.
   request.add_body(body.substr(0, 1));
   request.add_body(body.substr(1));
   done = request.confirm();
@@ -126,7 +126,7 @@ TEST_CASE("the guard counts failures, and logins that pass both steps") {
   RequestGuard guard;
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong")), kBody, &guard) == "login failed");
   CHECK(guard.bad == 1);
-  // If the signature is for another body, the password may still be right.
+  // A signature for another body does not prove that the password is wrong.
   CHECK(outcome(world, head_with(signed_cookie("i", "pw")), "x", &guard) == "login failed");
   CHECK(guard.bad == 1);
   CHECK(guard.good == 0);

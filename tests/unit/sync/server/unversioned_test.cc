@@ -1,4 +1,4 @@
-// Unversioned files: storage, rights, and invalid cards.
+// Tests unversioned files: storage, rights and invalid cards.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -130,7 +130,7 @@ TEST_CASE("content that is left out changes only the time of that content") {
   world.say_as("oy", uvfile("a", 100, "aaa"));
   world.say_as("oy", fmt::format("uvfile a 105 {} 3 4\n", sha1("aaa")));
   CHECK(world.rows() == fmt::format("a|105|{}|3|0|aaa|\n", sha1("aaa")));
-  // The content of these files is missing, so they must not be announced.
+  // The server does not have the content of these files, and must not store their rows.
   world.say_as("oy",
                fmt::format("uvfile a 106 {} 3 4\nuvfile b 1 {} 3 4\n", sha1("bbb"), sha1("bbb")));
   CHECK(world.rows() == fmt::format("a|105|{}|3|0|aaa|\n", sha1("aaa")));
