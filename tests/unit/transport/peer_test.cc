@@ -22,10 +22,10 @@ using quarry::sync::ClientRequest;
 
 namespace {
 
-/// What goes wrong in an exchange; after the last of these the server answers.
+/// A failure of an exchange. After all failures of a test, the server answers.
 enum class Fault { kNoServer, kCutOff, kDenied };
 
-/// A server in this process, and an unreliable network.
+/// A server in the same process, and an unreliable network.
 struct Network {
   Repository& server;
   std::vector<Fault> faults;
@@ -76,7 +76,7 @@ class Watch final : public PeerWatch {
   int finished_count = 0;
 };
 
-/// The repository of a server, and an empty one that becomes its clone.
+/// A server with a repository, and a client whose empty repository becomes a clone of it.
 class World {
  public:
   World() {

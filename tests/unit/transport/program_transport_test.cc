@@ -1,4 +1,4 @@
-// Programs, such as ssh and fossil, that are started to answer requests.
+// Tests programs that are started to answer requests, such as ssh and fossil.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
