@@ -1,4 +1,4 @@
-// The web server's side of FastCGI, for tests.
+// A FastCGI client that behaves like a web server.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace worker_test {
 using Params = std::vector<std::pair<std::string, std::string>>;
 
 std::string encode_params(const Params& params);
-/// The bytes of a whole request.
+/// Returns the bytes of a complete request.
 std::string request(const Params& params, std::string_view body = {}, bool keep = false);
-/// The parameters of a POST request with BODY.
+/// Returns the parameters of a POST request with BODY.
 Params post(std::string_view path, std::string_view body,
             std::string_view content_type = "application/x-fossil");
 
@@ -27,13 +27,14 @@ class Client {
 
   void send(std::string_view bytes) const;
   void end_sending() const;
-  /// Reads the request's STDOUT up to END_REQUEST or the end of the connection.
+  /// Reads STDOUT records until END_REQUEST or the end of the connection, and returns their
+  /// contents.
   std::string reply();
-  /// Waits for input or the end of the connection. Returns whether the server has closed it.
+  /// Waits for input. Returns true if the server has closed the connection.
   bool is_closed();
 
  private:
-  /// Reads more into buffer_. Returns false at the end of the connection.
+  /// Reads more bytes into buffer_. Returns false at the end of the connection.
   bool fill();
 
   quarry::base::Fd fd_;

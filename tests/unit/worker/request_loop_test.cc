@@ -30,7 +30,7 @@ using worker_test::request;
 
 namespace {
 
-/// Reads the body in pieces. Replies with its size and the size of the largest piece.
+/// Reads the body in pieces and checks their sizes. Replies with the size of the body.
 Reply take_in_pieces(BodyReader& reader, std::size_t size) {
   std::size_t total = 0, largest = 0;
   const auto done = reader.read_into(
@@ -46,7 +46,8 @@ Reply take_in_pieces(BodyReader& reader, std::size_t size) {
                         (largest <= 1048576 ? ", no more than 1048576 at once" : ", too much"));
 }
 
-/// A handler that replies with the path, the length of the body and its last byte.
+/// A handler that replies with the path, the length of the body and its last byte. Some paths have
+/// other effects.
 class Echo : public Handler {
  public:
   Reply answer(const Request& request, BodyReader& reader,
@@ -65,7 +66,7 @@ class Echo : public Handler {
                                (body->empty() ? "-" : body->substr(body->size() - 1)));
   }
 
-  /// Works until the web server has disconnected.
+  /// Waits for MILLISECONDS, or until the web server has disconnected.
   static Reply wait(const Request& request, quarry::scoreboard::Slot& slot, int milliseconds) {
     slot.executing("at work");
     for (int i = 0; i < milliseconds; ++i) {
@@ -80,7 +81,7 @@ class Echo : public Handler {
   }
 };
 
-/// A worker with an Echo handler, in a child process.
+/// A worker with an Echo handler in a child process.
 class Server {
  public:
   explicit Server(LoopOptions options = {}, std::vector<SocketAddress> allowed = {},
@@ -107,7 +108,7 @@ class Server {
 
   const SocketAddress& address() const { return address_; }
   quarry::scoreboard::SlotState state() const { return board_.read(0).state; }
-  /// A connection to which BYTES have been sent.
+  /// Connects and sends BYTES.
   Client sent(std::string_view bytes) const {
     Client client(address_);
     client.send(bytes);
@@ -118,8 +119,8 @@ class Server {
   }
   bool is_alive() const { return ask("/after").contains("/after 0 -"); }
   void signal(int number) const { ::kill(pid_, number); }
-  /// Waits for the end of the process and returns its exit status. Meanwhile it repeatedly sends
-  /// the signal NUMBER (0: none).
+  /// Waits for the end of the process and returns its exit status. While waiting, repeatedly sends
+  /// the signal NUMBER, unless it is 0.
   int wait_for_end(int number = 0) {
     int status = -1;
     REQUIRE(eventually([&] {
@@ -229,7 +230,7 @@ TEST_CASE("a body whose length differs from the declared one is a bad request") 
   const Server server;
   CHECK(has(server.sent(request(post("/x", "1234"), "123")).reply(), "Status: 400"));
   CHECK(has(server.sent(request(post("/x", "1234"), "12345")).reply(), "Status: 400"));
-  // No memory is allocated for a declared size that never arrives.
+  // The worker must not allocate memory for the declared size.
   auto params = post("/x", "");
   params[4].second = "400000000000";
   CHECK(has(server.sent(request(params, std::string(1000, 'x'))).reply(),
@@ -346,8 +347,8 @@ TEST_CASE("SIGTERM ends a worker whose reply is not read") {
   Server server;
   Client client = server.sent(request(post("/large", "")));
   REQUIRE(eventually([&] { return server.state().stage == RequestStage::kEnd; }));
-  // A single signal just before the worker begins to wait would be missed; the master then kills
-  // the worker.
+  // A signal that arrives just before the worker begins to wait has no effect, so the test sends it
+  // repeatedly.
   CHECK(server.wait_for_end(SIGTERM) == 0);
 }
 
@@ -357,7 +358,7 @@ TEST_CASE("a TCP pool accepts connections from its own machine, or from the conf
   const Server others({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
   CHECK(others.sent(request(post("/a", ""))).is_closed());
   CHECK(Client(others.address()).is_closed());
-  // This connection never makes the worker busy.
+  // The worker refuses the connection before it becomes busy.
   CHECK(others.state().stage == RequestStage::kAccepting);
   CHECK(others.state().counters.accepted == 0);
 }

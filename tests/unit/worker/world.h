@@ -1,4 +1,4 @@
-// A folder for each test, with repositories that are made when they are needed.
+// A temporary folder with repositories that are made on request.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,7 @@ class World {
  public:
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  /// Makes a new repository NAME in the folder, together with missing folders, and returns its
-  /// path.
+  /// Makes a repository NAME in the folder and returns its path. Creates missing subfolders.
   std::filesystem::path repository(const std::string& name) const;
 
  private:

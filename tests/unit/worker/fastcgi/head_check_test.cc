@@ -20,7 +20,7 @@ HeadVerdict verdict(std::string_view bytes) {
   return check_head(bytes).verdict;
 }
 
-/// The verdict on a request with the encoded parameters PARAMS.
+/// Returns the verdict on a request with the encoded parameters PARAMS.
 HeadVerdict of_params(const std::string& params) {
   return verdict(begin_record() + record(FCGI_PARAMS, params) + record(FCGI_PARAMS, ""));
 }
@@ -31,7 +31,7 @@ TEST_CASE("a request is recognized as soon as all of its parameters have arrived
   const std::string body(3000, 'b');
   const std::string head = request(post("/a", body));
   const std::string whole = request(post("/a", body), body);
-  const std::size_t head_size = head.size() - 8;  // without the empty STDIN
+  const std::size_t head_size = head.size() - 8;  // without the empty STDIN record
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
     const HeadCheck check = check_head(std::string_view(whole).substr(0, size));

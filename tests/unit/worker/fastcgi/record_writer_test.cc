@@ -34,8 +34,8 @@ std::string read_all(int fd) {
   return bytes;
 }
 
-/// The joined contents of the STDOUT records of REQUEST_ID; ends with "(bad record)" at the first
-/// invalid one.
+/// Returns the joined contents of the STDOUT records of REQUEST_ID. Returns "(bad record)" if any
+/// record is invalid.
 std::string contents(std::string_view records, int request_id) {
   std::string joined;
   quarry::http::RecordReader reader;

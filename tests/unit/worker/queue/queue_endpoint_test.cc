@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTarball = "application/x-quarry-change-set";
 constexpr std::string_view kAction = "application/x-quarry-action";
 
-/// A repository with users named after their capabilities, each with the password "pw", and the
-/// endpoint of its queue.
+/// A repository and the endpoint of its queue. The users have different capabilities and the
+/// password "pw".
 class QueueWorld {
  public:
   QueueWorld() {
@@ -112,7 +112,8 @@ class QueueWorld {
                 .type = kTarball,
                 .body = "a tarball " + std::to_string(++count_)});
   }
-  /// Moves the change set submitted with REPLY to queue/.
+  /// Moves the submitted change sets to queue/, and returns the id of the first change set. REPLY
+  /// is the reply to the submission.
   std::string queued(const QueueReply& reply) {
     REQUIRE(reply.status == 202);
     const auto names = directories.list(Stage::kPrequeue);
@@ -134,7 +135,7 @@ class QueueWorld {
                 .user = user,
                 .type = kAction});
   }
-  /// The number of files in the queue's folders, except the records of accepted requests.
+  /// Returns the number of files in the queue's folders, without the records of accepted requests.
   std::size_t files() const {
     std::size_t count = 0;
     if (!fs::exists(directories.base())) return 0;
@@ -302,7 +303,7 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
                       "\">More</a>"));
   CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 in queue/</a>"));
   CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
-  // Text in a query is never interpreted as markup.
+  // Text in a query must not be interpreted as markup.
   CHECK(
       has(world.ask({.target = "/x/queue?branch=%22%3E%3Cscript%3E"}), "=%22%3E%3Cscript%3E&amp;"));
   for (const char* wrong : {"state=nowhere", "state=%zz", "after=x", "after=w../../x", "limit=2001",

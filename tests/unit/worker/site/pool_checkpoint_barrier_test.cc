@@ -39,7 +39,7 @@ TEST_CASE("a raised barrier holds back users of its file until it is lowered, an
 
 TEST_CASE("a barrier whose raiser has died does not block others for long") {
   const Board board = new_board();
-  // This is independent of when the lease would expire.
+  // The wait must end long before this lease expires.
   REQUIRE(board.leases().take(1, std::chrono::hours(1)));
   const auto began = steady_clock::now();
   PoolCheckpointBarrier(board.leases()).wait(1);

@@ -26,7 +26,7 @@ RepositoryName name(const char* text) {
   return *RepositoryName::parse(text);
 }
 
-/// Whether another process can take a write lock on PATH.
+/// Returns true if another process can take a write lock on PATH.
 bool is_unlocked(const std::filesystem::path& path) {
   const pid_t pid = ::fork();
   if (pid == 0) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSync = "application/x-fossil-debug";
 
-/// A body that is already in memory.
+/// A body in memory.
 class Body : public BodyReader {
  public:
   explicit Body(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -38,7 +38,7 @@ class Body : public BodyReader {
   bool was_read_ = false;
 };
 
-/// A pool that serves FOLDER or FILE, and is called without FastCGI.
+/// A pool whose site the test calls directly, without FastCGI.
 class Asker {
  public:
   explicit Asker(WorkerOptions options)
@@ -57,7 +57,7 @@ class Asker {
   Reply get(std::string_view path) {
     return ask({.method = "GET", .path_info = path, .host = "example.org"});
   }
-  /// Sends an empty sync.
+  /// Sends a sync request with an empty body.
   Reply sync(std::string_view path) {
     return ask({.method = "POST",
                 .path_info = path,
@@ -66,7 +66,8 @@ class Asker {
                 .remote_address = "192.0.2.1"});
   }
   bool body_was_read() const { return body_was_read_; }
-  /// The numbers that are sent to the master after a reply, each followed by a space.
+  /// Runs the work after a reply. Returns the numbers that it sends to the master, each followed by
+  /// a space.
   std::string work_after_reply() {
     site_.work_after_reply();
     std::string asked;
@@ -118,7 +119,7 @@ TEST_CASE(
   world.repository("team/two.fossil");
   world.repository("team/three.fossil");
   Asker pool(of_folder(world));
-  // More repositories than the cache holds are requested, several times.
+  // Three repositories are requested in turn, but the cache holds only two.
   for (int i = 0; i < 3; ++i) {
     CHECK(speaks_sync(pool.sync("/one")));
     CHECK(speaks_sync(pool.sync("/team/two/xfer")));
@@ -279,13 +280,14 @@ TEST_CASE("after a request the master is asked for a backoffice run that is due"
   const std::string one = std::to_string(quarry::repository::number_of("one")) + " ";
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);
-  CHECK(pool.work_after_reply() == "");  // once per request
+  CHECK(pool.work_after_reply() == "");  // work is requested once per request
   pool.get("/one");
   CHECK(pool.work_after_reply() == one);
   pool.sync("/none");
   CHECK(pool.work_after_reply() == "");
 
-  // No work is due before a known time, until which this repository is not checked.
+  // The check reports that no work is due for this repository within 30 s. During this time the
+  // worker does not check the repository again.
   const std::int64_t now = clock.now().value / 1000;
   check = {false, now + 30};
   pool.sync("/one");
