@@ -1,4 +1,4 @@
-// FastCGI records, each made by one expression.
+// Functions that encode FastCGI records.
 #pragma once
 
 #include <initializer_list>
@@ -25,7 +25,7 @@ inline std::string end_record(std::uint8_t status = FCGI_REQUEST_COMPLETE) {
   return record(FCGI_END_REQUEST, quarry::http::end_content(status));
 }
 
-/// CONTENT in records, followed by the empty record that ends the stream.
+/// Returns records of TYPE with CONTENT, followed by the empty record that ends the stream.
 inline std::string stream(std::uint8_t type, std::string_view content) {
   std::string bytes;
   quarry::http::append_stream(bytes, type, 1, content);

@@ -1,11 +1,10 @@
-// A clock for tests.
 #pragma once
 
 #include <cstdint>
 
 #include "quarry/base/time.h"
 
-/// A clock that only advances on request.
+/// A clock that stands still until advance() is called.
 class HeldClock : public quarry::base::Clock {
  public:
   quarry::base::UnixMillis now() const override { return {now_}; }

@@ -1,5 +1,5 @@
-// The machine's files, for a process that is killed (SIGKILL) before one of its operations on them.
-// Nothing is synced: syncing is slow, and what a killed process has written is kept in any case.
+// Real files for a process that is killed (SIGKILL) before one of its file operations. Sync
+// operations do nothing, because the kernel keeps the written data when a process is killed.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@
 
 #include "quarry/base/file_system.h"
 
-/// Counts down to the operation before which the process is killed.
+/// Allows the given number of calls of burn(). The next call kills the process with SIGKILL.
 class Fuse {
  public:
   static constexpr int kEndless = INT_MAX;
@@ -40,7 +40,7 @@ class KillingFile final : public quarry::base::File {
   }
   quarry::base::Result<void> append(std::string_view bytes) override {
     fuse_.burn();
-    // The first half may have been written without the second.
+    // Appends in two parts, because the process can be killed between them.
     if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
     fuse_.burn();
     return file_->append(bytes.substr(bytes.size() / 2));
@@ -98,8 +98,8 @@ class KillingFiles final : public quarry::base::FileSystem {
   Fuse& fuse_;
 };
 
-/// Runs LIVE in a child process, which exits with 0 or is killed. LIVE reports its progress through
-/// PIPE in records of two bytes, a letter and a number, which are passed to HEAR in order.
+/// Runs LIVE in a child process, which must exit with 0 or be killed with SIGKILL. LIVE writes
+/// records of two bytes to PIPE: a letter and a number. HEAR is called for each record.
 inline void hear_of_life(const std::function<void(int pipe)>& live,
                          const std::function<void(char what, std::uint8_t number)>& hear) {
   std::array<int, 2> pipe{};

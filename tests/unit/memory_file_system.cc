@@ -34,7 +34,7 @@ class MemoryFile final : public File {
                                    .file = node_->id,
                                    .offset = offset,
                                    .bytes = std::string(bytes)})) {
-      // When a disk is full, half of the data may have been written.
+      // On a full disk, a failed write can still store a part of its data.
       if (error->code == ErrorCode::kNoSpace) node_->content += bytes.substr(0, bytes.size() / 2);
       return std::unexpected(*error);
     }
@@ -84,7 +84,7 @@ std::string MemoryFileSystem::name_of(const std::filesystem::path& path) const {
   return root_.empty() ? path.filename().string() : path.lexically_relative(root_).string();
 }
 
-/// Counts and records OPERATION, or returns the error with which it is to fail.
+/// Counts and records OPERATION, or returns the error that the test has requested for it.
 std::optional<Error> MemoryFileSystem::next(FileOperation operation) {
   ++calls_;
   is_removing_ = operation.kind == Kind::kRemove;
@@ -169,14 +169,14 @@ bool is_about_names(Kind kind) {
   return kind == Kind::kLink || kind == Kind::kRename || kind == Kind::kRemove;
 }
 
-/// Whether SYNC, which syncs the names in a folder, makes durable ONE, which changes names. A
-/// rename between folders is one step of the journal, and belongs to the folder of the new name.
+/// Returns true if SYNC makes ONE durable. SYNC syncs the names in a folder, and ONE changes a
+/// name. A rename between folders is durable after a sync of the new name's folder.
 bool covers(const FileOperation& sync, const FileOperation& one) {
   const std::string& name = one.kind == Kind::kRename ? one.to : one.name;
   return std::filesystem::path(name).parent_path() == sync.name;
 }
 
-/// For each of the first COUNT operations, whether a later one of them made it durable.
+/// Returns for each of the first COUNT operations whether a later sync made it durable.
 std::vector<bool> durable(const std::vector<FileOperation>& operations, std::size_t count) {
   std::vector<bool> is_durable(count, false);
   for (std::size_t i = 0; i < count; ++i) {
@@ -222,7 +222,7 @@ MemoryFileSystem::Image MemoryFileSystem::after_a_stop(
     std::string& content = contents[one.file];
     switch (one.kind) {
       case Kind::kWrite:
-        // If writes before it were lost, they leave a hole.
+        // A lost write leaves a hole before the following write.
         if (content.size() < one.offset) content.resize(one.offset);
         content.replace(one.offset, one.bytes.size(), one.bytes);
         break;

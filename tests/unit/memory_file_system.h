@@ -1,5 +1,5 @@
-// Files in memory, for tests of durable storage. Every operation is counted and can be made to
-// fail, and a crash of the machine can be simulated, which loses unsynced data.
+// Files in memory, for tests of durable storage. Tests can count operations, make them fail, and
+// simulate a crash that loses unsynced data.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@
 struct FileOperation {
   enum class Kind : std::uint8_t { kWrite, kTruncate, kSync, kLink, kRename, kRemove, kSyncNames };
   Kind kind;
-  std::uint64_t file = 0;    // which file, regardless of its present name
-  std::uint64_t offset = 0;  // of a write; or the new size of a truncated file
+  std::uint64_t file = 0;    // identifies a file across renames
+  std::uint64_t offset = 0;  // start of a write, or new size of a truncated file
   std::string bytes = {};
   std::string name = {};  // for kSyncNames: the folder
-  std::string to = {};    // for a rename: the new name
+  std::string to = {};    // new name in a rename
 };
 
-/// Either a single folder, for which the folders in paths are ignored, or a tree of folders. Not
-/// thread-safe.
+/// A file system that is either a single folder or a tree. A single folder ignores all folders in
+/// paths. Not thread-safe.
 class MemoryFileSystem final : public quarry::base::FileSystem {
  public:
-  using Image = std::map<std::string, std::string>;  // contents by name; in a tree, by path
+  using Image = std::map<std::string, std::string>;  // contents by name or, in a tree, by path
 
   MemoryFileSystem() = default;
   /// Creates a single folder with the files of IMAGE.
   explicit MemoryFileSystem(const Image& image);
-  /// Creates a tree with the files of IMAGE, whose names are paths from ROOT on. All folders exist.
+  /// Creates a tree with the files of IMAGE, whose names are paths relative to ROOT. Every folder
+  /// exists already.
   explicit MemoryFileSystem(std::filesystem::path root, const Image& image = {});
 
   quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
@@ -44,29 +45,30 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
   quarry::base::Result<void> make_folder(const std::filesystem::path& folder) override;
   quarry::base::Result<void> sync_directory(const std::filesystem::path& folder) override;
 
-  /// Called with the number of each operation that changes something, before that operation. If it
-  /// returns an error, the operation fails with it.
+  /// Called before each operation that changes files, with the number of the operation. If it
+  /// returns an error, the operation fails with that error.
   std::function<std::optional<quarry::base::Error>(std::uint64_t)> before;
 
-  /// Can be called in `before`: whether the operation only removes a name.
+  /// Returns true if the current operation removes a name. For use in `before`.
   bool is_removing() const { return is_removing_; }
 
-  /// All operations that have changed the disk so far.
+  /// Returns all operations that have changed the disk so far.
   const std::vector<FileOperation>& operations() const { return operations_; }
-  /// The present files.
+  /// Returns the current files.
   Image image() const;
-  /// The files after a restart of a machine that crashed after the first COUNT of OPERATIONS on
-  /// START. Of the operations that no sync had made durable, the i-th is kept if KEEPS(i) is true.
+  /// Returns the files after a crash of the machine. The machine had started with START and
+  /// executed the first COUNT of OPERATIONS. KEEPS(i) decides whether the i-th operation that was
+  /// not durable is kept.
   static Image after_a_stop(const Image& start, const std::vector<FileOperation>& operations,
                             std::size_t count, const std::function<bool(std::size_t)>& keeps);
-  /// The number of operations, among the first COUNT of OPERATIONS, that no sync has made durable.
+  /// Returns the number of operations that are not durable after the first COUNT of OPERATIONS.
   static std::size_t unsynced(const std::vector<FileOperation>& operations, std::size_t count);
 
  private:
   friend class MemoryFile;
   struct Node {
     std::uint64_t id;
-    std::string name;  // the last one
+    std::string name;  // the most recent name
     std::string content;
     bool is_locked = false;
   };
