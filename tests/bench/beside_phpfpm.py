@@ -1,4 +1,5 @@
-"""The process manager compared with PHP-FPM: both behind one nginx, with pools of the same size, taking turns."""
+"""Compares the process manager with PHP-FPM. Both run behind one nginx with pools of the same size, and are measured
+alternately."""
 
 import contextlib
 import itertools
@@ -22,7 +23,6 @@ SIDES = ("php-fpm", "quarryd")
 CHILDREN = 4
 MANY = 500
 HELLO = "<?php header('Content-Type: text/plain'); echo \"hello, world\\n\";\n"
-#: A pool that becomes empty again as soon as possible.
 ONDEMAND = {"pm": "ondemand", "pm.max_children": CHILDREN, "pm.process_idle_timeout": "1s"}
 
 LINES = [
@@ -55,7 +55,7 @@ class Pool:
 
 
 def start(side: str, folder: Path, settings: dict[str, object]) -> Pool:
-    """Starts the server of SIDE. Quarry's page is its `ping.path`, PHP-FPM's is a script that prints a greeting."""
+    """Starts the server of SIDE. Quarry serves its `ping.path`. PHP-FPM serves a script that prints a greeting."""
     folder.mkdir()
     settings = {"listen.backlog": 511, "pm.status_path": "/status", "ping.path": "/ping", **settings}
     if side == "quarryd":
@@ -83,7 +83,8 @@ def both(folder: Path, name: str, settings: dict[str, object]) -> Iterator[dict[
 
 @contextlib.contextmanager
 def nginx(folder: Path, pools: dict[str, Pool]) -> Iterator[int]:
-    """Serves /php-fpm and /quarryd, and the same below /kept over connections that are kept. Yields the port."""
+    """Starts nginx in front of both pools and yields its port. For paths below /kept, nginx uses persistent connections
+    to the pools."""
     port = free_port()
     upstreams = locations = ""
     for side, pool in pools.items():
@@ -129,9 +130,8 @@ def milliseconds(work: Callable[[], object]) -> float:
 def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
-        # With a single connection each request includes four wake-ups, whose duration varies most, so this is measured
-        # more often. The kept connections come last, because afterwards all of PHP-FPM's children wait for requests on
-        # them and do not serve other clients.
+        # A single connection is measured more often, because its results vary most. Persistent connections are measured
+        # last, because all of PHP-FPM's children are bound to them afterwards and do not serve other clients.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -1,15 +1,16 @@
 """Compares the queue with rsyslog. Both receive messages on a socket, queue them with the same parameters and send them
-to another socket, taking turns.
+to another socket. The two programs are measured alternately.
 
-rsyslog uses its fastest parts, as measured: imptcp on a Unix socket with one thread, the parser for the old format, a
-template of the unchanged message, and omfwd by TCP, which sends 16 KiB at once. Ours is spool_relay. spool_load makes the
-messages (128 bytes with the line's end), and counts and checks those that arrive.
+rsyslog uses its fastest modules according to our measurements: imptcp on a Unix socket with one thread, the parser for
+the old format, a template of the unchanged message, and omfwd over TCP, which sends 16 KiB at once. Quarry's queue runs
+in spool_relay. spool_load sends messages of 128 bytes including the newline, and checks and counts the received
+messages.
 
-  memory   from the first message sent to the last one received
-  spill    without a receiver, so that all above the water marks goes to the disk: from the first message sent until
-           the last one is in the queue and its files have stopped growing. Both keep the same number in memory.
-  replay   the relay is stopped, which saves the rest (queue.saveonshutdown), and restarted with a receiver: from the
-           start of the process to the last message received
+  memory   Time from the first sent message to the last received message.
+  spill    Time without a receiver. Messages above the water marks go to the disk. Measured from the first sent message
+           until the last message is in the queue and the queue's files have stopped growing.
+  replay   The relay is stopped, saves the remaining messages (queue.saveonshutdown), and is restarted with a receiver.
+           Measured from the start of the process to the last received message.
 """
 
 import json
@@ -30,19 +31,18 @@ from support.process import Process, wait_until
 SIDES = ("rsyslog", "quarry")
 PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
 
-#: Number of messages per second of the duration that a measurement may take.
 COUNT = 200_000
-#: Seconds without writes after which the queue's files are considered complete.
+#: The queue's files are complete after this number of seconds without a write.
 QUIET = 1.0
 
-#: rsyslog's defaults for the queue of a ruleset, except the timeout, so that nothing is discarded. It checks the high
-#: water mark after an incoming batch, while others may be about to leave: if the mark is closer to the size than two
-#: batches of 1024, a batch may wait forever.
+#: Defaults of rsyslog for the queue of a ruleset, except the timeout, which is disabled so that no message is
+#: discarded. The size must exceed the high water mark by at least two batches of 1024 messages. Otherwise, rsyslog can
+#: wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message. Therefore there are fewer messages, and the queue is smaller, so that most go to
-#: the disk.
+#: rsyslog syncs after each message. The queue is therefore smaller, which moves most messages to the disk, and fewer
+#: messages are sent.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -66,14 +66,10 @@ def bench_program(name: str) -> Path:
 
 
 class Program:
-    """A program that has to be stopped at the end."""
-
     process: Process
 
 
 class Sink(Program):
-    """The receiver, which counts messages."""
-
     def __init__(self, folder: Path, port: int, count: int):
         self.process = Process([bench_program("spool_load"), "receive", f"127.0.0.1:{port}", "--count", count],
                                folder / "sink.log")
@@ -81,7 +77,7 @@ class Sink(Program):
         assert self.process.is_running(), self.process.output()
 
     def wait(self, seconds: float) -> dict:
-        """Returns the final counts, once all messages have arrived or SECONDS have passed."""
+        """Waits until all messages have arrived, at most SECONDS, and returns the final counts."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -129,7 +125,7 @@ class Relay(Program):
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """Waits until the remaining messages are saved."""
+        """Stops the program and waits until it has saved the remaining messages."""
         self.process.send(signal.SIGTERM)
         try:
             self.process.wait(120)
@@ -139,7 +135,6 @@ class Relay(Program):
 
 @contextmanager
 def stopped_at_last(started: Program) -> Iterator[Program]:
-    """Kills the program at the end of the block."""
     try:
         yield started
     finally:
@@ -175,7 +170,7 @@ def measure_memory(results: Results, side: str, folder: Path, count: int) -> Non
 
 
 def time_of_last_growth(folder: Path, since: float) -> float:
-    """Waits until the files in FOLDER have stopped growing. Returns the time of the last growth after SINCE."""
+    """Waits until the files in FOLDER have stopped growing. Returns the time at which they last grew after SINCE."""
 
     def size() -> int:
         return sum(entry.stat().st_size for entry in os.scandir(folder))

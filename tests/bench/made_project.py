@@ -1,11 +1,10 @@
-"""The history of an invented project, with the statistical shape of a real one.
+"""Generates the history of an invented project with the statistical shape of a real project.
 
-The figures are those of a library of twenty years (2,394 check-ins, 5,640 artifacts, imported from a
-forge): a third of the check-ins are on the main line, every third begins a branch, and most branches have one or two
-check-ins. A third of the branches are merged, a third are only tried out in a merge without descendants, and the rest
-are abandoned. Half of the changes are in eight files, a quarter in twenty others. A check-in costs the same regardless
-of the number of artifacts: the number of files, their sizes and the number of active tags stay about the same. Only the
-delta chains grow with the number.
+The real project is a library with a history of twenty years, 2,394 check-ins and 5,640 artifacts. A third of its
+check-ins are on the main line. Another third begin a branch. Most branches have one or two check-ins. A third of the
+branches are merged, a third are only merged into a check-in without descendants, and a third are abandoned. Half of the
+changes are in eight files, and a quarter are in twenty other files. The number of files, their sizes and the number of
+active tags do not depend on the number of artifacts. Only the delta chains become longer.
 """
 
 import hashlib
@@ -20,25 +19,24 @@ from support.wire import fossilize
 BEGAN, ENDED = 1262304000, 1767225600  # 2010 to 2025
 CLUSTER = 800
 FIRST_FILES, LAST_FILES = 8, 90
-# Number of files that a check-in changes, and its weight.
+# Maps the number of files that a check-in changes to its weight.
 CHANGES = {1: 1430, 2: 350, 3: 90, 4: 30, 5: 20, 6: 12, 7: 8, 8: 5, 10: 5, 12: 3, 20: 2, 31: 1}
-# Number of check-ins on a branch, and its weight.
+# Maps the number of check-ins on a branch to its weight.
 LENGTHS = {1: 379, 2: 87, 3: 51, 4: 12, 5: 14, 6: 3, 7: 3, 8: 4, 10: 4, 13: 6, 17: 2, 20: 4, 33: 3, 155: 1}
-# Kinds of check-ins, and their weights.
 MAIN_LINE, MERGE, TRIED, BRANCH = "main line", "merge", "tried", "branch"
 KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
-# How a branch ends, and the weight of each case.
+# Maps the end of a branch to its weight.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
 MAX_OPEN, MAX_FINISHED = 20, 10
-# Fractions of the check-ins on the main line that add a file, and that rename one.
+# Fractions of the check-ins on the main line that add a file, and that rename a file.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# Probability that an older manifest becomes a delta not on the next check-in but on the one after it, so that several
-# deltas share one source.
+# Probability that an older manifest becomes a delta on the second next check-in instead of the next check-in. Several
+# deltas then share one source.
 WAITS = 0.3
-# Points of the history at which the main line gets an additional name.
+# Positions in the history at which the main line gets an additional name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
-# Line counts of the files that change most, the most frequently changed ones first.
+# Line counts of the files that change most, in descending order of their changes.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
 YOUNG = 0.6  # fraction of their final size
 WARM = 20
@@ -47,8 +45,6 @@ MAX_WAITING = 8
 
 
 class Entry:
-    """A file in a check-in: its F card and the artifact."""
-
     __slots__ = ("artifact", "card", "goal")
 
     def __init__(self, name: str, artifact: Artifact, goal: int, former: str = ""):
@@ -58,8 +54,8 @@ class Entry:
 
 
 class Line:
-    """A branch: its last check-in and the files of that; BASES are the original versions of the files that it has
-    changed."""
+    """A branch: its last check-in and the files in that check-in. BASES are the original versions of the files that the
+    branch has changed."""
 
     def __init__(self, name: str, head: Artifact, files: dict[str, Entry], left: int):
         self.name, self.head, self.files, self.left = name, head, files, left
@@ -78,7 +74,6 @@ class Project:
         self.main_names = ["trunk"]
         self.open: list[Line] = []
         self.finished: dict[str, list[Line]] = {MERGE: [], TRIED: []}
-        #: Manifests that become deltas on the next check-in of the main line, and the same for each file.
         self.waiting: list[Artifact] = []
         self.waiting_files: dict[str, list[Artifact]] = {}
         self.hot: list[str] = []
@@ -86,10 +81,8 @@ class Project:
         self.renamed: list[str] = []
         self.serial = 0
 
-    # --- the course of time -------------------------------------------------------------------------
-
     def write(self) -> Iterator[int]:
-        """Makes the whole history. Yields the number of artifacts from time to time."""
+        """Generates the whole history. Yields the number of artifacts from time to time."""
         self._begin()
         while self._left() > 0:
             self._step()
@@ -155,8 +148,6 @@ class Project:
         seconds = BEGAN + (ENDED - BEGAN) * self._progress()
         self.store.begin_receipt(2440587.5 + seconds / 86400, f"192.0.2.{self.random.randrange(1, 255)}")
 
-    # --- check-ins ------------------------------------------------------------------------------------
-
     def _on_the_main_line(self) -> None:
         line = self.main
         self._change(line)
@@ -177,7 +168,7 @@ class Project:
             line = self.random.choice(self.open)
         self._change(line)
         tags = []
-        if line.starts and self.random.random() > 0.01:  # or else it is a fork, without a branch name of its own
+        if line.starts and self.random.random() > 0.01:  # otherwise it is a fork without a branch name of its own
             tags = [f"*branch * {line.name}", f"*sym-{line.name} *", f"-sym-{self.main.name} *"]
         self._check_in(line, [line.head], self.text.comment(), tags)
         line.left -= 1
@@ -201,7 +192,8 @@ class Project:
             self._leave(name, line.files[name].artifact)
 
     def _leave(self, name: str, artifact: Artifact) -> None:
-        """ARTIFACT has no later version on its branch, so it becomes a delta on the next version on the main line."""
+        """Stores ARTIFACT as a delta on the next version on the main line, because its branch does not have a later
+        version."""
         if artifact.is_settled:
             return
         current = self.main.files.get(name)
@@ -217,7 +209,7 @@ class Project:
             self.store.settle(waiting.pop(0), current.artifact)
 
     def _merged_files(self, line: Line) -> dict[str, Entry]:
-        """The changes that a merge of LINE makes on the main line."""
+        """Returns the changes that a merge of LINE makes on the main line."""
         changed = {}
         for name, base in line.bases.items():
             current = self.main.files.get(name)
@@ -269,10 +261,9 @@ class Project:
         elif before is not self.main.head and not before.is_settled and before not in self.waiting:
             self.store.settle(before, manifest)
 
-    # --- files ----------------------------------------------------------------------------------------
-
     def _change(self, line: Line) -> None:
-        """The changes of a check-in on LINE, limited so that one artifact is left for its manifest."""
+        """Returns the changes of a check-in on LINE. The number of changes is limited because the manifest is also an
+        artifact."""
         most = min(self._draw(CHANGES), self._left() - 1)
         adds = line is self.main and len(line.files) < self._goal_of_files()
         if line is self.main and most > 0:
@@ -370,8 +361,6 @@ class Project:
                 self.store.settle(artifact, entry.artifact)
         self.main.files[name] = entry
 
-    # --- other artifacts ------------------------------------------------------------------------------
-
     def _user(self) -> str:
         drawn = self.random.random()
         if drawn < 0.5:
@@ -399,7 +388,7 @@ class Project:
             tag = f"+comment {target} {fossilize(self.text.comment())}"
         else:
             tag = f"+bgcolor {target} #{self.random.randrange(1 << 24):06x}"
-        # The number makes two cards of the same second different.
+        # The number distinguishes two cards of the same second.
         cards = [f"D {self._date()}\n".encode(), f"T {tag}\n".encode()]
         if not tag.startswith("+sym"):
             cards.insert(1, f"T +note-{self.serial} {target}\n".encode())

@@ -1,7 +1,7 @@
-"""Stores artifacts in a repository file as `fossil` does: older versions are deltas on newer ones.
+"""Stores artifacts in a repository file as `fossil` does. Older versions are deltas on newer versions.
 
-An artifact is made of lines. It is kept in memory until it is written, whole or as a delta. Common parts are found line
-by line, because edits leave most lines unchanged.
+An artifact is a list of lines, which is kept in memory until the artifact is written. Deltas are computed line by line,
+because edits leave most lines unchanged.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from array import array
 
 from support import delta
 
-#: Copies shorter than this are cheaper as literal text.
+#: Copies shorter than this are stored as literal text, which is smaller.
 SHORTEST_COPY = 16
 #: fossil does not make deltas of smaller artifacts.
 SMALLEST_FOR_DELTA = 50
@@ -22,8 +22,8 @@ ROWS_AT_ONCE = 500
 
 
 class Artifact:
-    """An artifact: its row number RID, its NAME, and its bytes as LINES. `is_settled` is true after it is written, and
-    `is_whole` is then true if it was not written as a delta."""
+    """An artifact with its row number RID, its NAME and its bytes as LINES. `is_settled` is true after the artifact is
+    written. `is_whole` is then true if it was not written as a delta."""
 
     __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
 
@@ -33,7 +33,7 @@ class Artifact:
 
 
 class Store:
-    """Writes artifacts into an open repository file that has none yet. `count` is the number of artifacts."""
+    """Writes artifacts into an open repository file that does not contain any. `count` is the number of artifacts."""
 
     def __init__(self, connection: sqlite3.Connection):
         self.connection = connection
@@ -41,15 +41,14 @@ class Store:
         self.unsettled = 0
         self.most_unsettled = 0
         self.receipt = 0
-        #: The first eight bytes of each name, to check whether an artifact already exists.
+        #: The first eight bytes of the names of all stored artifacts.
         self.known: set[bytes] = set()
-        #: Names added since the last cluster.
         self.unclustered: list[str] = []
         self.blobs: list[tuple] = []
         self.deltas: list[tuple] = []
 
     def begin_receipt(self, julian_day: float, address: str) -> None:
-        """Artifacts that are added from now on belong to a new receipt."""
+        """Begins a new receipt, to which all artifacts added later belong."""
         self.receipt += 1
         self.connection.execute("INSERT INTO rcvfrom(rcvid,uid,mtime,nonce,ipaddr) VALUES(?,1,?,NULL,?)",
                                 (self.receipt, julian_day, address))
@@ -67,7 +66,8 @@ class Store:
         return Artifact(self.count, digest.hexdigest(), lines, self.receipt)
 
     def settle(self, artifact: Artifact, source: Artifact | None = None) -> None:
-        """Stores ARTIFACT as a delta on SOURCE, which may not be a delta yet; without SOURCE, stores it whole."""
+        """Stores ARTIFACT as a delta on SOURCE, which must not become a delta before. Stores ARTIFACT whole if SOURCE
+        is None."""
         assert not artifact.is_settled and artifact is not source
         assert source is None or not source.is_settled or source.is_whole, "a chain must end in a whole one"
         artifact.is_settled = True
@@ -93,7 +93,7 @@ class Store:
 
 
 def difference(source: list[bytes], target: list[bytes], content: bytes) -> bytes:
-    """The delta that builds CONTENT, whose lines are TARGET, from the lines SOURCE."""
+    """Returns a delta that builds CONTENT from the lines SOURCE. TARGET is CONTENT divided into lines."""
     begins = [0, *itertools.accumulate(map(len, source))]
     head = common_beginning(source, target)
     tail = common_beginning(source[head:][::-1], target[head:][::-1])
@@ -122,7 +122,7 @@ def difference(source: list[bytes], target: list[bytes], content: bytes) -> byte
 
 
 class _Segments:
-    """The parts of a delta. `literal` is the text inserted since the last copy."""
+    """The segments of a delta. `literal` is the text inserted since the last copy."""
 
     def __init__(self) -> None:
         self.done: list[bytes] = []
@@ -141,7 +141,6 @@ class _Segments:
 
 
 def common_beginning(one: list[bytes], other: list[bytes]) -> int:
-    """The number of equal lines at the beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -153,7 +152,7 @@ def common_beginning(one: list[bytes], other: list[bytes]) -> int:
 
 
 def checksum(content: bytes) -> int:
-    """The same as `delta.checksum`, for artifacts of any size."""
+    """Computes the same value as `delta.checksum`, for artifacts of any size."""
     words = array("I", content + bytes(-len(content) % 4))
     if sys.byteorder == "little":
         words.byteswap()

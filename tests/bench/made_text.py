@@ -31,14 +31,16 @@ class Text:
                 + self.random.choice(ENDINGS))
 
     def comment(self) -> str:
-        """A comment: 123 letters on average; half of them have fewer than 60, some have thousands."""
+        """Returns a comment of 123 letters on average. Half of the comments have fewer than 60 letters, and some have
+        thousands."""
         letters = min(5000, int(self.random.lognormvariate(4.1, 1.15)) + 4)
         words = self.random.choices(self.words, k=letters // 7 + 2)
         text = " ".join(words)[:letters].rstrip()
         return text if len(words) < 14 else text.replace(" ", "\n\n", 9).replace("\n\n", " ", 8)
 
     def edited(self, lines: list[bytes], goal: int) -> list[bytes]:
-        """LINES with a few lines inserted, replaced or removed; below GOAL lines, more are inserted than removed."""
+        """Returns LINES with a few lines inserted, replaced or removed. Below GOAL lines, more lines are inserted than
+        removed."""
         lines = list(lines)
         for _ in range(self.random.choices((1, 2, 3, 5), (78, 15, 5, 2))[0]):
             count = min(150, int(self.random.paretovariate(1.2)))

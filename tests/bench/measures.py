@@ -1,4 +1,4 @@
-"""Measurements of a running server, and a client that costs very little processor time."""
+"""Measurements of a running server, and a client that uses very little processor time."""
 
 import re
 import socket
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Results(dict):
-    """results[measure][side]: a value for each run."""
+    """`results[measure][side]` contains a value for each run."""
 
     def note(self, measure: str, side: str, value: float) -> None:
         self.setdefault(measure, {}).setdefault(side, []).append(value)
@@ -24,16 +24,16 @@ class Results(dict):
 
 
 class RawClient:
-    """An HTTP/1.0 client that behaves like the stock client: it opens a connection for each request, and the server
-    closes it."""
+    """An HTTP/1.0 client that opens a connection for each request, like the stock client. The server closes the
+    connection."""
 
     def __init__(self, port: int):
         self.port = port
         self.buffer = bytearray(1 << 20)
 
     def exchange(self, body: bytes, content_type: str) -> tuple[int, bytes]:
-        """Sends a request. Returns the number of bytes received, including the header, and the last few thousand of
-        them."""
+        """Sends a request. Returns the number of bytes received, including the header, and the last few thousand
+        bytes."""
         head = (f"POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n").encode()
         with socket.create_connection(("127.0.0.1", self.port)) as wire_:
@@ -50,8 +50,8 @@ class RawClient:
 
 
 def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
-    """Requests per second over four connections. With CLOSING there is a new connection for each request, as in the
-    stock client."""
+    """Returns the number of requests per second over four connections. With CLOSING, each request uses a new
+    connection, as in the stock client."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", "4", "-d", f"{seconds}s", "--timeout", "10s", "-s",
@@ -63,14 +63,12 @@ def nothing_new_per_second(server: Server, workload: Workload, seconds: int, clo
 
 
 def check_nothing_new(server: Server, workload: Workload) -> None:
-    """Checks that the request is answered and that the reply contains no new artifacts."""
     answer = wire.Peer(server.port).post(workload.nothing_new, wire.COMPRESSED)
     assert answer.status == 200 and not answer.errors(), answer
     assert not answer.of("igot") and not answer.of("gimme") and not answer.of("file"), answer.cards
 
 
 def clone_bytes_per_second(server: Server, seconds: float) -> float:
-    """Bytes per second of whole clones, made one after another."""
     client = RawClient(server.port)
     received = 0
     began = time.monotonic()
@@ -87,7 +85,8 @@ def clone_bytes_per_second(server: Server, seconds: float) -> float:
 
 
 def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """Artifacts per second when the requests of a recorded push are replayed into a new repository."""
+    """Returns the number of artifacts per second when the requests of a recorded push are replayed into a new
+    repository."""
     target, server = _pushed_into(launch, workload)
     client = RawClient(server.port)
     began = time.monotonic()
@@ -99,7 +98,7 @@ def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def real_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """Artifacts per second of a push by the stock client, whose own work is the larger part."""
+    """Returns the number of artifacts per second in a push by the stock client, which uses most of the time itself."""
     target, server = _pushed_into(launch, workload)
     client = workload.folder / "pushing.fossil"
     client.unlink(missing_ok=True)
@@ -112,8 +111,8 @@ def real_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def idle_memory_mib(server: Server, field: str) -> float:
-    """Memory of the largest worker after the other measurements. For fossil, which has no workers, that of the
-    listening process."""
+    """Returns the memory of the largest worker after the other measurements. `fossil server` does not have workers, so
+    its listening process is measured."""
     pids = [server.main.pid] if server.kind == "fossil" else server.workers()
     sizes = [process.pss_kib(pid) if field == "Pss" else process.memory_kib(pid, field) for pid in pids]
     return max(sizes) / 1024

@@ -1,5 +1,5 @@
-"""Change sets through the whole queue, from the request to the check-in: the number per second on one branch compared
-with `fossil commit`, the duration of a single one, and the cost while 10,000 others wait."""
+"""Sends change sets through the whole queue, from the request to the check-in. Measures the number per second on one
+branch, compared with `fossil commit`; the latency of a single change set; and its latency while 10,000 others wait."""
 
 import contextlib
 import os
@@ -21,16 +21,16 @@ from support.process import children, wait_until
 from support.servers import Launcher, Server
 
 FILES = 10
-LINES = 330  # about 10 kB
+LINES = 330
 SENDERS = 4
 WAITING = 10_000
-PATIENCE = 120.0  # seconds
-HELD = "held.txt"  # changed by all waiting change sets
+PATIENCE = 120.0
+HELD = "held.txt"
 
 
 @dataclass
 class Figures:
-    commits: float  # per second
+    commits: float
     landed: float
     milliseconds: list[float]  # from each request to its check-in
     staged: list[float]  # from each request to staging/, while others wait
@@ -54,7 +54,7 @@ def new_repository(fossil: Fossil, place: Path) -> Path:
 
 
 def versions(seed: int) -> Iterator[dict[str, str]]:
-    """New versions of all files, each with one changed line."""
+    """Returns new versions of all files, each with one changed line."""
     text = Text(random.Random(seed))
     files = {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
     while True:
@@ -64,7 +64,6 @@ def versions(seed: int) -> Iterator[dict[str, str]]:
 
 
 def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: int) -> float:
-    """Check-ins per second by `fossil commit` in a check-out."""
     checkout = Checkout(fossil, repository, folder)
     seconds = 0.0
     made = versions(1)
@@ -99,7 +98,7 @@ def is_landed(repository: Path, id_: str) -> bool:
 
 
 def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
-    """Change sets landed per second, submitted by several clients at once."""
+    """Returns the number of change sets landed per second. Several clients submit them concurrently."""
     made = bodies(count)
     queue = Queue.of(repository)
     before = len(queue.names("done"))
@@ -113,7 +112,7 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
 
 
 def is_at_rest(pid: int) -> bool:
-    """Whether neither the process PID nor any of its descendants is running or waiting for the disk."""
+    """Whether the process PID and all of its descendants are sleeping and do not wait for the disk."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and all(is_at_rest(child) for child in children(pid))
@@ -135,7 +134,7 @@ def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, cou
 
 
 def make_waiting(queue: Queue, model: str, count: int) -> None:
-    """Adds COUNT jobs after MODEL, a job in staging/, as copies of it."""
+    """Adds COUNT copies of the job MODEL, which is in staging/."""
     text = (queue.base / "staging" / model).read_bytes()
     id_, tai, rest = model.split("_", 2)
     log = (queue.base / "log" / id_).read_text()
@@ -155,8 +154,8 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Milliseconds until a new change set is staged while COUNT others wait, and seconds until one is staged after a
-    kill and a restart."""
+    """Measures while COUNT change sets wait. Returns the milliseconds until each new change set is staged, and the
+    seconds until one is staged after a kill and a restart."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)
@@ -189,7 +188,6 @@ def kill(server: Server) -> None:
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Figures:
-    """Medians of RUNS, and the durations of single change sets."""
     place = folder / "queue"
     place.mkdir()
     fossil = Fossil(place / "home")

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Simulates many visitors of one page, each with its own address of this machine. After a 503 a visitor waits for
-Retry-After; otherwise it immediately requests the page again.
+"""Simulates many visitors of one page, each with its own IP address. After a 503 reply, a visitor waits for the time in
+Retry-After. After any other reply, it immediately requests the page again.
 
     visitors.py PORT PATH COUNT SECONDS
 
-SECONDS begin when the first visitor has received a page, which is printed. At the end the numbers of pages and of 503
-replies are printed.
+Prints a line when the first visitor has received a page, and continues for SECONDS. At the end, prints the number of
+pages and the number of 503 replies.
 """
 
 import asyncio
@@ -13,15 +13,14 @@ import re
 import sys
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-#: Timeout in seconds for the first page, which is only reached if something is wrong.
 PATIENCE = 120
 
 
 async def visit(port: int, path: str, address: str) -> tuple[int, float]:
-    """Requests the page. Returns the status, and the seconds to wait before another try."""
+    """Requests the page. Returns the status, and the seconds to wait before the next request."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 20)
     try:
-        # The request has a cookie, so that the page does not come from the cache.
+        # Requests with a cookie are not answered from the cache.
         writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nUser-Agent: {AGENT}\r\nCookie: known=1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         while await reader.read(1 << 18):

@@ -1,5 +1,5 @@
-"""Compares web pages, cached and not, with those of `fossil server`, and measures the effect of 500 visitors of slow
-pages on syncs. The sides take turns."""
+"""Compares web pages, both cached and uncached, with the pages of `fossil server`. Also measures how 500 visitors of
+slow pages affect syncs. The servers are measured alternately."""
 
 import contextlib
 import re
@@ -17,12 +17,11 @@ from workload import Workload
 
 HERE = Path(__file__).resolve().parent
 BROWSER = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-#: Requests have a cookie, so that pages do not come from the cache.
+#: Requests with a cookie are not answered from the cache.
 KNOWN = "Cookie: somebody=1"
 VISITORS = 500
 CLIENTS = 16
 
-#: Measure, its description, the sides and their names, and how a value is printed.
 LINES = [
     ("kept", "timeline of 50 entries, cached, gzip as in browsers, requests/s", ("`fossil server`", "quarryd"), "{:,.0f}"),
     ("plain", "the same, not compressed", ("`fossil server`", "quarryd"), "{:,.0f}"),
@@ -35,7 +34,7 @@ def wrk(url: str, seconds: int, connections: int, *headers: str) -> str:
     done = subprocess.run(["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "60s", "--latency", *words, url],
                           capture_output=True, text=True, check=True)
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
-    # A busy `fossil server` fails to answer about one request in a thousand.
+    # `fossil server` under load fails to answer about one request in a thousand.
     if failed:
         print(f"  {failed[1]} requests of {url} failed", file=sys.stderr)
     return done.stdout
@@ -47,7 +46,6 @@ def per_second(url: str, seconds: int, *headers: str) -> float:
 
 @contextlib.contextmanager
 def scgi_behind_nginx(workload: Workload, folder: Path) -> Iterator[str]:
-    """Starts fossil behind nginx, without quarryd."""
     folder.mkdir()
     path = repofile.copy(workload.served, folder / "served.fossil")
     disable_backoffice(path)
@@ -80,21 +78,21 @@ def measure_pages(workload: Workload, servers: dict[str, Server], scgi: str, run
 
 
 def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
-    """The 99th percentile in milliseconds for 16 clients that sync with nothing new, with a connection for each
-    request."""
+    """Returns the 99th percentile in milliseconds for 16 clients that sync with nothing new. Each request uses a new
+    connection."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", str(CLIENTS), "-d", f"{seconds}s", "--timeout", "60s", "--latency", "-s",
                            HERE / "nothing_new.lua", server.url, "--", body, "close"], capture_output=True, text=True, check=True)
     if "Requests/sec:      0.00" in done.stdout:
-        return seconds * 1000  # no request was answered
+        return seconds * 1000
     number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s|m)", done.stdout).groups()
     return float(number) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60000}[unit]
 
 
 @contextlib.contextmanager
 def visitors(server: Server, seconds: int) -> Iterator[None]:
-    """500 concurrent visitors, each of a slow page that is not cached."""
+    """Simulates 500 concurrent visitors, each of whom requests a slow page that is not cached."""
     crowd = subprocess.Popen([HERE / "visitors.py", str(server.port), "/timeline?n=2000&y=ci", str(VISITORS), str(seconds + 2)],
                              stdout=subprocess.PIPE, text=True)
     try:

@@ -1,5 +1,5 @@
-"""Compares commands on whole repositories with those of fossil, at two sizes, because a command that is fast with
-10,000 artifacts may be slow with 100,000. The repositories are made by make_repository."""
+"""Compares commands on whole repositories with the same commands of fossil. Two sizes are measured, because a command
+that is fast with 10,000 artifacts is not always fast with 100,000."""
 
 import os
 import shutil
@@ -30,13 +30,12 @@ class Cost:
 
 @dataclass
 class Place:
-    """The files and servers for one size."""
     fossil: Fossil
     folder: Path
-    made: Path  # has a user who may push
-    empty: Path  # belongs to the same project
+    made: Path
+    empty: Path  # same project as `made`
     artifacts: int
-    server: Server  # quarryd, which serves `made`
+    server: Server
     launch: Launcher
 
     def copy(self) -> Path:
@@ -84,7 +83,7 @@ def pushed(place: Place) -> Cost:
     return cost
 
 
-# For each row of the table, the command of fossil (if there is one to compare with) and that of Quarry.
+# Each row of the table has the command of Quarry and, if there is a comparable command, that of fossil.
 Measure = Callable[[Place], Cost]
 REBUILD = "`quarry rebuild`, and `fossil rebuild`"
 VERIFY = "`quarry verify`, and `fossil rebuild`"
@@ -116,7 +115,7 @@ def prepare(folder: Path, size: int) -> Place:
 
 
 def measure(folder: Path, runs: int, sizes: tuple[int, int]) -> dict[int, dict[str, tuple[Cost | None, Cost]]]:
-    """Medians, by size and row."""
+    """Returns medians by size and row."""
     results = {}
     for size in sizes:
         place = prepare(folder / str(size), size)

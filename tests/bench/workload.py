@@ -1,8 +1,8 @@
-"""The workload of the servers: one repository, and requests recorded or written for it.
+"""Prepares one repository for all servers, and the requests that are sent to them.
 
-    served.fossil   the repository with its clusters made and a user who may write
-    empty.fossil    no artifacts, same project and user
-    requests        of a whole push, as the stock client sent them (fossil push --httptrace)
+    served.fossil   the repository with all clusters and a user with write access
+    empty.fossil    a repository of the same project and user without artifacts
+    requests        requests of a whole push, recorded from the stock client (fossil push --httptrace)
 """
 
 import shutil
@@ -31,8 +31,8 @@ class Workload:
 
 
 def prepare(folder: Path, repository: Path | None) -> Workload:
-    """Prepares all files in FOLDER, from REPOSITORY, or else hiredis from the corpus, or else a generated
-    repository."""
+    """Prepares all files in FOLDER. They are made from REPOSITORY if it is set, otherwise from hiredis if the corpus is
+    available, otherwise from a generated repository."""
     fossil = Fossil(folder / "home")
     served = folder / "served.fossil"
     source = repository or places.corpus("hiredis.fossil")
@@ -79,7 +79,8 @@ def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> N
 
 
 def _nothing_new(served: Path, secret: str) -> bytes:
-    """The request of a client that has everything, as the stock client would send it, compressed."""
+    """Returns the compressed request of a client that already has every artifact. The stock client sends the same
+    request."""
     code = repofile.project_code(served)
     known = repofile.query(served, "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE size>=0 ORDER BY rid")
     cards = wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", f"pull {wire.SERVER_CODE} {code}",
@@ -88,7 +89,7 @@ def _nothing_new(served: Path, secret: str) -> bytes:
 
 
 def _record_push(fossil: Fossil, folder: Path, empty: Path, client: Path) -> list[bytes]:
-    """Records the bodies of the requests of a whole push into the empty repository."""
+    """Records the request bodies of a whole push into the empty repository."""
     target = repofile.copy(empty, folder / "recorded.fossil")
     launcher, port = _served_by_fossil(fossil, folder, target, "recording")
     trace = folder / "trace"
