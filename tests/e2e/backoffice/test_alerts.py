@@ -37,7 +37,7 @@ def world(tmp_path, fossil):
 
 
 def happen(path):
-    """Adds wiki pages, tickets, a technote and a thread, some of which wait for moderation."""
+    """Adds wiki pages, tickets, a technote and a forum thread. Some of them wait for moderation."""
     page = documents.wiki_page("A Page", "2026-01-02T00:00:00", "text")
     ticket = documents.identifier("ticket")
     (first,) = mail.store(path, page)
@@ -58,8 +58,6 @@ def happen(path):
 
 
 class Twins:
-    """Two copies of a repository, one for each program."""
-
     def __init__(self, path, tmp_path, fossil):
         self.fossil_program = fossil
         self.paths, self.folders = {}, {}
@@ -79,7 +77,8 @@ class Twins:
             action(path)
 
     def sent(self):
-        """The mails that Quarry has sent; checks that fossil has sent the same and stored the same rows."""
+        """Returns the mails that Quarry has sent. Checks that fossil has sent the same mails and stored the same
+        rows."""
         sent = {name: mail.all_facts(folder) for name, folder in self.folders.items()}
         assert sent["quarry"] == sent["fossil"]
         marks = [mail.pending(path) for path in self.paths.values()]
@@ -121,7 +120,7 @@ def test_posts_get_their_own_mails_in_a_thread(twins):
     moderation = [each for each in to_ann if "Pending Moderation" in each["Subject"]]
     assert len(moderation) == 1
     others, = [each for each in to_ann if "activity alert" in each["Subject"]]
-    assert others["body"].count("\n== ") == 8  # a check-in, three pages, two changes, two that wait
+    assert others["body"].count("\n== ") == 8
     assert others["body"].count("Pending moderator approval") == 2
 
 
@@ -149,7 +148,6 @@ def test_digests(twins):
     assert len(twins.sent()) == len(sent)
     twins.send()
     assert len(twins.sent()) > len(sent)
-    # Alerts that were sent both as an alert and in the digest are deleted; three wait for moderators.
     assert len(mail.pending(twins.paths["quarry"])) == 3
 
 
@@ -164,13 +162,13 @@ def test_renewals(twins):
                 for name, folder in twins.folders.items()}
 
     def essence(messages):
-        """Parts of the mails that must be equal, without the unsubscribe header, which fossil lacks here, and the
-        wording."""
+        """Returns the mails without the parts that are allowed to differ: the wording, and the unsubscribe header,
+        which fossil does not send here."""
         return sorted((message["To"].addresses[0].addr_spec, message["Subject"],
                        [line for line in mail.text(message).splitlines() if line.startswith("  ")]) for message in messages)
     assert essence(renewals["quarry"]) == essence(renewals["fossil"])
-    # Two mails for bob, and one for the unconfirmed address. Subscribers who opted out, or chose neither alerts nor the
-    # digest, get no mail.
+    # Bob gets two mails, and the unconfirmed address gets one mail. Subscribers who have opted out, or have selected
+    # neither alerts nor the digest, do not get mail.
     assert len(renewals["quarry"]) == 3
     kept = [repofile.query(path, "SELECT name, CAST(value AS TEXT) FROM config WHERE name GLOB 'email-renew*' ORDER BY name")
             for path in twins.paths.values()]

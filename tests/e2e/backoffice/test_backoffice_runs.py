@@ -1,4 +1,4 @@
-"""When a repository's background work runs: `quarry backoffice`, by hand and by the server."""
+"""Backoffice runs that are started by `quarry backoffice` and by the server."""
 
 import calendar
 import json
@@ -32,7 +32,7 @@ def lease(path):
 
 @pytest.fixture
 def served(start, fresh, tmp_path):
-    """Starts a server with a short lease, which logs each backoffice run in a file."""
+    """Starts a server with a short lease time. Each backoffice run is logged in a file."""
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
 
     def begin(**pool):
@@ -42,7 +42,7 @@ def served(start, fresh, tmp_path):
 
 @pytest.fixture
 def folder_of(tmp_path, fossil):
-    """Creates repositories in a folder that is to be served, whose runs are logged."""
+    """Creates a folder of repositories whose backoffice runs are logged."""
     def make(*names):
         folder = tmp_path / "folder"
         for each in names:
@@ -59,7 +59,6 @@ def runs(path):
 
 
 def files(path):
-    """The repositories in which the backoffice ran."""
     return {re.search(r" on (\S+\.fossil)", line).group(1) for line in runs(path)}
 
 
@@ -84,9 +83,6 @@ def figures(server, pool="backoffice www"):
     return next(each for each in json.loads(done.stdout)["services"] if each["service"] == pool)["jobs"]
 
 
-# --- by hand -------------------------------------------------------------------------------------------
-
-
 def test_a_run_takes_the_lease_and_the_next_one_waits(fresh):
     assert quarry("backoffice", fresh).returncode == 0
     first = lease(fresh)
@@ -101,7 +97,7 @@ def test_a_run_takes_the_lease_and_the_next_one_waits(fresh):
     finally:
         second.send_signal(signal.SIGTERM)
         assert second.wait(60) == 0
-    # The process that holds the lease is dead, so this one replaces it.
+    # The previous holder of the lease has exited, so this process replaces it.
     fourth = subprocess.Popen([program("quarry"), "backoffice", fresh])
     try:
         wait_until(lambda: lease(fresh)[2] == fourth.pid, "the next one")
@@ -142,7 +138,7 @@ def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
     polling = subprocess.Popen([program("quarry"), "backoffice", "--poll", "1", "--logfile", log, fresh, small])
     try:
         wait_until(lambda: {str(fresh), str(small)} == files(log), "a run of both")
-        # The changes made by the first runs cause further runs, which have nothing to do.
+        # The first runs change the repository and thereby start further runs, which find no work.
         wait_until(lambda: is_at_rest(log, 3), "no more runs")
         before = len(runs(log))
         repofile.set_config(small, "project-name", "changed")
@@ -167,7 +163,7 @@ def test_fossils_settings(fresh, tmp_path):
 def test_maintenance_reports_damage(fresh, small):
     assert quarry("backoffice", "--nolease", small).returncode == 0
     verified = rows(small)["quarry-maintenance"].split()
-    assert verified[2] == "0"  # all artifacts
+    assert verified[2] == "0"
     with sqlite3.connect(small) as database:
         database.execute("UPDATE blob SET content=(SELECT content FROM blob WHERE rid=2) WHERE rid=1")
         database.execute("UPDATE config SET value='0 0 0' WHERE name='quarry-maintenance'")
@@ -188,9 +184,6 @@ def test_maintenance_deletes_expired_rows(fresh):
         assert database.execute("SELECT uname FROM accesslog").fetchall() == [("b",)]
 
 
-# --- by the server -------------------------------------------------------------------------------------
-
-
 def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     server, log = served()
     ask(server)
@@ -202,7 +195,7 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     wait_until(lambda: len(runs(log)) >= 2 and not jobs(server), "the end of all")
     ends = [calendar.timegm(time.strptime(line[:19], "%Y-%m-%dT%H:%M:%S")) for line in runs(log)]
     assert ends[-1] >= int(asked)
-    # The ends of runs are logged in whole seconds, so they may be only one second apart if the earlier run took longer.
+    # The log contains whole seconds. Runs that took longer can therefore be only one second apart.
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 
@@ -212,7 +205,7 @@ def test_backoffice_disable(start, folder_of, tmp_path):
     server = start({"backoffice": "yes", "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
-    # If the earlier requests had started runs, these would have ended before the run of the last request.
+    # Runs started by the earlier requests end before the run that the last request starts.
     wait_until(lambda: runs(tmp_path / RUNS) and not jobs(server), "a run")
     assert files(tmp_path / RUNS) == {str(folder / "other.fossil")} and "backoffice" not in rows(folder / "none.fossil")
 
@@ -239,7 +232,7 @@ def test_all_repositories_have_runs_without_requests(start, folder_of, tmp_path)
 
 @pytest.mark.slow
 def test_a_digest_is_sent_without_requests(fresh, start, tmp_path, fossil):
-    """A new day has begun. A timer of the server starts the run that sends the digest."""
+    """A timer of the server starts the run that sends yesterday's digest."""
     mail.set_up(fresh, fossil, tmp_path / "mails")
     fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
@@ -274,7 +267,6 @@ def test_a_reload_and_a_stop_end_sleeping_processes(served):
     sleeper = jobs(server)[0]
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: sleeper not in jobs(server), "its end")
-    # No process is registered as the next holder of the lease, so a request starts one.
     ask(server)
     wait_until(lambda: jobs(server), "another one")
     server.main.stop()
@@ -284,13 +276,13 @@ def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, tmp_path)
     names = ["one", "two", "three"]
     server = start({"backoffice": "yes", "backoffice.max_children": 1, "repository": None,
                     "repositories": folder_of(*names, "four")}, settings={"control.socket": tmp_path / "control.sock"})
-    server.folder = tmp_path  # for figures()
+    server.folder = tmp_path
     log = tmp_path / RUNS
     for number, each in enumerate(names, 1):
         fastcgi.ask(server.socket, f"/{each}")
-        wait_until(lambda: len(runs(log)) == number, "a run")  # noqa: B023
+        wait_until(lambda: len(runs(log)) == number, "a run")
         fastcgi.ask(server.socket, f"/{each}")
-        wait_until(lambda: len(jobs(server)) == number, "a sleeping process")  # noqa: B023
+        wait_until(lambda: len(jobs(server)) == number, "a sleeping process")
     fastcgi.ask(server.socket, "/four")
     wait_until(lambda: len(runs(log)) == 4, "a run beside the sleeping ones")
     shown = figures(server)
@@ -304,14 +296,14 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
     slow = tmp_path / "slow.fifo"
     for pool, path in repositories.items():
         fossil.new(path)
-        # A run that logs to this pipe blocks until the test reads it.
+        # A run that logs to this pipe blocks until the test reads from the pipe.
         repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
     os.mkfifo(slow)
     other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
                               "pm.max_children": 1, "backoffice.lease_time": "60s", **user()})
     server = start({"backoffice": "yes"}, repository=repositories["www"], more=other,
                    settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
-    server.folder = tmp_path  # for figures()
+    server.folder = tmp_path
     ask(server)
     wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a blocked run")
     assert "Fossil repository" in fastcgi.ask(tmp_path / "other.sock", "/").text
@@ -324,12 +316,11 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
     assert not runs(tmp_path / RUNS)
     assert slow.read_text().count("backoffice") == 1
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1 and not jobs(server), "the other one's run")
-    # Each pool has a sleeping process, and no run waits for a slot.
     for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
         fastcgi.ask(socket, "/")
-        wait_until(lambda: figures(server, pool)["paused"] == 1, "a sleeping process")  # noqa: B023
+        wait_until(lambda: figures(server, pool)["paused"] == 1, "a sleeping process")
     assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
-    # The status pages of the pools show the same counts, also after a reload.
+    # The status pages of the pools show the same counts before and after a reload.
     counted = {"www": (2, 0), "other": (2, 1)}
 
     def shown_by_pools():
@@ -347,7 +338,6 @@ def test_a_killed_run_is_logged_and_has_no_other_effect(served, fresh):
     ask(server)
     server.wait_for_log("cannot write to /nowhere/at/all")
     ask(server)
-    # The sleeping process is the next holder of the lease.
     wait_until(lambda: lease(fresh)[2] in jobs(server), "a sleeping process")
     os.kill(lease(fresh)[2], signal.SIGKILL)
     server.wait_for_log("was ended by signal 9")

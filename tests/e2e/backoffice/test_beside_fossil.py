@@ -20,7 +20,7 @@ from support.wire import Peer, file_card
 LEASE = 60  # seconds; fossil's lease time cannot be configured
 TO = "ann@example.net"
 
-#: Stores a mail, and writes a line to `at-once` if another process is storing a mail at the same time.
+#: Stores a mail. Writes a line to `at-once` if another process is storing a mail at the same time.
 MAILER = """#!/bin/sh
 mkdir {folder}/busy 2>/dev/null || echo "$$" >> {folder}/at-once
 cat > {folder}/$$.tmp
@@ -31,7 +31,7 @@ rmdir {folder}/busy 2>/dev/null
 
 
 class Both:
-    """One repository served by both servers. Mail to its subscriber is sent by a program."""
+    """A repository that is served by both servers, and a program that stores the subscriber's mail."""
 
     def __init__(self, path, fossil, folder, start):
         self.path = path
@@ -60,7 +60,6 @@ class Both:
         assert answer.status == 200 and not answer.errors(), answer.raw
 
     def show(self, page="/wcontent"):
-        """Requests a page from `fossil server`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.pages_port, timeout=60)
         with contextlib.closing(connection):
             connection.request("GET", page)
@@ -69,7 +68,7 @@ class Both:
             assert response.status == 200, page
 
     def notified(self):
-        """The wiki pages of all alerts that were sent."""
+        """Returns the wiki pages of all sent alerts."""
         titles = []
         for message in mail.read(self.mails):
             assert [to.addr_spec for to in message["To"].addresses] == [TO]
@@ -77,7 +76,7 @@ class Both:
         return titles
 
     def programs(self):
-        """Names of the programs that have sent mail."""
+        """Returns the names of the programs that have sent mail."""
         return {"fossil" if "automated email sent by the Fossil" in mail.text(message) else "quarry"
                 for message in mail.read(self.mails)}
 
@@ -86,8 +85,8 @@ class Both:
                 (repofile.value(self.path, "SELECT value FROM config WHERE name='backoffice'") or "0 0 0 0").split()]
 
     def pass_time(self, seconds):
-        """Moves the end of the lease as if SECONDS had passed. No process may be waiting for the lease. Returns its
-        holder."""
+        """Moves the expiry of the lease back by SECONDS. No process is allowed to wait for the lease meanwhile. Returns
+        the lease holder."""
         current = self.lease()[0]
         # fossil considers a zombie alive.
         wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")
@@ -103,7 +102,6 @@ class Both:
         repofile.set_config(self.path, "backoffice-disable", 1)
         self.fossil.stop()
         self.quarryd.stop()
-        # A sleeping fossil process would outlive the test.
         for pid in {self.lease()[0], self.lease()[2]} - {0}:
             if process.name(pid) == "fossil":
                 os.kill(pid, signal.SIGKILL)
@@ -127,8 +125,8 @@ def both_at_once(*actions):
 
 @pytest.mark.slow
 def test_no_alert_is_sent_twice_or_lost(both, fossil):
-    """Pages are pushed to quarryd, and both servers get requests, one after the other or at once; then the clock is
-    moved by a minute. No process waits for the lease, so changing its row has the same effect as waiting."""
+    """Pages are pushed to quarryd. Both servers get requests, one after the other or concurrently. Then the lease is
+    moved back by a minute. No process waits for the lease, so this has the same effect as waiting a minute."""
     repofile.set_config(both.path, "backoffice-nodelay", 1)
     titles = (f"Page-{number}" for number in itertools.count())
     pushed = []
@@ -148,7 +146,6 @@ def test_no_alert_is_sent_twice_or_lost(both, fossil):
             action()
         run()
         holders.append(both.lease()[0])
-        # The next run sends the alert of this page.
         both.show()
         news()
         assert both.pass_time(LEASE + 1) == holders[-1], "there was another run within the minute"

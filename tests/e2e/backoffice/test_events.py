@@ -1,4 +1,4 @@
-"""Events about received artifacts and about security, see quarry-events(7)."""
+"""Events about received artifacts and about security (see quarry-events(7))."""
 
 import json
 import sqlite3
@@ -87,7 +87,7 @@ def test_fossils_access_and_admin_logs_are_published(published, fresh):
         ("login-failed", "ann", "192.0.2.7", "2 failed"), ("login-failed", "eve", "192.0.2.9", "1 failed"),
         ("administration", "ann", "", "Set x")]
     assert len(by_type(published(), "security")) == len(events)
-    # If the access log is pruned, its row numbers are reused.
+    # The row numbers are reused after the access log is pruned.
     repofile.execute(fresh, "DELETE FROM accesslog")
     repofile.execute(fresh, "INSERT INTO accesslog VALUES('mallory', '192.0.2.1', 0, julianday('now'))")
     published()
@@ -139,7 +139,7 @@ def test_a_moderated_page_is_published_when_approved(published, fresh):
 
 
 def test_many_long_comments(published, fresh):
-    # Together, these events are longer than a request to the courier may be.
+    # The total size of these events exceeds the limit for one request to the courier.
     long = [artifacts.manifest(f"{number} " + "\x01" * 40_000, f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "ann", {})
             for number in range(100)]
     mail.store(fresh, *long)

@@ -1,4 +1,4 @@
-"""Hooks that `fossil hook add` stored run in the same way as under `fossil backoffice`."""
+"""Hooks stored by `fossil hook add` run in the same way as under `fossil backoffice`."""
 
 import re
 import shutil
@@ -18,7 +18,6 @@ def add_hook(fossil, path, output, kind="after-receive"):
 
 @pytest.fixture
 def serve_hooks(start, tmp_path):
-    """A server with a courier."""
     def begin(repository):
         folder = tmp_path / "spool"
         folder.mkdir(exist_ok=True)
@@ -47,9 +46,8 @@ def test_a_hook_gets_the_same_input_as_from_fossil(small, serve_hooks, fossil, t
     assert lines(tmp_path / "ours.txt"), "the input is empty"
     assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=. F={shutil.which('fossil')}"]
     assert lines(tmp_path / "theirs.txt.words") == [f"R={theirs} A=. F={shutil.which('fossil')}"]
-    # The position is stored after the hook has run.
     wait_until(lambda: last_reported(small) == last_reported(theirs), "the mark")
-    # The hook runs only once: fossil finds nothing left to do.
+    # fossil does not run the hook again.
     fossil("backoffice", "--nolease", small)
     assert len(lines(tmp_path / "ours.txt.words")) == 1
 
@@ -84,16 +82,15 @@ def test_other_kinds_of_hooks_are_not_run(fresh, serve_hooks, fossil, tmp_path):
 
 
 def test_after_a_quiet_day_no_receipt_is_skipped(fresh, serve_hooks, fossil, tmp_path):
-    """Both programs report at most the receipts of the last day. If the last reported receipt is older, fossil skips
-    the first receipt of that day; Quarry does not."""
+    """Both programs report only receipts of the last day. If the last reported receipt is older, fossil skips the first
+    receipt of that day. Quarry does not skip it."""
     pages = [documents.wiki_page(f"Page{number}", f"2026-01-0{number}T00:00:00", "text") for number in range(1, 6)]
     repofile.set_config(fresh, "backoffice-disable", 1)
     for page in pages:
-        mail.store(fresh, page)  # each in its own request
+        mail.store(fresh, page)
     repofile.set_config(fresh, "backoffice-disable", 0)
     names = [wire.sha3(page) for page in pages]
     rows = dict(repofile.query(fresh, "SELECT uuid, rcvid FROM blob"))
-    # The first receipt was reported four days ago; the second arrived three days ago and was not reported.
     for name, days in zip(names, [4, 3, 0.5, 0.25, 0]):
         repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-? WHERE rcvid=?", days, rows[name])
     repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-5 WHERE rcvid<?", rows[names[0]])

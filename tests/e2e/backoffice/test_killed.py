@@ -1,5 +1,5 @@
-"""The courier and backoffice runs are killed at random while clients push. Every artifact is reported by webhook, in a
-file and by mail: at least once, and exactly once if nothing is killed."""
+"""The courier and backoffice runs are killed at random while clients push. Every artifact is still reported at least
+once by webhook, in a file and by mail. If no process is killed, every artifact is reported exactly once."""
 
 import contextlib
 import itertools
@@ -22,8 +22,6 @@ TO = "ann@example.net"
 
 
 class World:
-    """A server with a courier, a webhook, a file and a subscriber."""
-
     def __init__(self, path, fossil, folder, start, hook):
         self.path = path
         self.hook = hook
@@ -44,8 +42,8 @@ class World:
                             http={"listen": f"127.0.0.1:{port}"}, more=courier)
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
-        self.pages = {}  # artifact name: title
-        # The first run only stores the current position.
+        self.pages = {}
+        # The first run only stores the current position and does not send events.
         self.poke_until(lambda: repofile.value(path, "SELECT value FROM config WHERE name='quarry-told'"), "a first run")
 
     def push(self):
@@ -56,7 +54,7 @@ class World:
         self.pages[wire.sha3(page)] = title
 
     def poke_until(self, condition, what, seconds=60):
-        """Sends a request each second, each of which may start a run, until CONDITION is true."""
+        """Sends a request each second until CONDITION is true. Each request can start a run."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert not self.peer.pull().errors()
@@ -78,11 +76,11 @@ class World:
     def nothing_waits(self):
         done = quarry("courier", "status", "--json", "--config", self.server.config)
         if done.returncode != 0:
-            return False  # the courier is not ready yet
+            return False
         return all(each["waiting"] == 0 and each["dead"] == 0 for each in json.loads(done.stdout)["destinations"])
 
     def end_claims(self):
-        """Ends claims as if the five minutes had passed for which a killed process has claimed a mail."""
+        """Expires the claims of killed processes. A claim on a mail normally lasts five minutes."""
         if repofile.value(self.path, "SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_mail'"):
             repofile.execute(self.path, "UPDATE fx_quarry_mail SET due=due-400")
 
@@ -108,7 +106,7 @@ class Killer:
             end = time.monotonic() + self.chance.uniform(0.1, 1)
             while not (found := self.world.processes(kind)) and time.monotonic() < end:
                 self.is_over.wait(0.002)
-            # A run takes some milliseconds, and may sleep for up to a second before.
+            # A run takes some milliseconds, and sleeps for up to a second before it starts.
             self.is_over.wait(self.chance.choice([0, self.chance.uniform(0, 0.03), self.chance.uniform(0, 1)]))
             if found:
                 with contextlib.suppress(ProcessLookupError):
@@ -134,7 +132,7 @@ def world(tmp_path, fossil, start):
 
 
 def wait_for_all(world):
-    """Waits until all pages are reported, and returns those reported by webhook, in the file, and by mail."""
+    """Waits until all pages are reported. Returns the pages reported by webhook, in the file, and by mail."""
     world.poke_until(lambda: set(pages_in(world.hook.taken)) >= set(world.pages), "all events by webhook")
     wait_until(lambda: set(world.pages_in_file()) >= set(world.pages), "all events in the file")
     world.end_claims()

@@ -1,5 +1,5 @@
-"""Mail is sent to a real SMTP server (which works, refuses, hangs or is down), by a command, or to a database; also
-while runs are killed or overlap."""
+"""Mail is sent to a real SMTP server, by a command, or to a database. The SMTP server accepts mail, rejects it, hangs,
+or is down. Runs are also killed or overlap."""
 
 import contextlib
 import signal
@@ -20,7 +20,6 @@ ADDRESSES = [f"person{number}@example.net" for number in range(5)]
 
 @pytest.fixture
 def world(tmp_path, fossil):
-    """A repository with a check-in and five subscribers."""
     path = tmp_path / "made.fossil"
     fossil.new(path)
     mail.set_up(path, fossil, tmp_path / "mail")
@@ -33,7 +32,7 @@ def world(tmp_path, fossil):
 
 @pytest.fixture
 def relay(world):
-    """A mail server for the repository, which is not started yet."""
+    """Returns a mail server for the repository. The server is not started."""
     server = MailServer()
     use_method(world, "relay", "email-send-relayhost", f"127.0.0.1:{server.port}")
     return server
@@ -104,7 +103,7 @@ def test_a_relay_that_was_down_for_an_hour_gets_each_mail_once(world, relay):
 def test_a_relay_that_hangs_is_tried_once_per_run(world, relay):
     with socket.create_server(("127.0.0.1", relay.port)) as silent:
         assert send(world).returncode == 1
-        # The run times out once after a minute, not once for each subscriber.
+        # The run waits for one timeout of a minute, not for one timeout per subscriber.
         silent.setblocking(False)
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
@@ -173,7 +172,7 @@ def test_after_unsubscribing_no_waiting_mail_is_sent(world, relay):
 
 
 def many(path, number):
-    """Adds NUMBER subscribers, and returns the addresses of all subscribers."""
+    """Adds NUMBER subscribers. Returns the addresses of all subscribers."""
     more = [f"more{each}@example.net" for each in range(number)]
     for address in more:
         mail.subscribe(path, address, "c")
@@ -204,6 +203,6 @@ def test_killed_runs_lose_no_mail(world, relay):
         move_clock(world, 3600)
         assert send(world).returncode == 0
         assert sorted(set(relay.reached())) == addresses
-        # Each kill may cause one mail, which was being sent, to be sent twice.
+        # Each kill can repeat one mail.
         assert len(relay.mails) <= 200 + 8
     assert waiting(world) == 0

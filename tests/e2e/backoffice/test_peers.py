@@ -17,15 +17,13 @@ from support.fossil import ADMIN, Checkout
 from support.process import free_port, wait_until
 from support.program import quarry as run_quarry
 
-#: Timeout in seconds, because a sync takes long on a loaded machine with a sanitizer.
+#: Timeout in seconds. A sync takes long on a loaded machine with a sanitizer.
 SECONDS = 90
 QUICK = {"interval": "1s", "retry.delay": "1s", "retry.max_delay": "1s"}
 RIGHTS = "gioxy"
 
 
 class Place:
-    """A repository and its server."""
-
     def __init__(self, path: Path, password: str = "pen"):
         self.path = path
         self.port = free_port()
@@ -47,8 +45,6 @@ class Place:
 
 
 class World:
-    """Several repositories of one project, and their servers."""
-
     def __init__(self, folder: Path, fresh: Path, start, launch_fossil, fossil):
         self.folder = folder
         self.start = start
@@ -61,7 +57,7 @@ class World:
         self.check_ins = 0
 
     def place(self, name: str) -> Place:
-        """Makes a clone that is not served yet."""
+        """Clones the repository. The clone is not served."""
         path = self.folder / f"{name}.fossil"
         done = run_quarry("clone", "--once", "--admin-user", ADMIN, self.original, path)
         assert done.returncode == 0, done.stderr
@@ -69,7 +65,7 @@ class World:
         return self.places[-1]
 
     def peer(self, name: str, of: Place | str, **words: object) -> str:
-        """A configuration section of a peer."""
+        """Returns the configuration section of a peer."""
         url = of if isinstance(of, str) else of.url
         password = self.password if "@" in url and url.startswith("http") else None
         return section(f"peer {name}", {"url": url, "password_file": password, **QUICK, **words})
@@ -85,7 +81,7 @@ class World:
         place.port = self.launch_fossil(place.path).port
 
     def commit(self, place: Place) -> str:
-        """Commits directly into the file."""
+        """Commits directly into the repository file."""
         return self.commit_in(place.path)
 
     def commit_in(self, path: Path) -> str:
@@ -100,7 +96,6 @@ class World:
         return head
 
     def push(self, place: Place) -> str:
-        """Commits in a clone and pushes the check-in."""
         self.check_ins += 1
         clone = self.folder / f"client-{self.check_ins}.fossil"
         self.fossil.clone(place.url.replace("peer@", "peer:pen@"), clone)
@@ -109,7 +104,7 @@ class World:
         return head
 
     def courier(self, events: str) -> tuple[str, Path]:
-        """Configuration sections of a courier that writes EVENTS to a file, and the path of that file."""
+        """Returns the configuration of a courier that writes EVENTS to a file, and the path of that file."""
         spool, file = self.folder / "spool", self.folder / "events"
         spool.mkdir()
         return (section("courier", {"socket": self.folder / "courier.sock", "spool.directory": spool}) +
@@ -145,9 +140,6 @@ def jobs(daemon: Daemon) -> list[int]:
     return [pid for pid in process.children(daemon.main.pid) if process.name(pid) == "quarry"]
 
 
-# --- what is synced --------------------------------------------------------------------------------------
-
-
 def test_a_check_in_reaches_all_servers(world):
     ours, theirs, fossils = world.place("ours"), world.place("theirs"), world.place("fossils")
     world.serve_by_fossil(fossils)
@@ -163,7 +155,6 @@ def test_a_check_in_reaches_all_servers(world):
 
 
 def test_a_push_is_passed_on_immediately(world):
-    """A push is also passed on through a server in the middle."""
     first, middle, last = world.place("first"), world.place("middle"), world.place("last")
     world.serve(last)
     world.serve(middle, world.peer("last", last, interval="1h"))
@@ -211,7 +202,7 @@ def test_a_restart_keeps_the_state(world):
     before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
     ours.daemon.stop()
     world.serve(ours, world.peer("there", theirs, **words))
-    # Content that was added while the server was down is sent when the server starts.
+    # Content added while the server was down is sent when the server starts.
     ours.daemon.stop()
     made = world.commit(ours)
     assert world.status(ours)["last_success"] == before["last_success"]
@@ -238,9 +229,6 @@ def test_a_sync_without_news_writes_nothing(world):
     assert seen["failures"] == 0 and seen["received"] == 0
 
 
-# --- directions and locations ----------------------------------------------------------------------------
-
-
 def test_push_only_and_pull_only(world):
     ours, pushed, pulled = world.place("ours"), world.place("pushed"), world.place("pulled")
     world.serve(pushed)
@@ -251,7 +239,7 @@ def test_push_only_and_pull_only(world):
     ours.wait_for(elsewhere)
     for name in ("pushed", "pulled"):
         before = world.status(ours, name)["last_success"]
-        world.wait_for_status(ours, name, lambda seen: seen["last_success"] != before, "another sync")  # noqa: B023
+        world.wait_for_status(ours, name, lambda seen: seen["last_success"] != before, "another sync")
     assert not ours.has(there) and not pulled.has(here)
     world.check_all()
 
@@ -337,9 +325,6 @@ def test_repositories_of_a_folder_have_their_own_peers(world, start, fossil):
     assert not far_one.has(made) and not one.has(made)
 
 
-# --- peers that fail -------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_wrong_password_is_retried_with_increasing_delay_and_not_logged(world):
     ours, theirs = world.place("ours"), world.place("theirs")
@@ -349,7 +334,7 @@ def test_a_wrong_password_is_retried_with_increasing_delay_and_not_logged(world)
     world.serve(ours, world.peer("there", theirs))
     seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 3, "refusals")
     assert "login failed" in seen["error"]
-    # The delays are one, two and four seconds, each shortened by up to a quarter.
+    # The delays are one, two and four seconds. Each delay is shortened by up to a quarter.
     assert time.monotonic() - began >= 2
     wanted = theirs.daemon.log() + ours.daemon.log() + str(repofile.everything(ours.path))
     assert "not-the-password" not in wanted
@@ -375,7 +360,7 @@ def test_the_list_of_processes_shows_no_password(world):
 
 @contextlib.contextmanager
 def hanging():
-    """A server that accepts connections and sends nothing."""
+    """Starts a server that accepts connections and never replies."""
     with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
         yield server.getsockname()[1]
 
@@ -393,13 +378,12 @@ def test_a_peer_that_hangs_delays_no_other(world):
         theirs.wait_for(*made)
         ours.wait_for(*made)
         wait_until(runs.exists, "a run of the backoffice", SECONDS)
-        # While a process syncs with a peer, no other process does.
         assert world.status(ours, "hangs")["process"] == seen["process"]
         done = run_quarry("peer", "sync", "--config", ours.daemon.config, "hangs")
         assert done.returncode == 1 and f"process {seen['process']} is already syncing with it" in done.stderr
         ours.daemon.stop()
         assert not process.exists(seen["process"])
-        # The row names a process that has ended, which does not count as a sync in progress.
+        # A row with the process ID of an exited process does not count as a running sync.
         assert world.status(ours, "hangs")["condition"] != "syncing"
 
 
@@ -451,7 +435,7 @@ def test_a_failure_is_an_event(world):
 def test_content_from_a_peer_is_published_without_requests(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     courier, published = world.courier("artifact.check-in")
-    # The first run only stores the current position.
+    # The first run only stores the current position and does not send events.
     done = run_quarry("backoffice", "--nolease", "--courier", world.folder / "courier.sock", ours.path)
     assert done.returncode == 0, done.stderr
     world.serve(theirs)
@@ -487,9 +471,6 @@ def test_a_missing_repository_is_reported_and_delays_no_other(world, start):
     world.wait_for_status(one, "a", lambda seen: seen["condition"] == "in step", "a sync")
     one.daemon.wait_for_log("two.fossil")
     assert world.status(one, "b")["condition"] == "unknown"
-
-
-# --- quarry peer -----------------------------------------------------------------------------------------
 
 
 def test_status_of_configured_and_of_recorded_peers(world):
