@@ -1,4 +1,4 @@
-"""Fixtures: servers with queues of change sets whose daemons do nothing."""
+"""Fixtures: servers with queues of change sets whose daemons are idle."""
 
 import tempfile
 import uuid
@@ -19,7 +19,7 @@ def idle_quarryd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) -> Iterator[Launcher]:
-    """Like `launch`, but with daemons that do nothing."""
+    """Works like `launch`, but the daemons are idle."""
     launcher = Launcher(server_kind, tmp_path, fossil, quarryd=idle_quarryd)
     yield launcher
     launcher.stop_all()
@@ -27,7 +27,6 @@ def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) ->
 
 @pytest.fixture
 def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
-    """A repository with one check-in of one file."""
     base = Checkout(fossil, fresh, tmp_path / "base")
     base.commit_file("a.txt", "a\n", "base")
     return fresh
@@ -35,13 +34,13 @@ def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mark() -> str:
-    """A unique argument for the gate, by which its processes are found."""
+    """A unique argument by which a test finds the processes of its gate."""
     return f"quarry-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
 def everybodys() -> Iterator[Path]:
-    """A folder that other users can access, unlike the test's own."""
+    """A folder that all users can access. The test's own folder is private."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)

@@ -44,12 +44,11 @@ def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, qu
     assert done.returncode == 0, done.stdout + done.stderr
     id_ = done.stdout.split()[0]
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "from a check-out\n"
-    # The queue records the client's address, not that of the web server.
+    # The queue records the client's address, not the address of the web server.
     assert "##address\n127.0.0.1\n" in Queue.of(fresh).job(id_)
     listed = json.loads(quarry("queue", "list", "--json", *there))
     assert [(each["id"], each["stage"]) for each in listed["jobs"]] == [(id_, "done")]
     assert "landed" in quarry("queue", "log", id_[:8], *there)
-    # One action without text, and one with text that has to be encoded.
     repofile.add_user(fresh, "boss", "pen", "s")
     boss = [*there[:2], "--user", "boss", *there[4:]]
     quarry("queue", "freeze", "trunk", *boss)
@@ -59,7 +58,6 @@ def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, qu
     assert "boss: wait & see: 100% ü?" in quarry("queue", "show", late, *there)
     wrong = [*there[:4], "--password-file", quarry.password("wrong")]
     assert "hold" not in quarry.refused("queue", "release", late, *wrong)
-    # Pages of the queue are served beside those of fossil.
     kind, text = page(server, "queue")
     assert kind.startswith("text/html") and "through it" in text and late[:8] in text
     kind, text = page(server, f"queue/{id_}")
@@ -85,7 +83,6 @@ def test_bodies_up_to_the_limit(server, fresh):
     wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["stage"] == "done", "it lands")
     answer = writer.submit(tarball({"larger.bin": os.urandom(9 * MIB)}))
     assert answer.status == 413 and "changes.max_size" in answer.json["error"]
-    # If the body is changed on the way, the signature does not match.
     body = tarball({"a.txt": b"b\n"})
     target = "/queue?type=DC&r=1"
     assert writer.send("POST", target, body + b"x", writer.headers("POST", target, body, "application/x-quarry-change-set")

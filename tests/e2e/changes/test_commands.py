@@ -1,4 +1,4 @@
-"""`quarry submit` and `quarry queue`, with the real fossil's check-outs."""
+"""`quarry submit` and `quarry queue` with check-outs of the real fossil."""
 
 import json
 import os
@@ -20,7 +20,6 @@ def server(launch_idle, fresh):
 
 @pytest.fixture
 def checkout(fresh, fossil, tmp_path):
-    """A check-out with a few files."""
     work = Checkout(fossil, fresh, tmp_path / "work")
     for name in ("edited.txt", "removed.txt", "moved.txt", "run.sh", "dir with space/inner.txt"):
         work.write(name, f"{name}\n")
@@ -182,7 +181,7 @@ def test_wait_reports_the_outcome_and_can_be_interrupted(submit, checkout, fresh
 
 @pytest.fixture
 def waiting(server, fresh):
-    """Three change sets in queue/ that change the same file; returns their ids in order."""
+    """Submits three change sets that change the same file, so they wait in queue/. Returns their IDs in order."""
     writer = somebody(server.port, fresh)
     ids = []
     for i in range(3):
@@ -196,7 +195,6 @@ def waiting(server, fresh):
 
 @pytest.fixture(params=["here", "there"])
 def queue_command(request, server, quarry, fresh):
-    """`quarry queue`, once on local folders and once over HTTP."""
     repofile.add_user(fresh, "boss", "pen", "s")
     place = (["-R", fresh] if request.param == "here" else
              ["--to", server.url, "--user", "boss", "--password-file", quarry.password("pen")])
@@ -284,7 +282,6 @@ def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
 
 
 def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
-    """`quarry http`, as a CGI program, serves the queue if its folders exist."""
     body = changes.tarball({"a": b"1"})
     writer = somebody(0, fresh)
 

@@ -1,4 +1,4 @@
-"""Adding and removing repositories in a served folder does not disturb a gate that is running."""
+"""Adding and removing repositories in a served folder does not disturb a running gate."""
 
 import os
 import shutil
@@ -24,7 +24,6 @@ def folder(fresh, fossil, tmp_path):
 
 @pytest.fixture
 def server(launch, folder, everybodys, mark):
-    # The gate of the slow change set runs until the file `go` exists.
     gate = everybodys / "gate"
     gate.write_text(f"#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
                     f"sh -c 'until [ -e {everybodys}/go ]; do sleep 0.1; done; : {mark}'\n")
@@ -54,8 +53,8 @@ def test_adding_and_removing_repositories_does_not_disturb_a_gate(server, fresh,
     (folder / "two.fossil").unlink()
 
     def is_removed():
-        """Removes the queue's folder repeatedly, because the daemons may be writing to it while they remove it
-        themselves."""
+        """Removes the queue's folder repeatedly until it is gone. The daemons also remove it, and can still write to it
+        meanwhile."""
         shutil.rmtree(folder / "two.fossil.changes", ignore_errors=True)
         return not (folder / "two.fossil.changes").exists()
 
@@ -64,12 +63,10 @@ def test_adding_and_removing_repositories_does_not_disturb_a_gate(server, fresh,
     lands("four", b"fourth\n")
     assert processes(mark) and state("one", slow)["stage"] == "run"
     assert not (folder / "two.fossil.changes").exists()
-    # A repository of the same name is added again.
     repofile.copy(fresh, folder / "two.fossil")
     lands("two", b"again\n")
     (everybodys / "go").touch()
     wait_until(lambda: state("one", slow)["stage"] == "done", "the slow one lands", PATIENCE)
-    # The slow change set was executed only once.
     assert [line["state"] for line in state("one", slow)["history"]].count("X") == 1
     assert state("one", slow)["crashes"] == 0 and state("one", slow)["put_off"] == 0
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / "one.fossil") == "slow\n"

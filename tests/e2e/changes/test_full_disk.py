@@ -1,5 +1,5 @@
-"""The disk is full at each step: change sets stay intact in their folder, show the reason, and continue when there is
-space."""
+"""The disk is full at each step. Change sets stay intact in their folder, show the reason, and continue when space is
+available."""
 
 import contextlib
 import errno
@@ -51,8 +51,6 @@ def empty(folder: Path) -> None:
 
 
 class Daemons:
-    """The three daemons, started by the test."""
-
     def __init__(self, repository: Path, base: Path, folder: Path, *words: str):
         self.repository, self.base, self.folder = repository, base, folder
         self.words = [part for word in ("changes.scan=300ms", "changes.retry_delay=200ms", *words) for part in ("--set", word)]
@@ -92,7 +90,7 @@ def make_daemons(repository, tmp_path):
 
 @pytest.fixture
 def queued(launch_idle, repository, disk) -> tuple[Somebody, Queue]:
-    """A server whose queue is on the small disk, without daemons."""
+    """Starts a server without daemons, whose queue is on the small disk."""
     server = launch_idle(repository, settings={"changes": "on", "changes.base": str(disk)})
     return somebody(server.port, repository), Queue(disk / "fresh.changes")
 
@@ -125,7 +123,6 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     id_ = writer.submit(tarball({"new.bin": content})).json["id"]
     size = len((queue.base / "data" / queue.names("prequeue")[0]).read_bytes())
 
-    # Another submission is refused and leaves nothing behind.
     fill(disk)
     answer = writer.submit(tarball({"other.bin": content}))
     assert answer.status == 507 and answer.json == {"error": "the server's disk is full"}
@@ -134,7 +131,8 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
                                ("execution", "run", "done")):
         if kind == "execution":
-            # Remove cached contents: using them would need no space, and deleting them would free some.
+            # The cached contents are removed. The daemon can otherwise use them without disk space, or delete them to
+            # free space.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
         fill(disk)
@@ -142,13 +140,12 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         if kind != "execution":
             stays(queue, id_, stage, daemons, kind)
         else:
-            # The move to run/ needs no space, but the files of the tarball do.
+            # Moving the job to run/ does not need space, but extracting the tarball does.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The first of these failures is that of writing the pid file.
+            # The first failure is that of writing the pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)
-        # An action fails and changes nothing.
         if stage == "queue":
             repofile.add_user(repository, "boss", "pen", "a")
             answer = somebody(writer.port, repository, "boss").act(id_, "hold")
@@ -166,13 +163,13 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
 
 
 def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, repository, disk, fossil, everybodys):
-    """The disk fills up while the gate runs: the check-in is stored, but the job cannot be moved."""
+    """The disk fills up while the gate runs. The check-in is stored, but the job cannot be moved."""
     writer, queue = queued
     gate = everybodys / "gate"
     gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
     gate.chmod(0o755)
     id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
-    # With this limit a single crash would make the change set fail, but a full disk does not count as a crash.
+    # A single crash fails the change set at this limit. A full disk does not count as a crash.
     daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",
                       "changes.max_crashes=1", "changes.max_put_off=0")
     for kind in ("prequeue", "queueing", "execution"):
@@ -223,7 +220,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
                                     "changes.retry_delay": "200ms", "changes.max_put_off": "1"})
     writer, queue = somebody(server.port, path), Queue(base / "small.changes")
     before = check_ins(path)
-    # This is enough to open the repository, but not to store the files.
+    # This is enough space to open the repository, but not to store the files.
     fill(disk, keep=150_000)
     id_ = writer.submit(tarball({"new.bin": os.urandom(300_000)})).json["id"]
 
@@ -232,7 +229,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
             return queue.job(id_).count("the server's disk is full")
         return 0
 
-    # This is more often than changes.max_put_off allows for other reasons.
+    # changes.max_put_off allows fewer attempts if the reason is not a full disk.
     wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
     assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)

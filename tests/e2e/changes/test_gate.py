@@ -1,5 +1,4 @@
-"""Gates with hostile change sets: real programs run in the real sandbox, through
-tests/unit/changes/gate/run_gate.cc."""
+"""Tests gates with hostile change sets. tests/unit/changes/gate/run_gate.cc runs real programs in the real sandbox."""
 
 import os
 import shutil
@@ -51,7 +50,8 @@ def python(text: str, *options: object) -> Verdict:
 
 @pytest.fixture
 def mark() -> Iterator[str]:
-    """A unique argument for the gate; when the test ends, no process with it may be left."""
+    """Yields a unique argument for the gate. Fails at the end of the test if a process with this argument is still
+    running."""
     word = f"quarry-test-{uuid.uuid4()}"
     yield word
     assert not processes(word)
@@ -121,7 +121,7 @@ def test_a_gate_inherits_no_descriptors(tmp_path: Path):
         os.set_inheritable(file.fileno(), True)
         done = subprocess.run(command("python3", "-I", "-c", "import os\nprint(sorted(os.listdir('/proc/self/fd')))"),
                               capture_output=True, text=True, timeout=PATIENCE, check=True, pass_fds=[file.fileno()])
-    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # 3 is the folder that is being listed
+    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # 3 is the folder that the program lists
 
 
 def test_a_gate_cannot_read_the_repository(everybodys: Path):
@@ -199,7 +199,7 @@ def test_a_gate_has_no_network():
     with socket.socket() as server, socket.socket(socket.AF_UNIX) as local:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        local.bind(f"\0quarry-test-{os.getpid()}")  # abstract: of the network, not of the file system
+        local.bind(f"\0quarry-test-{os.getpid()}")  # abstract sockets belong to the network namespace
         local.listen()
         text = f"""
 import socket
@@ -344,7 +344,7 @@ def test_without_bubblewrap_no_gate_is_run(tmp_path: Path):
 
 
 def test_the_error_of_bwrap_is_shown(everybodys: Path):
-    # This stand-in fails like bwrap on a kernel that does not allow user namespaces.
+    # This stand-in fails like bwrap on a kernel without user namespaces.
     (everybodys / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (everybodys / "bwrap").chmod(0o755)
     verdict = script("echo never", env={**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"})
@@ -368,7 +368,7 @@ def test_without_a_sandbox_the_timeout_kills_the_process_group(mark: str):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_as_another_user(tree: Path):
     own = script("echo $(id -u); sleep 0", "--user", "daemon", "--tree", tree)
-    assert own.output == "1000\n"  # the user that the gate itself sees
+    assert own.output == "1000\n"
     verdict = script("id -un", "--user", "daemon", "--without-sandbox")
     assert verdict.output == "daemon\n"
     assert script("true", "--user", "root").word == "error"

@@ -18,7 +18,7 @@ def sets():
 
 
 def lines(count, **changed):
-    """COUNT lines; CHANGED (line_N=TEXT) replaces some of them."""
+    """Returns COUNT lines. CHANGED (line_N=TEXT) replaces some of the lines."""
     return "".join(changed.get(f"line_{i}", f"line {i}") + "\n" for i in range(count))
 
 
@@ -31,7 +31,7 @@ def card(text, letter):
 
 
 def tree(fossil, repository, check_in, folder):
-    """The files of CHECK_IN as fossil checks them out; fossil also verifies the R card."""
+    """Returns the files of CHECK_IN as checked out by fossil, which also verifies the R card."""
     checkout = Checkout(fossil, repository, folder, check_in)
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -58,14 +58,13 @@ def test_fossil_shows_landed_check_ins_like_its_own(fresh, fossil, tmp_path, set
     changes = fossil("timeline", "-n", 1, "-v", "-R", fresh)
     assert re.search(r"EDITED a\.txt", changes) and re.search(r"DELETED with space\.txt", changes) and re.search(
         r"ADDED new\.txt", changes)
-    # fossil finds the check-in by its tag, but does not list that tag among the tags.
+    # fossil finds the check-in by this tag, but does not list the tag.
     assert "cs-0000000000000002" in fossil("tag", "list", "--raw", second, "-R", fresh)
     assert "cs-" not in fossil("tag", "list", "-R", fresh)
     proof.check(fresh, fossil)
 
 
 def test_repository_checksum_is_the_one_that_fossil_computes(fresh, fossil, tmp_path, sets):
-    """A check-in of the same files made by fossil has the same R card."""
     check_in, = landing.landed(fresh, sets.make({
         "a": "a\n", "z/deep/er": ("x\n", "x"), "empty": "", "umlaut ä.txt": "ö\n", "B": lines(5000)}))
     checkout = Checkout(fossil, fresh, tmp_path / "work")
@@ -73,7 +72,7 @@ def test_repository_checksum_is_the_one_that_fossil_computes(fresh, fossil, tmp_
     ours, theirs = manifest(fossil, fresh, check_in), manifest(fossil, fresh, checkout.head())
     assert card(ours, "F") == card(theirs, "F")
     assert card(ours, "R") == card(theirs, "R") != []
-    # The same is true for later landings, which reuse most of the previous checksum.
+    # Later landings reuse most of the previous checksum.
     checkout.write("a", "other\n")
     checkout.commit("another file")
     landed, back = landing.landed(fresh, sets.make({"B": "short\n"}), sets.make({"B": lines(5000)}))
@@ -99,7 +98,6 @@ def test_a_clone_pulls_landed_check_ins_and_updates_its_check_out(serve, fresh, 
     assert (checkout.folder / "mine").read_text() == "mine\n"
     checkout.commit("on top of it")
     checkout("push", server.url_for("writer", "pen"))
-    # The next change set lands on top of what was pushed.
     landing.landed(fresh, sets.make({"later": "l\n"}))
     assert card(manifest(fossil, fresh, "trunk"), "P") == [checkout.head()]
     proof.check(fresh, fossil)
@@ -114,14 +112,13 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
     assert tree(fossil, fresh, back, tmp_path / "back") == {"a": lines(40, line_30="three"), "b": "b\n"}
     text = manifest(fossil, fresh, back)
     assert card(text, "Q") == [f"-{second}"] and card(text, "P") == [third]
-    # A backout made by fossil on the same tip results in the same files.
+    # fossil's backout of the same check-in results in the same files.
     checkout = Checkout(fossil, fresh, tmp_path / "work", third)
     checkout("merge", "--backout", second)
     checkout.commit("by fossil", "--branch", "side")
     theirs = manifest(fossil, fresh, checkout.head())
     assert [line.split()[:2] for line in card(text, "F")] == [line.split()[:2] for line in card(theirs, "F")]
     assert card(text, "Q") == card(theirs, "Q") and card(text, "R") == card(theirs, "R")
-    # The timeline shows what was rolled back.
     timeline = fossil("timeline", "-W", 0, "-n", 2, "-R", fresh)
     assert f'Roll back "change set 2" (00000000 [{second[:10]}])' in timeline and "(no comment)" not in timeline
     assert first != back
@@ -129,7 +126,7 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
 
 
 def test_lands_on_a_real_history_from_bases_far_back(hiredis, fossil, tmp_path, sets):
-    """Changes to different lines, based on check-ins up to 200 check-ins ago."""
+    """Each change set changes different lines. The change sets are based on check-ins up to 200 check-ins ago."""
     tip = repofile.value(hiredis, "SELECT uuid FROM leaf JOIN event ON objid=leaf.rid JOIN blob USING(rid)"
                                   " ORDER BY event.mtime DESC LIMIT 1")
     branch = repofile.value(hiredis, "SELECT value FROM tagxref JOIN blob USING(rid) WHERE tagxref.tagid=8 AND uuid=?", tip)
@@ -156,7 +153,7 @@ def test_lands_on_a_real_history_from_bases_far_back(hiredis, fossil, tmp_path, 
 
 
 def test_a_process_that_is_killed_has_landed_each_once_or_not_at_all(fresh, fossil, tmp_path, sets):
-    """The process is killed at random and restarted with all change sets, as the queue does it."""
+    """The process is killed at random and then restarted with all change sets, as in the queue."""
     change_sets = [sets.make({f"f{i % 9}": lines(60, **{f"line_{i % 60}": f"by {i}"})}) for i in range(120)]
     made = random.Random(3)
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""Submitters are mailed if their change sets do not land, and their addresses are not revealed to others."""
+"""Submitters are mailed if their change sets do not land. Their addresses are not revealed to others."""
 
 import email
 import email.policy
@@ -19,14 +19,15 @@ ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "go
 
 @pytest.fixture
 def people(fresh, fossil, tmp_path):
-    """Users with addresses, and the user `silent`, who has no address."""
+    """Adds users with addresses, and the user `silent`, who does not have an address."""
     work = Checkout(fossil, fresh, tmp_path / "work")
     work.commit_file("a.txt", "a\n", "base")
     for login in ("boss", "second", "gone", "mute", "silent"):
         repofile.add_user(fresh, login, "pen", "a" if login == "boss" else "giox")
     for login, address in ADDRESSES.items():
         repofile.execute(fresh, "UPDATE user SET info=? WHERE login=?", f"{login.title()} <{address}>", login)
-    # This creates the table of subscribers. One user has confirmed an address, another does not want mail.
+    # This command creates the table of subscribers. One user has a confirmed address, and another user does not want
+    # mail.
     fossil("alerts", "subscribers", "-R", fresh)
     add = "INSERT INTO subscriber(semail,suname,sverified,sdonotcall,sdigest,ssub,sctime,mtime) VALUES(?,?,1,?,0,'a',0,0)"
     repofile.execute(fresh, add, "second@confirmed.example.org", "second", 0)
@@ -53,7 +54,6 @@ def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people,
         repofile.execute(people, "DELETE FROM user WHERE login='gone'")
         assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
         wait_until(lambda: len(queue.names("fail")) == len(ids), "their failures")
-        # No mail is sent for a change set that lands.
         landed = somebody(port, people).submit(tarball({"a.txt": b"b\n"})).json["id"]
         wait_until(lambda: events.exists() and f'{landed}/done' in events.read_text(), "its event")
 
@@ -70,7 +70,6 @@ def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people,
             assert mail["To"] == address and f"your change set {ids[login]} for trunk did not land" in mail["Subject"]
             assert "none.txt" in mail.get_content() and mail["X-Quarry-Event"] == "notice"
         assert {address for each in server.mails for address in each.rcpt_tos} == {*expected.values(), "boss@example.org"}
-        # The addresses appear neither in events nor in other mails nor in the log.
         assert "example.org" not in events.read_text().replace("https://example.org", "")
         for mail in mails_to("boss@example.org"):
             assert not any(each in mail.as_string() for each in (*ADDRESSES.values(), "confirmed"))

@@ -1,5 +1,5 @@
-"""Ten users submit change sets of all kinds at once. The resulting branch is the same as if the change sets had landed
-one after another, even if processes are killed meanwhile."""
+"""Ten users submit change sets of all kinds concurrently, in some tests while processes are killed. The resulting
+branch is the same as if the change sets had landed one after another."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ from support.servers import Launcher, Server
 
 SUBMITTERS = 10
 FILES = 8
-SPACE = 4  # distance between changed lines, so that the changes do not conflict
+SPACE = 4  # distance between changed lines, to avoid conflicts
 PLACES = 6
 OVER = ("done", "fail", "term", "abandon")
 
-# Compiles and runs all programs of the tree; each has to exit with 0.
+# Compiles and runs all programs of the tree. Each program must exit with 0.
 GATE = """#!/bin/sh
 set -e
 for each in src/*.c; do
@@ -40,8 +40,6 @@ GOOD, BROKEN, FAILING = "int main(void) { return 0; }\n", "int main(void) { retu
 
 @dataclass
 class Set:
-    """A change set to submit."""
-
     comment: str
     who: str
     files: dict[str, bytes | None]
@@ -83,8 +81,8 @@ class People:
         return bool(found)
 
     def send(self, each: Set) -> None:
-        """Submits a change set. If no answer arrives, the queue may still have it: its comment, which is known only
-        after the change set was checked, shows whether it has to be submitted again."""
+        """Submits a change set. If the reply is lost, looks for the change set in the queue by its comment, and submits
+        the change set again if it is missing. The comment is available only after the change set is checked."""
         def is_sent() -> bool:
             answer = self.by_login[each.who].submit(each.body(), each.kind)
             assert answer.status in (202, 502, 503, 504), answer.body
@@ -109,7 +107,7 @@ class People:
         raise AssertionError(f"the queue took no {each.comment}")
 
     def send_all(self, sets: list[Set]) -> None:
-        """Submits the change sets: all users at the same time, each user's own in order."""
+        """Submits the change sets. The users submit concurrently, and each user submits in order."""
         failures: list[BaseException] = []
 
         def send(own: list[Set]) -> None:
@@ -129,7 +127,8 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Change sets that change one line: most are based on the first check-in, the others replace the file."""
+    """Generates change sets that change one line. Most are based on the first check-in, and the others replace the
+    file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -140,7 +139,7 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
-    """The files of the branch after EACH has landed on STATE."""
+    """Returns the files of the branch after EACH has landed on STATE."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:
@@ -171,7 +170,7 @@ def work_place(tmp_path: Path, open_folder: Path, fossil: Fossil) -> Iterator[tu
 
 
 def landed_in_order(repository: Path) -> list[str]:
-    """The change sets of the check-ins of trunk, oldest first."""
+    """Returns the change sets that belong to the check-ins of trunk, oldest first."""
     sets = dict(repofile.query(repository, "SELECT tagxref.rid, substr(tagname, 4) FROM tag JOIN tagxref USING(tagid)"
                                            " WHERE tagname GLOB 'cs-*'"))
     child = dict(repofile.query(repository, "SELECT pid, cid FROM plink WHERE isprim"))
@@ -188,8 +187,8 @@ def landed_in_order(repository: Path) -> list[str]:
 
 def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, folder: Path, count: int, *,
                   seconds: float) -> Counter:
-    """Submits COUNT change sets and checks what becomes of each, and the resulting branch. Returns the number of change
-    sets in each final folder."""
+    """Submits COUNT change sets. Checks the outcome of each change set, and the resulting branch. Returns the number of
+    change sets in each final folder."""
     base_state = at_base()
     checkout = Checkout(fossil, repository, folder / "base")
     for name, content in base_state.items():
@@ -212,7 +211,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 
         wait_until(is_done, "the boss's word")
 
-    # All change sets wait while the branch is frozen. An emergency is submitted last and lands first.
+    # All change sets wait while the branch is frozen. The emergency change set is submitted last and lands first.
     patiently(lambda: boss.post(f"/queue/freeze?branch=trunk&r={random.random()}", kind=changes.ACTION))
     slow = [whole(f"slow {number}", number, {"urgent.txt": f"slow {number}\n".encode()}) for number in range(3)]
     root = whole("root", 0, {"shared.txt": b"root\n", "kept/0.txt": b"root\n"})
@@ -225,7 +224,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     doomed = whole("doomed", 3, {"src/doomed.c": GOOD.encode()}, broken[0])
     urgent = whole("urgent", 0, {"urgent.txt": b"urgent\n"}, kind="EM")
     people.send_all([*leaves, doomed, urgent])
-    # This one depends on a leaf, so five change sets depend on the root.
+    # This change set depends on a leaf. Five change sets therefore depend on the root.
     last_leaf = whole("leaf 5", 5, {"kept/5.txt": b"leaf\n"}, leaves[0])
     people.send_all([last_leaf])
     known = [*first, *leaves, doomed, urgent, last_leaf]
@@ -246,7 +245,6 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     rollback = quarry("queue", "rollback", root.id, "-R", repository).split()[-1]
     wait_until(lambda: is_quiet() and queue.stage_of(rollback) in OVER, "the end of the rollback", seconds)
 
-    # Each change set is in exactly one folder.
     stages = {each.id: queue.stage_of(each.id) for each in known}
     assert queue.stage_of(rollback) == "done", queue.job(rollback)
     assert len(stages) == len(known) == count - 1
@@ -262,7 +260,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
             reason = queue.job(each.id).splitlines()[-1]
             assert each.base and "conflicts with" in reason or "changes nothing" in reason, queue.job(each.id)
 
-    # The content of the branch is the result of landing the finished change sets in order.
+    # The branch has the same content as if the finished change sets had landed in this order.
     order = landed_in_order(repository)
     by_id = {each.id: each for each in known}
     assert set(order) == {id_ for id_, stage in stages.items() if stage == "done"} | {rollback}
@@ -280,7 +278,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 
 def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: Path, by_id: dict[str, Set],
                order: list[str]) -> None:
-    """A clone by fossil has the same files and timeline, and passes its checks."""
+    """Checks that a clone by fossil has the same files and timeline, and passes fossil's checks."""
     clone = folder / "clone.fossil"
     fossil.clone(server.url_for("user0", "pen"), clone)
     checkout = Checkout(fossil, clone, folder / "cloned")
@@ -295,7 +293,8 @@ def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: 
 
 
 def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -> None:
-    """Kills a random child or grandchild of the master, or all processes, in which case it starts another master."""
+    """Repeatedly kills a random child or grandchild of the master, or all processes. Starts another master if the
+    master was killed."""
     choice = random.Random(11)
     environment = {**os.environ, "TZ": "UTC"}
     while not enough.wait(choice.uniform(0.3, 1.5)):
@@ -319,7 +318,8 @@ def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -
 
 
 def test_ten_submit_at_once(work_place, fresh, fossil, quarry, tmp_path):
-    """Several change sets form a batch. If the gate rejects the batch, only the change sets at fault fail."""
+    """Several change sets form a batch. If the gate rejects the batch, only the change sets that cause the rejection
+    fail."""
     launcher, _, settings = work_place
     server = launcher(fresh, settings={**settings, "changes.batch": "4"})
     fates = the_whole_day(server, fossil, fresh, quarry, tmp_path, 30, seconds=240)

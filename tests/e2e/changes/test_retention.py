@@ -33,13 +33,13 @@ def test_a_deleted_change_set_never_lands_again(launch, repository, fossil, quar
     assert writer.get(f"/queue/{id_}.json").status == 404
     for command in ("show", "log", "why", "rollback", "retry"):
         assert "or it has been deleted" in quarry.refused("queue", command, id_, "-R", repository), command
-    # A change set that depends on a deleted one fails, and its reason says so.
+    # A change set that depends on a deleted change set fails with a reason that mentions the deletion.
     late = writer.submit(tarball({"a.txt": b"later\n"}, dependencies=id_)).json["id"]
     wait_until(lambda: "or has been deleted" in writer.get(f"/queue/{late}.json").json.get("why", "")
                or files_of(queue, late) == [], "its failure")
     server.stop()
 
-    # An administrator restores the old change set by hand, as if it were new.
+    # An administrator restores the files of the old change set by hand.
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})
     for each in copy.iterdir():
         shutil.copy(each, queue.base / "data" / each.name)

@@ -12,7 +12,7 @@ from support.process import processes, wait_until
 @pytest.fixture
 def server(launch, repository, everybodys, mark):
     gate = everybodys / "gate"
-    # The gate starts a background process, which must end with it.
+    # The gate starts a background process, which must be killed together with the gate.
     gate.write_text("#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
                     f"sh -c 'sleep 300; : {mark}' &\nsh -c 'sleep 300; : {mark}'\n")
     gate.chmod(0o755)
@@ -37,7 +37,6 @@ def test_stopping_a_change_set_kills_its_gate(server, fresh, fossil, quarry, mar
     wait_until(lambda: writer.get(f"/queue/{slow}.json").json["stage"] == stage, "it is stopped")
     assert writer.get(f"/queue/{slow}.json").json["why"].endswith(": not now")
     wait_until(lambda: not processes(mark), "the gate is gone")
-    # Another change set with the same file lands.
     fast = writer.submit(tarball({"a.txt": b"fast\n"})).json["id"]
     wait_until(lambda: writer.get(f"/queue/{fast}.json").json["stage"] == "done", "another lands")
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "fast\n"

@@ -89,7 +89,7 @@ def test_hostile_paths(server, writer, fresh, tmp_path):
                  "/queue.json?waiting=-1", "/queue.json?waiting=999999999999999999999", "/queue.json?branch=%zz",
                  "/queue.json?state=..", "/queue.json?after=w../../../etc/passwd", "/queue?limit=1&after=%22%3E"):
         answer = writer.get(path)
-        # nginx passes other paths to fossil's pages, which are not running here.
+        # nginx passes all other paths to fossil's pages. fossil is not running in this test.
         assert answer.status in (200, 400, 404, 409, 414, 502), (path, answer.status)
         assert b"found" not in answer.body and b"root:" not in answer.body
     for action in ("", "hold/more", "../../x", "explode", "HOLD"):
@@ -114,7 +114,7 @@ def test_garbage_in_cookies_and_dates(server, writer, fresh):
 
 
 def test_secrets_are_neither_logged_nor_returned(server, writer, fresh, quarry, tmp_path):
-    """Secrets are not shown in the list of processes, either."""
+    """The secrets are also hidden in the list of processes."""
     secret = hashlib.sha1(f"{writer.code}/writer/pen".encode()).hexdigest()
     body = tarball({"a": b"1"})
     headers = writer.headers("POST", "/queue", body, changes.TARBALL)

@@ -25,7 +25,6 @@ def read(path: Path) -> list[str]:
 
 @pytest.fixture
 def change_set(tmp_path: Path) -> Path:
-    """A folder with meta and lroot/."""
     root = tmp_path / "set" / "lroot"
     for name, content in (("src/main.c", "int x;"), ("run", "#!"), (LONG, "long"), ("ü", "umlaut")):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +59,6 @@ def test_unexpected_entries_are_named(change_set: Path):
     path = change_set.parent / "t"
     subprocess.run(["tar", "-C", change_set, "-czf", path, "."], check=True)
     assert read(path) == ['error: the entry "." is neither the file meta nor in the folder lroot']
-    # A hard link gives a file a second name.
     (change_set / "lroot" / "twin").hardlink_to(change_set / "lroot" / "run")
     subprocess.run(["tar", "-C", change_set, "-czf", path, "meta", "lroot"], check=True)
     assert "a hard link" in read(path)[0]

@@ -1,4 +1,5 @@
-"""From `quarry submit` to a check-in that the real fossil accepts, and its rollback."""
+"""Change sets pass the whole queue from `quarry submit` to a check-in that the real fossil accepts, and are rolled
+back."""
 
 import contextlib
 import json
@@ -150,7 +151,7 @@ def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
 
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing")
     assert {each["id"] for each in told()} == {id_}
-    # Three daemons report moves; the moves of each daemon are in order.
+    # Three daemons report moves. Only the moves of each daemon are in order.
     assert sorted((each["from"], each["stage"]) for each in told()) == [
         ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
     assert [each["stage"] for each in told()][-1] == "done"
