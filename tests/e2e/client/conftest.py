@@ -1,5 +1,3 @@
-"""Fixtures of the tests of `quarry`'s commands."""
-
 from pathlib import Path
 
 import pytest
@@ -7,5 +5,4 @@ import pytest
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The file into which a test clones."""
     return tmp_path / "clone.fossil"

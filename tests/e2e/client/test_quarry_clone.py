@@ -18,12 +18,13 @@ from support.fossil import Checkout
 
 
 def files_beside(path: Path) -> list[str]:
-    """Files that a failed clone may have left beside PATH."""
+    """Returns the files that a failed clone has left beside PATH."""
     return sorted(each.name for each in path.parent.glob(f"{path.name}*"))
 
 
 def assert_same_project(clone, original, fossil):
-    """Checks that CLONE has all public artifacts of ORIGINAL, except clusters that a server makes late."""
+    """Checks that CLONE has all public artifacts of ORIGINAL. Clusters can be missing, because the server might have
+    created them after the clone began."""
     assert repofile.project_code(clone) == repofile.project_code(original)
     assert repofile.public_artifacts(clone) >= repofile.public_artifacts(original) - repofile.clusters(original)
     assert not repofile.phantoms(clone)
@@ -45,7 +46,6 @@ def test_fossil_works_in_the_clone_and_syncs_it(serve, quarry, fresh, fossil, cl
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout("user", "default", "writer")
     checkout.commit_file("a.txt", "a\n", "made in the clone")
-    # fossil uses the saved URL and password.
     checkout("sync")
     assert "made in the clone" in fossil.timeline(fresh)
     assert repofile.value(clone, "SELECT value FROM config WHERE name='last-sync-url'") == (
@@ -146,7 +146,7 @@ def test_an_invalid_ticket_table_does_not_prevent_a_clone(serve, quarry, fresh, 
 
 @pytest.mark.parametrize("options", [[], ["--uv"]])
 def test_unversioned_files_arrive_once(serve, quarry, fresh, fossil, clone, tmp_path, options):
-    """The clone includes unversioned files if the project gives them to everybody (uv-sync), or with --uv."""
+    """The clone includes unversioned files if the project's setting uv-sync is on, or if --uv is given."""
     (tmp_path / "large").write_bytes(os.urandom(300000))
     fossil("uv", "add", tmp_path / "large", "--as", "large", "-R", fresh)
     there = repofile.query(fresh, "SELECT name, mtime, hash, sz FROM unversioned")
@@ -215,7 +215,7 @@ def test_what_prevents_a_clone(quarry, fresh, clone, tmp_path):
         assert not files_beside(clone)
     with Pretender(reply(200, b"<html>", Content_Type="text/html")) as pretender:
         assert "text/html" in quarry.refused("clone", pretender.url(), clone)
-    # The error is found before the password is requested.
+    # The error is reported before the password is requested.
     nowhere = tmp_path / "nowhere" / "clone.fossil"
     assert quarry.refused("clone", "http://writer@127.0.0.1:1/", nowhere) == f"quarry: {nowhere}: No such file or directory"
     assert "already exists" in quarry.refused("clone", fresh, text)
@@ -223,10 +223,11 @@ def test_what_prevents_a_clone(quarry, fresh, clone, tmp_path):
 
 
 def assert_cleans_up_after(number, is_reached, quarry, url, clone):
-    """Checks that a clone interrupted by the signal NUMBER leaves no files and ends with that signal."""
+    """Interrupts a clone with the signal NUMBER. Checks that the clone leaves no files and is terminated by that
+    signal."""
     running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               # The process that runs the tests, such as nohup, may ignore this signal.
+                               # A parent process such as nohup can make the tests ignore this signal.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         process.wait_until(is_reached, "the moment to interrupt")
@@ -278,7 +279,7 @@ def test_an_interrupted_password_prompt_restores_the_terminal(quarry, tmp_path):
 
 @pytest.fixture
 def in_parts(launch_fossil, small):
-    """A server whose repository needs many replies."""
+    """Returns a server whose repository needs many replies."""
     repofile.set_config(small, "max-download", 20000)
     repofile.set_capabilities(small, "nobody", "gor")
     return launch_fossil(small)
@@ -347,7 +348,6 @@ def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, clone, tmp
         wrong_name = pretender.url().replace("localhost", "127.0.0.1")
         assert "127.0.0.1" in quarry.refused("clone", wrong_name, clone, "--ca-file", made)
         quarry("clone", pretender.url(), clone, "--ca-file", made)
-        # The same settings as those of fossil are used.
         assert "ssl-ca-location" in quarry.refused("sync", clone)
         quarry("sync", clone, env={"SSL_CERT_FILE": str(made)})
         repofile.set_config(clone, "ssl-ca-location", str(made))

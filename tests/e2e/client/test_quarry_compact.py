@@ -1,4 +1,5 @@
-"""`quarry compact` stores old versions as deltas on newer ones, while others use the file, and changes nothing else."""
+"""`quarry compact` stores old versions as deltas on newer versions while others use the file. Everything else is
+unchanged."""
 
 import re
 import signal
@@ -17,7 +18,7 @@ CHAINS = """WITH RECURSIVE chain(rid, length) AS (SELECT rid, 0 FROM blob WHERE 
 
 
 def store_whole(path):
-    """Stores every artifact whole, as if none had arrived as a delta."""
+    """Stores every artifact whole."""
     contents = repofile.contents(path)
     with repofile.database(path, write=True) as connection:
         connection.executemany("UPDATE blob SET content=? WHERE uuid=?",
@@ -34,7 +35,7 @@ def deltas(path):
     return repofile.value(path, "SELECT count(*) FROM delta")
 
 
-#: The row after a finished pass.
+#: The stored row after a finished pass.
 DONE = re.compile(r"([1-9]\d*) \1 \d+ 0 0 0 \d+")
 
 
@@ -122,7 +123,6 @@ def test_a_damaged_artifact_is_reported_and_unchanged(small, fossil):
     assert repofile.value(small, "SELECT content FROM blob WHERE rid=?", rid) == damaged
     assert not repofile.query(small, "SELECT 1 FROM delta WHERE rid=? OR srcid=?", rid, rid)
     assert quarry("verify", small).stdout.count("\n") == 1
-    # The remaining artifacts are done, and are not read again.
     assert "nothing has changed" in compact(small)
 
 
@@ -166,7 +166,7 @@ def test_two_runs_at_once(generated, fossil):
 def test_commits_pushes_and_clones_during_a_run(launch_gateway, generated, fossil, tmp_path):
     contents = store_whole(generated)
     repofile.add_user(generated, "boss", "word", "agio")
-    repofile.set_config(generated, "max-download", 200000)  # so that a clone takes many requests
+    repofile.set_config(generated, "max-download", 200000)  # the clone then takes many requests
     server = launch_gateway(generated)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)

@@ -1,4 +1,4 @@
-"""How the commands of `quarry` for repository files react to other files and to wrong arguments."""
+"""`quarry` commands reject files that are not repositories, and wrong arguments."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def post(body, path="/", kind="application/x-fossil-debug", more=""):
 
 
 def parts(reply):
-    """Splits a reply into first line, headers (as one text) and body."""
+    """Splits a reply into the first line, the headers as one text, and the body."""
     head, body = reply.split(b"\r\n\r\n", 1)
     first, _, headers = head.decode().partition("\r\n")
     return first, headers, body
@@ -42,7 +42,7 @@ def parts(reply):
 
 @pytest.fixture
 def inetd(fresh):
-    """Starts the program for each connection, with the connection as its standard input and output."""
+    """Starts the program for each connection, as inetd does. The connection is its standard input and output."""
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
             subprocess.run([PROGRAM, "http", self.server.target], stdin=self.request.fileno(),
@@ -68,7 +68,7 @@ def test_fossil_works_with_it_behind_inetd(inetd, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-#: A web server that only supports CGI. It is a separate process, because it writes into its environment.
+#: A web server that only supports CGI. It is a separate process because it changes its environment.
 CGI_SERVER = """
 import http.server, os, sys
 os.chdir(sys.argv[1])
@@ -99,8 +99,8 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
 
 @pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
 def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path, far):
-    """The client only starts programs called fossil: `fossil` on the other machine is a link to quarry, or the URL
-    names such a link."""
+    """The client only starts programs named fossil. On the server, `fossil` is either found in the path as a link to
+    quarry, or given in the URL."""
     if places.is_sanitized():
         pytest.skip("fossil bounds the address space of what it starts, and AddressSanitizer needs all of it")
     folder = quarry.folder / "far"
@@ -158,8 +158,7 @@ def test_a_folder_serves_the_same_as_quarryd(fresh, tmp_path):
         assert first.startswith(f"HTTP/1.0 {status} "), path
         assert (b"clone_seqno" in body) == (status == 200)
 
-
-    # Requests for missing repositories are not logged; links that lead out of the folder are.
+    # Requests for missing repositories are not logged. Links that lead out of the folder are logged.
     for path, logged in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"is outside of")):
         done = subprocess.run([PROGRAM, "http", folder], input=post(b"", path), capture_output=True, timeout=60, check=True)
         assert done.stdout.startswith(b"HTTP/1.0 404 ") and str(folder).encode() not in done.stdout
@@ -168,7 +167,7 @@ def test_a_folder_serves_the_same_as_quarryd(fresh, tmp_path):
 
 @pytest.mark.parametrize("has_team", [True, False])
 def test_a_name_that_cannot_be_checked_is_skipped(fresh, open_folder, has_team):
-    """The name is skipped, as in quarryd, and this is logged if no shorter name matches."""
+    """The name is skipped, as in quarryd. This is logged if no shorter name matches."""
     folder = open_folder / "served"
     (folder / "team").mkdir(parents=True)
     if has_team:
@@ -218,7 +217,7 @@ def test_a_failure_to_change_user_is_not_in_the_reply(fresh):
 
 @pytest.mark.parametrize("where", ["pipe", "tcp"])
 def test_a_request_ends_when_its_client_disconnects(fresh, where):
-    """The request waits for another writer when the client disconnects."""
+    """The client disconnects while its request waits for another writer."""
     body = post(wire.body(f"push {'9' * 40} {repofile.project_code(fresh)}", wire.file_card(b"pushed\n")))
     repofile.set_capabilities(fresh, "nobody", "io")
     with contextlib.ExitStack() as stack, contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as lock:

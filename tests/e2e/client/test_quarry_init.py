@@ -35,7 +35,8 @@ def test_fossil_accepts_it(made, fossil, tmp_path):
 
 
 def test_password_is_overwritten_in_the_list_of_processes(tmp_path):
-    """A full pipe blocks the program while it prints the result, so that the test can read its command line."""
+    """A full pipe blocks the program while it prints the result. Meanwhile, the test reads the command line of the
+    program."""
     reading, writing = os.pipe2(os.O_NONBLOCK)
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -56,10 +57,10 @@ def test_password_is_overwritten_in_the_list_of_processes(tmp_path):
 
 
 def test_the_schema_is_fossils(made, fossil, tmp_path):
-    """The repository has every table, index and view that fossil makes, with the same columns."""
+    """The repository has every table, index and view that fossil creates, with the same columns."""
     theirs = tmp_path / "theirs.fossil"
     fossil.new(theirs)
-    fossil("rebuild", theirs)  # this adds a view that `fossil new` forgets
+    fossil("rebuild", theirs)  # this adds a view that `fossil new` does not create
 
     def shape(path):
         objects = repofile.query(path, "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")
@@ -76,7 +77,7 @@ def test_users_and_settings_are_fossils(made, fossil, tmp_path):
     assert repofile.query(made, people) == repofile.query(theirs, people)
     settings = "SELECT name FROM config WHERE name NOT IN ('project-name','project-description') ORDER BY name"
     missing = set(repofile.query(theirs, settings)) - set(repofile.query(made, settings))
-    # The new file was not rebuilt, and the two logs are about pages that Quarry does not serve.
+    # The new file was not rebuilt, and Quarry does not have the pages that show these two logs.
     assert not missing - {("rebuilt",), ("access-log",), ("admin-log",)}
 
 

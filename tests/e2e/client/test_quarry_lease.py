@@ -1,5 +1,3 @@
-"""`quarry lease` shows the lease for background work as fossil does."""
-
 import os
 import re
 import time
@@ -13,7 +11,7 @@ from support.program import quarry
 
 
 def as_fossil_says(fossil, path):
-    """The four numbers that fossil prints, and whether each of the two processes exists."""
+    """Returns the four numbers that fossil prints, and whether each of the two processes exists."""
     shown = dict(re.findall(r"^(\w+): +(\d+)", fossil("test-backoffice-lease", "-R", path), re.MULTILINE))
     states = re.findall(r"^id\w+: +\d+ +\((\w+)\)", fossil("test-backoffice-lease", "-R", path), re.MULTILINE)
     numbers = [shown[name] for name in ("idCurrent", "tmCurrent", "idNext", "tmNext")]

@@ -1,5 +1,5 @@
-"""`quarry rebuild` has the same results as `fossil rebuild`, except for the order of processing, or else changes
-nothing."""
+"""`quarry rebuild` has the same results as `fossil rebuild`, except for the order of processing. A failed rebuild
+changes nothing."""
 
 import contextlib
 import os
@@ -167,7 +167,7 @@ def test_progress_is_only_shown_on_a_terminal(small):
     with subprocess.Popen([places.program("quarry"), "rebuild", small], stderr=follower, stdout=subprocess.PIPE) as running:
         os.close(follower)
         shown = b""
-        with contextlib.suppress(OSError):  # the terminal has been closed
+        with contextlib.suppress(OSError):
             while piece := os.read(leader, 1 << 16):
                 shown += piece
         assert running.stdout.read().decode() == f"{small}: rebuilt\n"

@@ -15,7 +15,6 @@ from support.fossil import Checkout
 
 @pytest.fixture
 def pair(serve, quarry, fresh, fossil, tmp_path):
-    """A served repository, and a clone of it with a checkout."""
     server = serve(fresh)
     clone = tmp_path / "clone.fossil"
     quarry("clone", server.url_for("writer", "pen"), clone, "--save-password", "--quiet")
@@ -37,8 +36,7 @@ def assert_equal(one, other):
 
 
 def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path):
-    """The history is pushed from a clone that has everything to a server that has nothing, and then pulled into another
-    empty clone."""
+    """The history is pushed to a server with an empty repository, and then pulled into an empty clone."""
     repofile.set_config(fresh, "project-code", repofile.project_code(small))
     repofile.add_user(fresh, "writer", "pen", "giox")
     empty = repofile.copy(fresh, tmp_path / "empty.fossil")
@@ -47,7 +45,7 @@ def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path
     repofile.set_config(small, "max-upload", 20000)
     all_of_it = len(repofile.public_artifacts(small))
     output = quarry("sync", small, url, "--once")
-    # This takes many requests. Each reply requests what the server still lacks, and every artifact is sent only once.
+    # The push takes many requests. Each reply requests missing artifacts, and every artifact is sent only once.
     assert sent(output) == all_of_it and round_trips(output) > 10
     quarry("sync", empty, url, "--once")
     assert repofile.public_artifacts(empty) >= repofile.public_artifacts(small) - repofile.clusters(small)
@@ -56,7 +54,7 @@ def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path
     assert not repofile.phantoms(fresh)
     assert repofile.artifacts(fresh) >= repofile.public_artifacts(small) - repofile.clusters(small)
     if server.kind == "fossil":
-        fossil("rebuild", fresh)  # its own derived tables depend on the order of arrival
+        fossil("rebuild", fresh)  # the derived tables depend on the order of arrival
     proof.check(fresh, fossil)
 
 
@@ -214,7 +212,7 @@ def test_the_list_of_processes_shows_no_password_or_query(quarry, fresh, query, 
 
 
 def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -> tuple[int, bytes]:
-    """Runs the program on a terminal, where each prompt is answered with the next of PASSWORDS."""
+    """Runs the program on a terminal. Answers each prompt with the next of PASSWORDS."""
     pid, terminal = pty.fork()
     if pid == 0:
         program = str(places.program("quarry"))
@@ -228,7 +226,7 @@ def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -
         while part := os.read(terminal, 1000):
             shown += part
     except OSError:
-        pass  # the terminal has been closed
+        pass
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), shown

@@ -1,4 +1,4 @@
-"""`quarry verify` finds no faults in a correct file, and every fault in damaged ones."""
+"""`quarry verify` finds no faults in a correct file, and finds every fault in damaged files."""
 
 import contextlib
 import hashlib

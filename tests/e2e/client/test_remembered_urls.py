@@ -1,4 +1,4 @@
-"""Quarry uses the URLs that fossil has saved, and fossil uses those that Quarry has saved."""
+"""Quarry uses the URLs that fossil has saved, and fossil uses the URLs that Quarry has saved."""
 
 import pytest
 
@@ -36,7 +36,6 @@ def test_people(serve, quarry, fresh, fossil, tmp_path, who):
     fossil.clone(url, theirs, "--admin-user", ADMIN)
     quarry("clone", url, ours, "--save-password", "--admin-user", ADMIN)
     assert remembered(theirs) == remembered(ours) == f"http://{written}@127.0.0.1:{server.port}/"
-    # Each program syncs with the URL and password that the other one has saved.
     add_check_in(fossil, theirs, tmp_path / "there", "one.txt")
     quarry("sync", theirs)
     add_check_in(fossil, ours, tmp_path / "here", "two.txt")
@@ -101,7 +100,7 @@ def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(l
     add_check_in(fossil, here, tmp_path / "work", "one.txt")
     status, output, errors = quarry.attempt("sync", "--all", here)
     assert status == 1 and "quarry: broken: http://127.0.0.1:1/" in errors and errors.count("\n") == 1
-    # The URL of the last sync also has a name, so the program syncs with it only once.
+    # The last URL is also stored under a name. The program syncs with it only once.
     assert [line for line in output.splitlines() if line.endswith(":")] == ["again:", "broken:", "far:"]
     for repository in (near, far):
         assert "add one.txt" in fossil.timeline(repository)
