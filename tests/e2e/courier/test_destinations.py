@@ -29,9 +29,6 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-# --- mail --------------------------------------------------------------------------------------------
-
-
 def mail(server: MailServer, **words: object) -> dict[str, object]:
     return {"type": "mail", "url": server.url, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK | words
 
@@ -97,8 +94,8 @@ def test_mail_with_a_login(tmp_path: Path):
 def test_mail_over_starttls(tmp_path: Path):
     tls = certificate(tmp_path)
     with MailServer(tls) as server, MailServer() as plain, running(tmp_path / "c", {
-            # Mail servers often have self-signed certificates, so certificates are verified only if encryption is
-            # required.
+            # Mail servers often have self-signed certificates. Certificates are therefore verified only if encryption
+            # is required.
             "offered": mail(server), "trusted": mail(server, starttls="required", ca_file=tls[0]),
             "untrusted": mail(server, starttls="required"), "plain": mail(plain, starttls="required", ca_file=tls[0])}) \
             as courier:
@@ -138,9 +135,6 @@ def test_mail_through_sendmail(tmp_path: Path):
         arguments = set((tmp_path / "arguments").read_text().splitlines())
         assert arguments == {"-i -f quarry@example.org -- bob@example.org"}
         assert "Subject: [One] ann pushed 1 artifacts" in (tmp_path / "mail").read_text()
-
-
-# --- programs ----------------------------------------------------------------------------------------
 
 
 def test_a_program_gets_the_event_and_a_small_environment(tmp_path: Path):
@@ -200,9 +194,6 @@ def test_a_program_may_print_much_and_read_nothing(tmp_path: Path):
         assert len(courier.log()) < 60_000
 
 
-# --- files and logs ----------------------------------------------------------------------------------
-
-
 def test_a_file_is_appended_to_and_reopened(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     path.write_text("before\n")
@@ -244,7 +235,6 @@ def test_a_pipe_without_a_reader_keeps_its_events(tmp_path: Path):
         try:
             courier.wait_until_delivered("file")
             assert json.loads(os.read(reader, 100_000))["id"] == event(0)["id"]
-            # These lines are more than a pipe holds, and the reader has stopped.
             long = [event(number, "artifact.wiki", part={"comment": "x" * 50_000}) for number in range(1, 11)]
             courier.hand_over(long)
             wait_until(lambda: bytes_in(reader) > 60_000, "a full pipe")
@@ -276,7 +266,6 @@ def test_a_log_daemon_that_restarts(tmp_path: Path, kind: str):
             as courier:
         courier.hand_over([event(1)])
         first = daemon.recv(100_000).decode()
-        # The log daemon is restarted.
         daemon.close()
         path.unlink()
         daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -324,15 +313,11 @@ def test_a_destination_removed_from_the_configuration_keeps_its_events(tmp_path:
         assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
 
 
-# --- hooks -------------------------------------------------------------------------------------------
-
-
 def hook(number: int, command: str, repository: object = "/x/one.fossil", **part: object) -> dict:
     return event(number, "hook", part={"command": command, "repository": str(repository), **part})
 
 
 def test_a_hook_runs_as_in_fossil(tmp_path: Path, fossil: Fossil):
-    """The same command runs under `fossil hook test` and under the courier."""
     repository = tmp_path / "one.fossil"
     fossil("init", repository)
     line = f'cat > {tmp_path}/input; echo "%R|%A|%%|%x|%F" > {tmp_path}/line'

@@ -1,4 +1,4 @@
-"""Webhooks: every event arrives, in order, whatever the receiver does."""
+"""Webhooks receive every event in order even if the receiver fails."""
 
 from pathlib import Path
 
