@@ -1,4 +1,4 @@
-"""Requests that no visitor should send: refused, logged, and without effect on other visitors."""
+"""Requests that a visitor must not send are refused and logged, and do not affect other visitors."""
 
 import concurrent.futures
 import socket
@@ -19,7 +19,6 @@ def served(start, fresh):
 
 
 def exchange(port: int, request: bytes) -> bytes:
-    """Sends REQUEST and returns the whole reply."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(request)
         parts = []
@@ -55,12 +54,12 @@ def test_no_path_leads_out_of_the_repository(served, target):
 
 @pytest.mark.parametrize("host", ['x"><script>alert(1)</script>', "x'y", "x/y", "x y", "x%0d%0aSet-Cookie: a=b", "a@x", "x\\y", "x,y"])
 def test_a_malformed_host_is_refused(served, host):
-    """The header is refused because pages and redirects repeat it."""
+    """The header must be well-formed because pages and redirects repeat it."""
     server, port = served
     for target in ("/timeline", "/"):
         page = exchange(port, f"GET {target} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: somebody\r\n\r\n".encode())
         assert b" 400 " in page[:20] and b"<script>alert" not in page
-    with fastcgi.connect(server.socket) as connection:  # like a web server that does not check the header
+    with fastcgi.connect(server.socket) as connection:  # simulates a web server that does not check the header
         connection.sendall(fastcgi.head("GET", "/timeline", HTTP_HOST=host) + fastcgi.record(fastcgi.STDIN))
         assert fastcgi.read_page(connection).headers["status"] == "400 Bad Request"
     wait_until(lambda: server.log().count("400 the Host header is malformed") == 3, "a line in the log for each")
@@ -69,7 +68,7 @@ def test_a_malformed_host_is_refused(served, host):
 @pytest.mark.parametrize("target", ["/xfer", "/xfer/x", "/timeline", "/"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-fossil-uncompressed", "application/x-fossilx"])
 def test_fossil_itself_never_answers_a_sync(served, target, kind):
-    """fossil would not count wrong passwords, and does not limit syncs."""
+    """fossil does not count wrong passwords and does not limit syncs."""
     _, port = served
     page = Browser(port).ask("POST", target, b"pull a b\n", Content_Type=kind)
     if kind == "text/plain" and "xfer" not in target:
@@ -79,7 +78,7 @@ def test_fossil_itself_never_answers_a_sync(served, target, kind):
 
 
 def test_concurrent_visitors_get_their_own_pages(served, fresh):
-    """Half of the visitors are logged in; no page shows another user's name."""
+    """Half of the visitors are logged in. No page shows another user's name."""
     _, port = served
     repofile.add_user(fresh, "member", "word", "dei")
     member = Browser(port)

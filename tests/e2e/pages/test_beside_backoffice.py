@@ -1,4 +1,4 @@
-"""Pages and background jobs on one repository: alerts and hooks go out exactly once."""
+"""Pages and background jobs run on one repository. Each alert is sent once, and each hook runs once."""
 
 import pytest
 
@@ -39,7 +39,8 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
                 page = browser.get("/wcontent")
-                # A page fails if another process writes at that moment. fossil also writes: it stores its base URL.
+                # A page fails if another process writes at the same time. fossil also writes, because it stores its
+                # base URL.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
                 seen.append(page.status)
@@ -57,7 +58,6 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
             assert answer.status == 200 and not answer.errors(), answer.raw
         wait_until(lambda: set(alerted(mails)) == set(titles), "the alerts")
         wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks")
-        # Pages do not send the alerts again.
         soon = len(seen) + 60
         wait_until(lambda: len(seen) > soon or wrong, "more pages")
     finally:
@@ -77,6 +77,6 @@ def alerted(mails):
 
 
 def hooked(output, pages):
-    """The PAGES whose names the hook received, each as often as it was received."""
+    """Returns the names in PAGES that the hook received. A name that was received twice occurs twice."""
     names = [line.split()[0] for line in output.read_text().splitlines()] if output.exists() else []
     return [name for name in names if name in {sha3(page) for page in pages}]

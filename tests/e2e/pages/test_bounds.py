@@ -1,5 +1,5 @@
-"""A `fossil` that dies, hangs, or sends too much or invalid output, and clients that do not read: all are limited and
-logged."""
+"""A `fossil` that crashes, hangs, or sends excessive or invalid output is limited and logged. The same applies to
+clients that do not read."""
 
 import concurrent.futures
 import contextlib
@@ -70,7 +70,7 @@ else:
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server whose pages are made by PROGRAM; returns it and a visitor."""
+    """Starts a server whose pages are made by PROGRAM. Returns the server and a visitor."""
     program = tmp_path / "fossil-of-ours"
     program.write_text(PROGRAM)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -84,7 +84,6 @@ def serve(start, tmp_path):
 
 
 def starter(server):
-    """The page starter's process ID."""
     def found():
         return [pid for pid in children(server.child("pages www")) if name(pid) == "page starter"]
 
@@ -93,7 +92,7 @@ def starter(server):
 
 
 def makers(server):
-    """Processes that make a page or wait for a request."""
+    """Returns the processes that make a page or wait for a request."""
     return children(starter(server))
 
 
@@ -134,7 +133,7 @@ def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):
 
 
 def test_a_page_that_meets_a_locked_database_is_requested_again(serve):
-    """fossil replies 400 if another process was writing at the same time, but also if a request is malformed."""
+    """fossil replies 400 both if another process was writing and if the request is malformed."""
     _, visitor = serve()
     met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
     assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)
@@ -210,7 +209,6 @@ def test_a_client_that_stops_reading_delays_nobody(serve):
     with socket.create_connection(("127.0.0.1", visitor.port)) as silent:
         silent.sendall(b"GET /endless HTTP/1.0\r\nHost: x\r\n\r\n")
         for _ in range(3):
-            # On a slow machine, a page may exceed the timeout.
             wait_until(lambda: visitor.get("/").text == "body of 0", "a page beside it")
     wait_for_makers(server, 1)
 
@@ -253,5 +251,4 @@ def test_a_missing_program_is_logged(start, tmp_path):
     server.wait_for_log("cannot start /nowhere/fossil")
     page = Browser(port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
-    # The delay between attempts increases, so that the log stays short.
     server.wait_for_log("retrying in 800 ms")

@@ -1,5 +1,5 @@
-"""The cache of pages for anonymous visitors: a cached page is never stale and never another user's, and each page is
-made only once."""
+"""The page cache for anonymous visitors. A cached page is never stale, never contains another user's data, and is made
+only once."""
 
 import concurrent.futures
 import json
@@ -44,7 +44,7 @@ def project(fresh, fossil, tmp_path):
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server of the fixture's repository; returns it and a visitor."""
+    """Starts a server of the fixture's repository. Returns the server and a visitor."""
     def begin(**pool) -> tuple[Daemon, Browser]:
         port = free_port()
         server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"},
@@ -61,19 +61,19 @@ def figures(server: Daemon) -> dict:
 
 
 def wait_for_cached_page(server: Daemon, visitor: Browser) -> None:
-    """Waits until the page is cached: it is not cached right after a change, because another change could follow within
-    the same clock tick."""
+    """Waits until the page is cached. A page is not cached right after a change, because another change in the same
+    clock tick is not detectable."""
     before = figures(server)["from cache"]
     wait_until(lambda: visitor.get("/timeline").status == 200 and figures(server)["from cache"] > before, "a page from the cache")
 
 
 class Moderated:
-    """A writer whose posts, wiki pages and tickets wait for a moderator (posts only if `nobody` does not have the right
-    to trusted posts), and the moderator."""
+    """A moderator, and a writer whose posts, wiki pages and tickets wait for the moderator. Posts do not wait if
+    `nobody` has the right to trusted posts."""
 
     def __init__(self, path, port):
         self.path, self.writer, self.moderator = path, Browser(port), Browser(port)
-        self.waiting = []  # path and hash, oldest first
+        self.waiting = []
         for kind in ("wiki", "tkt"):
             repofile.set_config(path, f"modreq-{kind}", 1)
         for user, capabilities, browser in (("writer", "fghijkmnorw23", self.writer), ("moderator", "fghijklmnoqrw2345", self.moderator)):
@@ -112,7 +112,7 @@ class Moderated:
 
 
 class Changes:
-    """Random changes of all kinds that pages show."""
+    """Makes random changes of all kinds that pages show."""
 
     def __init__(self, seed, path, checkout, fossil, member, moderated):
         self.random, self.path, self.checkout, self.fossil, self.member = random.Random(seed), path, checkout, fossil, member
@@ -179,7 +179,6 @@ def test_no_page_is_stale(serve, project, fresh, fossil, seed):
         changes()
         for path in chosen.sample(PAGES, 5):
             agent = chosen.choice([{}, {"User_Agent": PHONE}, {"User_Agent": "Somebot/1.0"}])
-            # The second page may come from the cache.
             for _ in range(2):
                 seen, made = (plain(each.get(path, **agent), each.port) for each in (visitor, without))
                 assert seen == made, (path, agent, changes.count)
@@ -189,7 +188,7 @@ def test_no_page_is_stale(serve, project, fresh, fossil, seed):
 @pytest.mark.parametrize(("kind", "page", "is_hidden"), [("forum", "/forum", True), ("wiki", "/wcontent", False),
                                                          ("ticket", "/timeline?y=t", False)])
 def test_a_moderators_decision_shows_at_once(serve, project, fresh, kind, page, is_hidden):
-    """Pending forum posts are hidden from others; pending pages and tickets are shown as unpublished."""
+    """Pending forum posts are hidden from others. Pending pages and tickets are shown as unpublished."""
     repofile.set_capabilities(fresh, "nobody", "gjorz2")
     server, visitor = serve()
     moderated = Moderated(fresh, visitor.port)
@@ -197,7 +196,7 @@ def test_a_moderators_decision_shows_at_once(serve, project, fresh, kind, page, 
         title = f"waits-{number}"
 
         def made_anew() -> str:
-            """Returns the visitor's page, which must not come from the cache."""
+            """Returns the visitor's page. Fails if the page came from the cache."""
             before = figures(server)["made"]
             text = visitor.get(page).text
             wait_until(lambda: figures(server)["made"] > before, "a new page")
@@ -216,7 +215,7 @@ def test_a_moderators_decision_shows_at_once(serve, project, fresh, kind, page, 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_each_user_agent_gets_the_page_that_fossil_makes_for_it(serve, project, agent):
-    """This includes user agents that share a cached page."""
+    """Some user agents share a cached page."""
     _, visitor = serve()
     _, without = serve(**{"pages.cache_ttl": "0s"})
     for path in ("/timeline", "/dir?ci=tip", "/vdiff?from=prev&to=tip"):
@@ -250,17 +249,15 @@ def test_a_hundred_visitors_share_one_page(serve, project):
     assert {page.status for page in pages} == {200}
     assert len({plain(page, visitor.port) for page in pages}) == 1
     assert plain(pages[0], visitor.port) != expected
-    # Each visitor gets a different nonce, though.
     nonces = {re.search(r"'nonce-([0-9a-f]+)'", page.headers["content-security-policy"]).group(1) for page in pages}
     assert len(nonces) == 100
     assert all(nonce in page.text for page in pages for nonce in nonces & set(re.findall(r"nonce-([0-9a-f]+)", page.text)))
-    # Closing the repository may have changed the file once more, and pages requested right after a change are not
-    # shared.
+    # Closing the repository can change the file once more, and pages requested right after a change are not shared.
     assert figures(server)["made"] - before <= 20
 
 
 def test_visitors_while_commits_come(serve, project, fresh, fossil):
-    """A page shows at least everything that was committed before it was requested."""
+    """A page shows at least everything that was committed before the page was requested."""
     server, visitor = serve()
     ended = threading.Event()
     seen, wrong, committed = [], [], [0]
@@ -304,5 +301,5 @@ def test_figures_are_in_the_status(serve, project):
     shown = figures(server)
     assert shown["about"].startswith("fossil 2.") and shown["made"] >= 1 and shown["failed"] == 0
     row = re.compile(r"^pages www +fossil 2\.\S+ +0 +0 +\d+ +\d+ +0 +0 +0 +\S+$", re.MULTILINE)
-    # The process that makes a page runs a little longer than it takes to receive the reply.
+    # The process that makes a page exits a little later than the reply arrives.
     wait_until(lambda: row.search(quarry("status", "--socket", server.control).stdout), "the figures of a pool at rest")

@@ -1,4 +1,4 @@
-"""The live page of all pools, for operators, and what it shows about shared processes."""
+"""The live page of all pools, for operators, and its data about shared processes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from support.program import quarry
 
 ALL = "/status?live&all"
 
-# With one worker there is only one cached copy of the courier's state, which a worker keeps for some seconds.
+# Each worker caches the courier's state for some seconds. One worker has only one cached copy.
 ONE = {"pm.max_children": 1}
 
 
@@ -26,8 +26,8 @@ def document(port: int, address: str = ALL + "&json") -> dict:
 
 
 class Two:
-    """Two pools: `www`, behind [http], whose page may show both, and `other`. WORDS and OTHER are their directives,
-    MORE is further sections."""
+    """Two pools: `www` behind [http], whose page is allowed to show both pools, and `other`. WORDS and OTHER are their
+    directives. MORE contains further sections."""
 
     def __init__(self, start, repository: Path, folder: Path, more: str = "", other: dict[str, object] | None = None,
                  http: dict[str, object] | None = None, **words: object):
@@ -110,7 +110,6 @@ def test_the_couriers_destinations_are_shown_without_secrets(start, fresh, tmp_p
         text = json.dumps(document(two.port))
         assert "no: " not in text and "path-is-secret" not in text
         assert document(two.port)["courier"]["running"] is True
-        # The page of one pool does not show the courier.
         assert "chat" not in json.dumps(document(two.port, "/status?live&json"))
 
 
@@ -136,7 +135,6 @@ def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fres
     front = seen[0]["www", "front", 413]
     assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
     assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
-    # The page of each pool shows only its own refusals, without the 404.
     assert set(refusals(document(two.port, "/status?live&json"))) == {("", "front", 413), ("", "worker", 415)}
 
 
@@ -152,7 +150,7 @@ def test_refusals_by_the_pages_process_are_shown(launch, fresh, tmp_path):
 
 
 def change_sets_of_www(two: Two) -> dict:
-    """The change sets of www, as shown on the page of the other pool."""
+    """Returns the change sets of `www` as shown on the page of the other pool."""
     reply = fastcgi.ask(two.other, "/status", "live&all&json")
     assert reply.status == 200, reply.text
     return {each["pool"]: each for each in json.loads(reply.body)["pools"]}["www"]["changes"]
@@ -194,7 +192,7 @@ def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
         process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools")
         fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
         assert Browser(two.port).ask("POST", "/<b>x", b"x", Content_Type="text/plain").status == 415
-        # The master copies figures once a second, and the browser's virtual time may pass more quickly.
+        # The master copies figures once a second. The browser's virtual time can run faster than real time.
         process.wait_until(lambda: ("www", "worker", 415) in refusals(document(two.port)), "the refusal")
         shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)
     assert shown.console == []

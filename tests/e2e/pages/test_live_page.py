@@ -46,7 +46,7 @@ def test_the_document_follows_the_requests(server, fossil, tmp_path):
     process.wait_until(lambda: document(server)["totals"]["clones"] == before["totals"]["clones"] + 1, "the clone")
     after = document(server)
     assert after["out"] > before["out"] and after["served"] > before["served"]
-    # Durations are those of syncs only, not of the requests for the document itself.
+    # The durations exclude the requests for the document itself.
     totals = after["totals"]
     syncs = sum(totals[name] for name in ("clones", "pulls", "pushes", "two-way syncs"))
     assert sum(after["durations"]) == syncs < after["served"] and len(after["durations"]) == len(after["bounds"]) + 1
@@ -66,19 +66,19 @@ def test_a_browser_shows_the_pool(server, fossil, tmp_path):
     shown = chromium.show(server.url + LIVE[1:], tmp_path, milliseconds=10_000)
     assert shown.console == []
     assert text_of(shown.dom, "pool") == "www" and text_of(shown.dom, "lost") == ""
-    # The worker that answers is active, and perhaps one that has just answered.
+    # The worker that sends this page is active. A worker that has just replied can still be shown as active.
     assert re.fullmatch("[12] of 4", text_of(shown.dom, "active")) and re.search("[23] idle", shown.dom)
     totals = totals_in(shown.dom)
     assert int(totals["clones"]) == 1 and int(totals["requests"]) > 4
-    # The page has updated itself: the line has several points, and the histogram has bars.
+    # The page has updated itself. The line has several points, and the histogram has bars.
     assert re.search(r'id="served"[^>]*><polyline points="\S+ \S+', shown.dom)
     assert re.search(r'id="times"[^>]*>(?s:.*)<rect', shown.dom)
 
 
 @contextlib.contextmanager
 def proxy(port: int, is_up):
-    """Starts a reverse proxy that answers 502 to the Nth request for a document if is_up(N) is false. Returns its URL
-    and the list of those requests."""
+    """Starts a reverse proxy that replies 502 to request number N for a document if is_up(N) is false. Returns the
+    proxy's URL and the list of these requests."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,5 @@
-"""Logins in forms that no browser sends: each either counts as a login or logs nobody in."""
+"""Login requests in forms that browsers do not send. Each of them either counts as a login attempt or does not log the
+user in."""
 
 import socket
 import sqlite3
@@ -23,7 +24,7 @@ def parts(path, head, **fields):
 USUAL = 'Content-Disposition: form-data; name="@"'
 
 
-# Forms of a login: path, query, body, content type and method, and headers.
+# Maps a form of login to its path, query, body, content type, method and headers.
 DISGUISES = {
     "query": (("/login", "u=ann&p={}"), {}),
     "query of a POST": (("/login", "u=ann&p={}", b"x=1"), {}),
@@ -108,7 +109,7 @@ def test_requests_that_are_not_counted_log_nobody_in(served, fresh, disguise):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_sync_with_another_method_logs_nobody_in(served, fresh, method):
-    """fossil would check the password but not count failures."""
+    """fossil checks the password of such a request but does not count failures."""
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
     body = wire.signed(b"pull 0 0\nclone 3 1\n", "ann", secret)
     for path in ("/xfer", "/timeline", "/"):
@@ -142,7 +143,7 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
         return answer
     let_in = [target for target in SPELLINGS if b"%2Fann;" in post(target, b"word")]
     assert {"/login", "/enter", "/login/"} <= set(let_in), "these are logins"
-    for _ in range(6):  # so often that the delay is longer than the rest of the test takes
+    for _ in range(6):  # after six failures the delay exceeds the rest of the test
         wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait")
     statuses = {target: post(target, b"word") for target in SPELLINGS}
     assert not [target for target, answer in statuses.items() if b"%2Fann;" in answer]
@@ -150,14 +151,14 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
 
 
 def test_similar_parameters_of_other_pages_are_no_logins(served, fresh):
-    """Other pages have parameters with the same names as those of a login."""
+    """Other pages have parameters with the same names as the parameters of a login."""
     stranger, member = Stranger(served), Stranger(served, ELSEWHERE)
     repofile.add_user(fresh, "writer", "word", "dfijkl")
     cookie = member.form("writer", "word").headers["set-cookie"].split(";")[0]
     fail(stranger.form)
     assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
     assert stranger.ask("/login").status == 200
-    # This page is missing in fossil's list of pages.
+    # fossil's list of pages does not include this page.
     large = parts("/wikiajax/preview", USUAL, mimetype="text/plain", content="x" * 60000)
     assert b"x" * 60000 in member.ask(*large, cookie=cookie, referer="http://x/wikiedit").body
     assert stranger.ask("/register", "u=ann&p=x").status == 200

@@ -1,4 +1,4 @@
-"""Password guesses through fossil's pages count together with those through syncs."""
+"""Wrong passwords on fossil's pages and in syncs are counted together."""
 
 import concurrent.futures
 import contextlib
@@ -36,7 +36,8 @@ def test_failures_delay_logins_and_a_success_clears_them(served, way):
 
 
 def test_a_right_authorization_header_clears_nothing(served):
-    """fossil's reply does not show whether it has checked the header, so the reply does not reset the count."""
+    """fossil's reply does not show whether fossil has checked the header. The reply therefore does not reset the
+    count."""
     guess = Stranger(served).basic
     assert guess("ann", "word").status == 200
     fail(guess)
@@ -70,7 +71,7 @@ def test_syncs_and_pages_share_one_limit(served, fresh, failing):
     assert b"too\\smany\\sfailed\\slogins" in stranger.sync("ann", secret).body
     for way in ("form", "json", "basic"):
         assert is_held_up(getattr(stranger, way)("ann", "word")), way
-    # Neither other users nor a user of the same name in another repository are delayed.
+    # Neither other users nor a user with the same name in another repository are delayed.
     assert is_in(stranger.form("bob", "ink"))
     assert is_in(Stranger(served, ELSEWHERE).form("ann", "word"))
     wait_until(lambda: b"error " not in stranger.sync("ann", secret).body, "the end of the wait")
@@ -119,8 +120,7 @@ def test_each_repository_of_a_folder_has_its_own_users(start, fresh, tmp_path):
         shutil.copy(fresh, folder / f"{name}.fossil")
     server = start({"pages": "fossil", "repositories": folder, "repository": None, "sync.login_failures": str(ALLOWED)})
     own, other = Stranger(server, prefix="/own"), Stranger(server, prefix="/other")
-    # Failures are counted for all of these requests, because fossil delays each of them; the next attempt then has to
-    # wait long.
+    # fossil delays its reply to each of these requests, so each counts as a failure. The next attempt has to wait long.
     with concurrent.futures.ThreadPoolExecutor(6) as crowd:
         list(crowd.map(lambda _: other.form("ann", "wrong"), range(6)))
     for _ in range(3):
@@ -141,7 +141,7 @@ def test_a_wrong_captcha_is_not_a_failed_login(served):
 
 
 def test_the_old_password_counts_when_it_is_changed(served):
-    """A browser can change the password of the user who is logged in, who may be somebody else."""
+    """A wrong old password counts as a failed login."""
     stranger = Stranger(served)
     cookie = stranger.form("ann", "word").headers["set-cookie"].split(";")[0]
 
@@ -177,11 +177,12 @@ def test_the_password_of_another_repositorys_administrator_counts(served, fresh,
 
 
 def test_a_guess_counts_even_if_its_client_disconnects(served):
-    """fossil delays its reply only after a failure, so a client that stops waiting could tell a wrong password."""
+    """fossil delays its reply only after a failure. A client that disconnects early has thereby learned that the
+    password is wrong."""
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):
-        """Sends a guess and disconnects. It does not count if nothing has read the request by then."""
+        """Sends a guess and disconnects. Returns false if nothing has read the request by then."""
         with fastcgi.connect(served.socket) as connection:
             connection.sendall(fastcgi.head("GET", "/login", REMOTE_ADDR=HOME, HTTP_HOST="x", QUERY_STRING="u=ann&p=wrong")
                                + fastcgi.record(fastcgi.STDIN))

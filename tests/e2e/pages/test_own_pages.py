@@ -8,12 +8,12 @@ import pytest
 from support import changes, chromium, fake_fossil, process, repofile, webdriver
 from support.browser import Browser
 
-#: What browsers send.
+#: Accept header of a browser.
 HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
 
 def is_strict(page) -> bool:
-    """Whether the page's content security policy allows only its style sheet, by its hash."""
+    """Whether the page's content security policy only allows its style sheet, which is identified by its hash."""
     policy = page.headers["content-security-policy"]
     return policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
 
@@ -104,7 +104,7 @@ def test_browsers_get_error_pages_from_the_gateway(launch, fresh):
 
 @pytest.fixture(params=["fossil", "off"])
 def listed(request, launch, folder, fossil, tmp_path):
-    """A folder of four repositories with an index, with and without fossil's pages."""
+    """Serves a folder of four repositories with an index, with and without fossil's pages."""
     for name in ("private", "deep/skin"):
         repofile.copy(folder / "one.fossil", folder / f"{name}.fossil")
     repofile.set_capabilities(folder / "private.fossil", "nobody", "g")
@@ -142,9 +142,9 @@ def test_subfolders_have_their_own_index(listed, folder):
     assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two"]
     assert "skin" not in page.text and "called one" not in page.text
     assert visitor.get("/deep/").text == f"{listed.url}deep/two\n"
-    # Repositories take precedence over index pages, and keep the URLs of their pages.
+    # If a repository and an index page have the same URL, the repository is served.
     assert "fossil clone" not in visitor.get("/one/").text or "called one" in visitor.get("/one/", Accept=HTML).text
-    # A folder without public repositories looks like one that does not exist.
+    # A folder without public repositories looks like a missing folder.
     repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "")
     hidden, absent = visitor.get("/deep/", Accept=HTML), visitor.get("/nowhere/", Accept=HTML)
     assert hidden.status == absent.status == 404 and "deep" not in visitor.get("/", Accept=HTML).text
@@ -185,7 +185,7 @@ def test_a_browser_shows_our_pages_without_complaint(launch, folder, tmp_path, p
 
 @pytest.fixture
 def all_pages(launch, folder, fossil, tmp_path):
-    """A server, and the paths of its pages, each with some content."""
+    """Returns a server and the paths of all its pages. Each page has some content."""
     one = folder / "one.fossil"
     repofile.set_config(one, "project-description", "what it is for")
     repofile.add_user(one, "writer", "pen", "giox")

@@ -1,5 +1,5 @@
-"""Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h): none
-copies frames of the log into the file without the write lock."""
+"""Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h). They copy
+frames of the log into the file only while they hold the write lock."""
 
 import random
 import re
@@ -14,7 +14,8 @@ from support import process, repofile, wire
 from support.browser import Browser
 from support.process import free_port, wait_until
 
-# Bytes of the log's index that SQLite locks. Before a checkpoint copies frames, it requests an exclusive lock on a reader's.
+# Bytes of the log's index that SQLite locks. A checkpoint requests an exclusive lock on a reader's byte before it
+# copies frames.
 WRITE, CHECKPOINT, READERS = 120, 121, range(123, 128)
 CHECKPOINTS = 10
 
@@ -25,7 +26,6 @@ COPY = re.compile(r"pwrite64\(\d+<[^>]*/fresh\.fossil>, ")
 
 @pytest.fixture
 def serve(start):
-    """Starts a server that does not cache pages."""
     def begin(**more):
         port = free_port()
         server = start({"pages": "fossil", "pages.cache_ttl": "0s", "pm.max_children": 4, **more.pop("pool", {})},
@@ -35,7 +35,7 @@ def serve(start):
 
 
 def page_processes(server) -> list[int]:
-    """Processes that make a page or wait for a request."""
+    """Returns the processes that make a page or wait for a request."""
     found, parents = [], server.children("pages www")
     while parents:
         parents = [child for parent in parents for child in process.children(parent)]
@@ -44,8 +44,8 @@ def page_processes(server) -> list[int]:
 
 
 def contents(repository: Path) -> str:
-    """The contents of the file, read by another process, because this process would lose its SQLite locks when it
-    closes the file."""
+    """Returns the contents of the file. They are read by another process, because this process loses its SQLite locks
+    when it closes the file."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 
 
@@ -58,10 +58,10 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
 
         def show_page():
             assert Browser(port).get("/timeline").status == 200
-            # After its reply, fossil makes a checkpoint when it closes the repository.
+            # fossil makes a checkpoint when it closes the repository after its reply.
             wait_until(lambda: not page_processes(server), "the end of its process")
 
-        show_page()  # on its first visit, fossil stores the address
+        show_page()  # fossil stores the address on its first request
         writer.execute("INSERT INTO config VALUES('one','1',1)")
         writer.execute("BEGIN IMMEDIATE")
         before = contents(fresh)
@@ -73,7 +73,7 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
 
 
 class Crowd:
-    """Clients that push and visitors that request pages, until the context ends."""
+    """Runs clients that push and visitors that request pages, until the context ends."""
 
     def __init__(self, port: int, repository: Path):
         self.port = port
@@ -85,7 +85,8 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # Workers then keep connections open. If a page closed the last connection, SQLite would take different locks.
+        # Workers keep connections open after this push. SQLite takes different locks if a page closes the last
+        # connection.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()
@@ -100,7 +101,7 @@ class Crowd:
         try:
             while not self.ended.is_set():
                 work(*arguments)
-        except Exception as error:  # of any kind: the test must not miss it
+        except Exception as error:
             self.failures.append(error)
             self.ended.set()
 
@@ -109,18 +110,20 @@ class Crowd:
         assert answer.status == 200 and not answer.errors(), answer.raw
 
     def visit(self, browser: Browser) -> None:
-        # 400 means that another process was writing.
+        # fossil replies 400 if another process was writing.
         assert browser.get("/timeline").status in (200, 400)
 
 
 def page_checkpoints(server, traces: Path) -> list[bool]:
-    """For each checkpoint by a process that makes pages, whether it held the write lock all the time."""
+    """Returns a value for each checkpoint by a process that makes pages: whether it held the write lock during the
+    whole checkpoint."""
     others = [server.main.pid, *process.children(server.main.pid)]
     return [held for trace in traces.iterdir() if int(trace.suffix[1:]) not in others for held in checkpoints(trace)]
 
 
 def checkpoints(trace: Path) -> list[bool]:
-    """For each checkpoint of one process, whether it held the write lock all the time."""
+    """Returns a value for each checkpoint of one process: whether it held the write lock during the whole
+    checkpoint."""
     held, current, found = set(), [], []
     for line in trace.read_text().splitlines():
         lock = LOCK.match(line)
@@ -144,7 +147,7 @@ def can_trace() -> bool:
 def test_pages_beside_pushes_copy_only_with_the_write_lock(serve, fresh, tmp_path):
     traces = tmp_path / "traces"
     traces.mkdir()
-    # -D: the tracer is a separate process, so that quarryd is the test's own child.
+    # With -D the tracer is a separate process, and quarryd remains the direct child of the test.
     trace = ["strace", "-D", "-ff", "-qq", "-y", "-s", "0", "-e", "trace=fcntl,pwrite64", "-e", "signal=none",
              "-o", traces / "of"]
     server, port = serve(command=trace)

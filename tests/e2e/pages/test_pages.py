@@ -1,4 +1,4 @@
-"""A project's web pages, made by fossil processes that quarryd runs, have the same URL as its syncs."""
+"""A project's web pages and its syncs have the same URL. quarryd runs fossil processes to make the pages."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ from support.process import wait_until
 
 @pytest.fixture
 def served(launch, fresh, fossil, tmp_path):
-    """A project with a file, its server, and a visitor."""
+    """Returns the server of a project with one file, and a visitor."""
     checkout = Checkout(fossil, fresh, tmp_path / "begin")
     checkout.commit_file("a.txt", "a\n", "the first line")
     repofile.set_config(fresh, "project-name", "pages and syncs")
@@ -34,7 +34,6 @@ def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
     assert (page.status, page.body) == (200, b"b\n")
     page = visitor.get("/info/" + checkout.head())
     assert page.status == 200 and "b.txt" in page.text
-    # Syncs still work after pages were shown.
     checkout.write("b.txt", "c\n")
     checkout.commit("another")
     checkout("sync")
@@ -109,7 +108,7 @@ def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tm
 
 
 def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
-    """fossil would serve the shortest name that matches a repository, even through a link."""
+    """fossil serves the shortest name that matches a repository, even through a link."""
     folder = tmp_path / "many"
     (folder / "link").mkdir(parents=True)
     repofile.copy(small, folder / "link" / "timeline.fossil")
@@ -152,7 +151,7 @@ def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
 
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):
-    """The log contains the URL as the client sent it, and is reopened in the same way as for syncs."""
+    """The log contains the URL as the client sent it. It is reopened in the same way as for syncs."""
     port = process.free_port()
     log = tmp_path / "access.log"
     server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},

@@ -1,4 +1,4 @@
-"""The pages equal those of `fossil server`, behind each kind of web server, with a path prefix and TLS."""
+"""The pages equal those of `fossil server` behind each kind of web server, with a path prefix and with TLS."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree
 
 @pytest.fixture
 def peer(small, fossil, tmp_path):
-    """Starts `fossil server` with a copy of the repository; the base URL has the given path prefix and scheme."""
+    """Starts `fossil server` with a copy of the repository. The base URL has the given path prefix and scheme."""
     started = []
 
     def begin(prefix="", scheme="http"):
@@ -37,12 +37,11 @@ def peer(small, fossil, tmp_path):
 def check(visitor, other, prefix=""):
     visitor.prefix = prefix
     for path in PAGES:
-        for _ in range(2):  # the second page may come from the cache
+        for _ in range(2):  # the second page can come from the cache
             assert plain(visitor.get(path), visitor.port) == plain(other.get(path), other.port), path
 
 
 def certificate(folder):
-    """Makes a self-signed certificate and its key."""
     both = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=127.0.0.1", "-out", both[0], "-keyout", both[1]], check=True, capture_output=True)
@@ -104,7 +103,7 @@ http {{ access_log off; {kinds}
 
 @pytest.fixture
 def way(fossil, small, tmp_path):
-    """Call it with a kind of server; it returns a visitor of the pages of SMALL on such a server."""
+    """Returns a function that serves SMALL with the given kind of server, and returns a visitor of its pages."""
     fronts, launchers = [], []
 
     def begin(kind, prefix, is_secure) -> Browser:
@@ -148,7 +147,7 @@ def way(fossil, small, tmp_path):
 @pytest.mark.parametrize("prefix", ["", "/code"])
 @pytest.mark.parametrize("kind", [*KINDS, "apache"])
 def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme):
-    """For the gateway, the prefix is the name of a repository in a folder, and a proxy terminates TLS."""
+    """With the gateway, the prefix is the name of a repository in a folder, and a proxy terminates TLS."""
     repofile.set_config(small, "project-name", "the same")
     disable_backoffice(small)
     other = peer(prefix, scheme)
@@ -156,7 +155,7 @@ def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme
 
 
 def test_behind_a_proxy_with_tls(start, small, tmp_path):
-    """A trusted proxy passes on the scheme and the client's address."""
+    """A trusted proxy forwards the scheme and the client's address."""
     port = free_port()
     start({"pages": "fossil"}, repository=small, http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
     page = Browser(port).get("/timeline", X_Forwarded_Proto="https", X_Forwarded_For="192.0.2.77", Host="code.example")

@@ -1,4 +1,4 @@
-"""A visitor's walk in a real browser: the console shows no errors, and no other host is contacted."""
+"""A real browser visits the pages. The console shows no errors, and the browser contacts no other host."""
 
 import re
 import tarfile
@@ -31,7 +31,6 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     browser.follow("a[href$='/timeline']")
     browser.wait_for_text("Greet by name")
     browser.follow("a[href*='/info/']")
-    # The diff of the latest check-in, a merge.
     browser.wait(lambda: 'echo "Hello, $*"' in browser.one("table.diff").text, "the diff")
 
     browser.open(url + "login")
@@ -91,7 +90,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
     if (server := launch(fresh, settings={limit: "1M"}, web_pages=True)).kind != "gateway":
         pytest.skip("web servers have pages of their own")
     large = tmp_path / "large"
-    # The file is larger than all buffers, so that the reply arrives before the browser has sent the whole body.
+    # The file is larger than all buffers. The reply therefore arrives before the browser has sent the whole body.
     with large.open("wb") as file:
         file.truncate(60 << 20)
     form = (f'<form method="post" enctype="multipart/form-data" action="{server.url}attachadd">'
@@ -102,7 +101,6 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
         browser.click("input[type=submit]")
         browser.wait_for_text("Send less data in one request")
         assert browser.driver.title.startswith("413 ")
-    # The console shows only the error status.
     assert all("413" in each for each in browser.complaints())
     browser.open(server.url)
     browser.wait_for_text("Timeline")
