@@ -1,4 +1,5 @@
-"""All errors in a configuration are reported with file and line, and nothing is started or lost.
+"""All errors in a configuration are reported with file and line. quarryd then starts no process and keeps running
+processes unchanged.
 
 The individual errors are tested in tests/unit/app/quarryd/configuration_test.cc."""
 
@@ -23,7 +24,7 @@ def run(path: Path, *more: str, **how) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def world(tmp_path, fresh):
-    """Returns a function that writes a configuration: a valid pool, and MORE."""
+    """Returns a function that writes a configuration of a valid pool and MORE."""
 
     def write(more: str = "", name: str = "quarryd.conf", pool: str = "www") -> Path:
         words = {"listen": tmp_path / f"{pool}.sock", "repository": fresh, **user()}
@@ -34,7 +35,7 @@ def world(tmp_path, fresh):
 
 
 def complaint(path: Path) -> str:
-    """Returns the output of --test. A start must print the same and fail with exit code 1."""
+    """Returns the output of --test. Checks that a start prints the same output and fails with exit status 1."""
     tested, started = run(path, "--test"), run(path)
     assert tested.returncode == started.returncode == 1, tested.stderr + started.stderr
     assert not tested.stdout and tested.stderr == started.stderr
@@ -91,9 +92,6 @@ def test_a_file_of_random_bytes_is_rejected(tmp_path):
     assert done.returncode == 1 and done.stderr.startswith(str(path).encode())
 
 
-# --- files that cannot be read -------------------------------------------------------------------------
-
-
 def test_a_path_that_is_not_a_readable_file_is_reported(tmp_path, world):
     (tmp_path / "folder.conf").mkdir()
     os.mkfifo(tmp_path / "pipe.conf")
@@ -116,9 +114,6 @@ def test_an_unreadable_file_is_reported(open_folder):
     path.chmod(0o600)
     done = run(path, "--test", user=65534, group=65534, extra_groups=[])
     assert done.returncode == 1 and done.stderr == f"{path}: cannot be read: permission denied\n"
-
-
-# --- addresses in use, and sockets --------------------------------------------------------------------------
 
 
 def test_all_addresses_in_use_are_reported_with_file_and_line(world, fresh, tmp_path):
@@ -172,7 +167,7 @@ def test_a_reload_with_errors_leaves_all_pools_unchanged(start, fresh, tmp_path)
     for number, bad in enumerate([*MISTAKES, "[www]", "include = /nowhere/\0"], 1):
         server.config.write_text(good + bad + "\n")
         server.main.send(signal.SIGUSR2)
-        wait_until(lambda: server.log().count("not reloaded") == number, f"the refusal of {bad}")  # noqa: B023
+        wait_until(lambda: server.log().count("not reloaded") == number, f"the refusal of {bad}")
     server.wait_for_log(f"{server.config}:")
     server.wait_for_log("unknown directive colour")
     for address in (server.socket, tmp_path / "other.sock"):

@@ -1,5 +1,5 @@
-"""Invalid requests to a pool's socket are closed and logged, do not affect other clients, and are limited in time and
-memory."""
+"""Invalid requests to a pool's socket are closed and logged. They do not affect other clients and are limited in time
+and memory."""
 
 import contextlib
 import os
@@ -58,14 +58,14 @@ GARBAGE = {
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the other side closes the connection without a reply."""
+    """Whether the server closes the connection without a reply."""
     with contextlib.suppress(ConnectionResetError, BrokenPipeError):
         return connection.recv(100) == b""
     return True
 
 
 def send(connection: socket.socket, data: bytes) -> None:
-    with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # the server need not read all of it
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # the server can close early
         connection.sendall(data)
 
 
@@ -85,7 +85,7 @@ def test_garbage_closes_the_connection_and_is_logged(server):
             send(connection, data)
             assert is_closed(connection), what
         complaint = f"connection from process {os.getpid()} of user {os.geteuid()} closed: "
-        wait_until(lambda: server.log().count(complaint) == number, f"a line about {what}")  # noqa: B023
+        wait_until(lambda: server.log().count(complaint) == number, f"a line about {what}")
     assert pings(server.socket)
     assert server.children() == [worker]
     if not is_sanitized():
@@ -153,8 +153,6 @@ def test_an_invalid_body_is_refused(server, body):
     assert pings(server.socket) and server.children() == [worker]
 
 
-# --- a thousand clients ------------------------------------------------------------------------------
-
 CROWD = 1000
 
 
@@ -189,12 +187,11 @@ def test_a_thousand_silent_clients_of_one_pool_do_not_affect_another(start, fres
         if not is_sanitized():
             assert all(process.memory_kib(pid, "VmHWM") < 60 << 10 for pid in workers)
             assert process.memory_kib(server.main.pid, "VmRSS") < 30 << 10
-    # The workers become free as soon as the clients have disconnected.
     assert pings(server.socket)
     assert server.children() == workers
 
 
 def places_to_wait() -> int:
-    """The kernel's limit on connections that wait to be accepted."""
+    """Returns the kernel's limit on connections that wait to be accepted."""
     with open("/proc/sys/net/core/somaxconn", encoding="ascii") as limit:
         return int(limit.read())

@@ -1,4 +1,4 @@
-"""Repository names that are invalid or try to leave the served folder."""
+"""Repository names that are invalid or lead out of the served folder are refused."""
 
 import os
 
@@ -11,7 +11,7 @@ SECRET = "the secret project"
 
 @pytest.fixture(scope="module")
 def world(launch_shared, fossil, tmp_path_factory):
-    """A served folder with links to a secret repository outside it."""
+    """Serves a folder that contains links to a secret repository outside of the folder."""
     top = tmp_path_factory.mktemp("names")
     root = top / "root"
     (root / "sub").mkdir(parents=True)
@@ -44,11 +44,10 @@ NAMES = [
     "/text", "/empty", "/folder", "/pipe", "/open%0d%0aSet-Cookie:x", "/\xff\xfe", "/%ff%fe", "/" + "a" * 3000,
     "/" + "a/" * 1500, "/open~", "/open;x", "/$(touch x)", "/dev/null", "/OPEN",
 ]
-#: Paths that begin or end with /open, however the rest is interpreted; they may be answered.
+#: Paths that begin or end with /open. They can be answered, but only from the served folder.
 NEVER_LEFT = ("/open/../../outside/secret", "/folder-link/../open", "/open.fossil/%00")
-#: Links that lead out of the folder, which are logged for the administrator.
+#: Links that lead out of the folder. They are logged for the administrator.
 WAYS_OUT = ("/link", "/link/xfer", "/folder-link/secret", "/relative-link/secret")
-#: Names of files that are not repositories.
 BROKEN = ("/text", "/empty", "/folder", "/pipe")
 CLONE = wire.body(wire.CLIENT_VERSION, "clone 3 1")
 
@@ -66,12 +65,11 @@ def test_an_invalid_name_is_refused(world, name):
     assert code.encode() not in reply
     status = int(reply.split()[1]) if reply.startswith(b"HTTP/") else 400
     if name in NEVER_LEFT and status == 200:
-        # Any path may follow a repository's name; the test checks which repository answers.
+        # Any text can follow a repository's name in the path. The reply must come from the repository `open`.
         assert repofile.project_code(server.target / "open.fossil").encode() in reply
         return
     assert 400 <= status < 500 or name in BROKEN and status == 500, reply[:300]
     assert server.is_running()
-    # Requests for names that do not exist are not logged.
     if status != 404 or name in WAYS_OUT:
         process.wait_until(lambda: "127.0.0.1" in server.all_logs()[logged:],
                            "a line in the log with the client's address")
@@ -91,7 +89,7 @@ def test_valid_names_are_served(world):
 
 
 def test_a_link_that_replaces_an_open_repository_is_not_followed(launch, fossil, tmp_path):
-    """The link is not followed even though the worker has the repository open."""
+    """The worker already has the repository open when the link is created."""
     root = tmp_path / "root"
     root.mkdir()
     fossil.new(root / "a.fossil")
@@ -109,7 +107,7 @@ def test_a_link_that_replaces_an_open_repository_is_not_followed(launch, fossil,
 
 @pytest.mark.ours("it opens the file for each request")
 def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path, peer_of):
-    """The file is replaced by a plain `mv`: the next request uses the new file, and both files stay intact."""
+    """The file is replaced by `mv`. The next request uses the new file, and both files stay intact."""
     path = tmp_path / "r.fossil"
     fossil.new(path)
     other = tmp_path / "other.fossil"

@@ -1,4 +1,4 @@
-"""Invalid bodies and HTTP requests are answered with a status or an error card; nothing is stored, and memory is
+"""Invalid bodies and HTTP requests are answered with an error status or an error card. Nothing is stored, and memory is
 limited."""
 
 import dataclasses
@@ -33,7 +33,7 @@ def pushing(siege, data: bytes = b"a good one") -> bytes:
                        siege.peer.login, siege.peer.secret)
 
 
-# Bodies made from a valid, signed push, which would be stored if they were intact.
+# These bodies are made from a valid, signed push, which the server stores if the body is intact.
 COMPRESSED_BODIES = {
     "no zlib stream": lambda good: size(len(good)) + b"this is no zlib stream",
     "a stream that is cut off": lambda good: wire.compress(good)[:-10],
@@ -82,7 +82,6 @@ def status_of(reply: bytes) -> int:
 @pytest.mark.ours("it has no limits of time")
 @pytest.mark.parametrize("ending", ["closes", "stays silent"])
 def test_a_truncated_body_is_refused(siege, ending, request):
-    """Content-Length is larger than the body."""
     if ending == "stays silent" and siege.server.kind == "nginx" and not request.config.getoption("--full"):
         pytest.skip("slow: nginx waits for a minute; only with --full")
     body = pushing(siege)
@@ -109,7 +108,6 @@ def test_content_type_with_a_charset(siege):
 
 @pytest.mark.ours("it has another log")
 def test_a_client_cannot_forge_a_log_line(siege):
-    """Text from clients is escaped in the log."""
     for data in (head("POST /x%0a[forged]%20notice: HTTP/1.1", HOST, TYPE, "Content-Length: 9") + b"forged 1\n",
                  head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 27") + b"login a\\n[forged]\\sx y z\n #\n",
                  head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 20") + b"for\r[forged] \x1b[31m\n\n"):

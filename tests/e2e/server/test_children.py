@@ -1,4 +1,4 @@
-"""The configuration of child processes, checked in /proc, on their sockets and in the logs."""
+"""Tests the configuration of child processes with /proc, their sockets and the logs."""
 
 import grp
 import itertools
@@ -21,12 +21,9 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
-    """A worker and the gateway, started with the directives WORDS for both."""
+    """Returns a worker and the gateway. Both are started with the directives WORDS."""
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
-
-
-# --- limits, priority, user --------------------------------------------------------------------------
 
 
 def test_limits_apply_to_workers_and_gateway(start):
@@ -90,9 +87,6 @@ def test_dumpable_workers_can_be_debugged_by_their_user(start, dumpable, owner):
     assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
 
 
-# --- folders and environment -------------------------------------------------------------------------
-
-
 def test_workers_and_gateway_run_in_chdir(start, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -151,9 +145,6 @@ def test_without_clear_env_workers_inherit_the_environment(start):
 def test_workers_of_another_user_have_that_users_home(start):
     seen = daemon.environment(start({"user": "nobody"}).child())
     assert seen == {"USER": "nobody", "HOME": NOBODY.pw_dir}
-
-
-# --- the socket --------------------------------------------------------------------------------------
 
 
 @as_root
@@ -216,7 +207,7 @@ def acl_of(path: Path) -> list[str]:
 
 
 def may_connect(path: Path, user: int) -> bool:
-    """Whether USER, without supplementary groups, may connect to the socket PATH."""
+    """Whether USER, without supplementary groups, can connect to the socket PATH."""
     script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
                           capture_output=True, text=True, check=False)
@@ -248,11 +239,8 @@ def test_only_users_and_groups_in_the_access_list_may_connect(start, open_folder
     assert acl_of(path) == [entry for entry in entries if entry != f"user:{users[0].pw_uid}:rw-"]
 
 
-# --- output of workers ------------------------------------------------------------------------------
-
-
 def say(pid: int, stream: int, text: bytes) -> None:
-    """Prints TEXT on a stream of the process PID, because a worker itself prints nothing."""
+    """Prints TEXT on a stream of the process PID, because workers do not print anything themselves."""
     with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:
         output.write(text)
 
@@ -289,7 +277,7 @@ def test_undecorated_output_is_logged_unchanged(start):
 
 
 def test_endless_output_does_not_block_the_master(start):
-    """The output exceeds the 64 KiB that a pipe holds, so the writer can only continue if the master reads."""
+    """The output exceeds the 64 KiB that a pipe holds. The writer can only continue if the master reads."""
     server = start({"catch_workers_output": "yes", "pm.max_children": 2}, settings={"log_level": "error"},
                    wait=False)
     wait_until(lambda: len(server.children()) == 2, "two workers")
@@ -307,7 +295,6 @@ def test_output_is_discarded_by_default(start):
 
 
 def test_log_messages_of_workers_do_not_depend_on_their_standard_error(start):
-    """They are logged even if the worker's standard error is discarded."""
     server = start(settings={"error_log": "stderr"})
     fastcgi.connect(server.socket).close()
     with fastcgi.connect(server.socket) as connection:
@@ -315,15 +302,11 @@ def test_log_messages_of_workers_do_not_depend_on_their_standard_error(start):
     server.wait_for_log("notice: [pool www] connection from process ")
 
 
-# --- without root ------------------------------------------------------------------------------------
-
-
 @as_root
 def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fresh):
-    """The test runs quarryd as the user nobody."""
     program = tmp_path / "as-nobody"
     program.mkdir()
-    program.chmod(0o777)  # the server creates its socket in this folder
+    program.chmod(0o777)
     for path in itertools.takewhile(lambda path: path != Path(tempfile.gettempdir()), [tmp_path, *tmp_path.parents]):
         path.chmod(path.stat().st_mode | 0o011)
     try:

@@ -1,4 +1,4 @@
-"""quarryd -tt, compared with the sample files and the manual."""
+"""Compares the output of `quarryd -tt` with the sample files and the manual."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,9 @@ from support.program import quarryd
 SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
 
-# Folders in the sample files, which tests replace by folders of their own.
+# Folders in the sample files. Tests replace them with temporary folders.
 FOLDERS = ("/srv/fossil", "/run/quarry", "/var/log/quarry")
-# Directives whose values in the samples are examples: they have no default, or the sample sets another value.
+# Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
 
@@ -29,7 +29,8 @@ def as_in_samples(text: str, tmp_path: Path) -> str:
 
 
 def sections(text: str) -> dict[str, dict[str, list[str]]]:
-    """The values in a configuration by section and name, including those in comments of the form `;name = value`."""
+    """Returns the values in a configuration by section and name. Values in comments of the form `;name = value` are
+    included."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in text.splitlines():
         if start := re.fullmatch(r";?\[(\S+)\]", line):
@@ -41,7 +42,6 @@ def sections(text: str) -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture
 def plain(tmp_path, fresh) -> Path:
-    """A minimal configuration."""
     path = tmp_path / "plain.conf"
     words = [f"{key} = {value}" for key, value in {"listen": "9000", "repository": fresh, **user()}.items()]
     path.write_text("\n".join(["[http]", "listen = 127.0.0.1:8080", "[www]", *words, ""]))
@@ -50,7 +50,7 @@ def plain(tmp_path, fresh) -> Path:
 
 @pytest.fixture
 def samples(tmp_path) -> Path:
-    """The sample files, with users and folders of this machine."""
+    """Returns the sample files with the users and folders of this machine."""
     (tmp_path / "conf" / "pool.d").mkdir(parents=True)
     for sample in SAMPLES:
         text = sample.read_text()
@@ -63,7 +63,7 @@ def samples(tmp_path) -> Path:
 
 
 def uncomment(path: Path) -> None:
-    """Removes the comment marks of directives, except those that exclude others or need a special folder."""
+    """Removes the comment marks of directives, except directives that exclude others or need a special folder."""
     text = re.sub(r"^;(?=[\[a-z])(?!repository = /|chroot =)", "", path.read_text(), flags=re.MULTILINE)
     path.write_text(text)
 
@@ -102,7 +102,8 @@ def test_every_directive_is_in_the_samples_and_in_the_manual(plain, section):
     mentioned = sections("".join(sample.read_text() for sample in SAMPLES))
     manual = MANUAL.read_text()
     for name in sections(dump(plain))[section]:
-        # Directives for all processes are described once, in the pool; the section of the front refers to them.
+        # Directives for all processes are described only in the section of the pool. The section of the front refers to
+        # them.
         said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
         assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"
@@ -117,13 +118,11 @@ def test_every_directive_of_a_peer_is_in_the_sample_and_in_the_manual(samples):
     manual = MANUAL.read_text().partition(".Ss Peers")[2]
     assert {"url", "interval", "direction"} <= set(words)
     for word in words:
-        # `remote` is an alternative to `url`.
         assert re.search(rf"^;{re.escape(word)} = ", sample, re.MULTILINE) or word == "remote", f"{word} not in the sample"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(word)}( ,|$)", manual, re.MULTILINE), f"{word} not in the manual"
 
 
 def test_samples_in_comments_show_the_defaults(samples, plain, tmp_path):
-    """Exceptions are examples, which have no default."""
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     shown, defaults = sections(as_in_samples(dump(samples), tmp_path)), sections(dump(plain))

@@ -32,7 +32,7 @@ def document(socket_path: Path, *words: object) -> dict:
 
 
 def row(text: str, first: str) -> dict[str, str]:
-    """The line of a table that begins with FIRST, as a dictionary by column heads; the last column may contain
+    """Returns the line of a table that begins with FIRST, as a dictionary by column heads. The last column can contain
     spaces."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
@@ -46,7 +46,6 @@ def connect(path: Path) -> socket.socket:
 
 
 def heard(connection: socket.socket) -> bytes:
-    """Reads until the connection ends."""
     out = b""
     try:
         while more := connection.recv(65536):
@@ -58,15 +57,12 @@ def heard(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def watched(start, tmp_path):
-    """Starts quarryd with a control socket, whose path is its attribute `control`."""
+    """Starts quarryd with a control socket. The attribute `control` is the path of the socket."""
     def make(pool: dict[str, object] | None = None, settings: dict[str, object] | None = None, **more):
         server = start(pool, settings={"control.socket": tmp_path / "control", **(settings or {})}, **more)
         server.control = tmp_path / "control"
         return server
     return make
-
-
-# --- the output --------------------------------------------------------------------------------
 
 
 def test_status_is_available_while_every_worker_is_stopped(watched):
@@ -100,7 +96,7 @@ def test_status_equals_the_status_page(watched, tmp_path):
         return json.loads(fastcgi.ask(tmp_path / "status", "/status", "json&full").text)
 
     def still(page: dict) -> dict:
-        """PAGE without figures that change by themselves."""
+        """Removes the figures from PAGE that change by themselves."""
         for each in page["processes"]:
             del each["start since"]
         del page["start since"]
@@ -138,7 +134,7 @@ def test_client_cannot_write_to_the_terminal(watched):
     with fastcgi.connect(server.socket) as connection:
         params = {**fastcgi.params_for("/xfer", method="POST"), "REQUEST_URI": evil, "CONTENT_LENGTH": "9",
                   "CONTENT_TYPE": "application/x-fossil-debug"}
-        connection.sendall(fastcgi.request(params)[:-8])  # without its body
+        connection.sendall(fastcgi.request(params)[:-8])
         wait_until(lambda: document(server.control)["pools"][0]["processes executing"] == 1, "the request")
         text = status("--socket", server.control, "--full").stdout
         assert "owned" in text and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
@@ -168,9 +164,6 @@ def test_recent_crashes_are_shown(watched):
     os.kill(server.child(), signal.SIGSEGV)
     wait_until(lambda: document(server.control)["crashes"] == 1, "the crash")
     assert "recent crashes: 1; at 3 " in status("--socket", server.control).stdout
-
-
-# --- the place of the socket ----------------------------------------------------------------------------------
 
 
 def test_only_the_owner_may_connect_and_no_child_inherits_the_socket(watched):
@@ -217,13 +210,13 @@ def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     server.main.send(signal.SIGUSR2)
     seen = 0
     while seen < 2:
-        # Requests are answered during the reload, too.
+        # Requests are also answered during the reload.
         seen = document(server.control)["generation"]
     assert server.control.stat().st_ino == inode
     moved = tmp_path / "elsewhere"
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
-    # The check of the new configuration also binds this path, for a moment.
+    # The check of the new configuration temporarily binds a socket at this path.
     server.wait_for_log("generation 2 becomes 3")
     wait_until(moved.exists, "the new socket")
     assert document(moved)["generation"] == 3
@@ -277,9 +270,6 @@ def test_without_a_configuration_the_control_socket_is_in_a_private_folder(fresh
         assert not path.parent.exists()
     finally:
         server.kill_group()
-
-
-# --- access rights, and invalid clients ------------------------------------------------------------
 
 
 @AS_ROOT

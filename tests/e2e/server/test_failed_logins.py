@@ -1,4 +1,4 @@
-"""Failed logins and other errors in the error log, with user, address and level."""
+"""The error log contains failed logins and other errors with user, address and level."""
 
 import configparser
 import itertools
@@ -25,7 +25,6 @@ def log_of(server) -> list[re.Match]:
 
 
 def logged(server, part: str) -> re.Match:
-    """The first line of the log that contains PART."""
     wait_until(lambda: any(part in line[4] for line in log_of(server)), f"{part!r} in the log")
     return next(line for line in log_of(server) if part in line[4])
 
@@ -39,7 +38,7 @@ def log_in(server, name: str, secret: str = "0" * 40, path: str = "/") -> bytes:
 
 
 def matches(lines: list[str]) -> list[tuple[str, str]]:
-    """Address and user of each of LINES that the filter matches, as fail2ban would find them."""
+    """Returns the address and user of each line that the filter matches, as fail2ban finds them."""
     reader = configparser.ConfigParser(interpolation=None)
     reader.read(FILTER)
     text = reader["Definition"]["failregex"]
@@ -144,7 +143,6 @@ def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
 
 
 def test_quarry_http_logs_failed_logins_in_the_same_form(fresh):
-    """Here `quarry http` runs as a CGI program; test_quarry_http.py contains the other tests."""
     for name, target in itertools.product(filter(None, NAMES), ("/x?password=hunter2", "http://ann:hunter2@h/x#hunter2")):
         body = wire.signed(NOTHING, name, "0" * 40)
         variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": target,

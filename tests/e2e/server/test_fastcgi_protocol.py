@@ -1,4 +1,4 @@
-"""FastCGI beyond single requests: records, kept connections and management records."""
+"""FastCGI records, kept connections and management records."""
 
 import struct
 
@@ -17,14 +17,13 @@ def server(start):
 
 
 def kept(path: str, method: str = "GET", query: str = "") -> bytes:
-    """A request that asks the server to keep the connection open."""
+    """Returns a request that asks the server to keep the connection open."""
     whole = fastcgi.head(method, path, QUERY_STRING=query) + record(STDIN)
     assert whole.startswith(struct.pack(">BB", 1, BEGIN))
     return whole[:8] + struct.pack(">HB5x", RESPONDER, KEEP_CONNECTION) + whole[16:]
 
 
 def question(*names: str) -> bytes:
-    """A GET_VALUES record."""
     content = fastcgi.encode(dict.fromkeys(names, ""))
     return struct.pack(">BBHHBB", 1, GET_VALUES, 0, len(content), 0, 0) + content
 
@@ -43,7 +42,7 @@ def body(records: list[tuple[int, bytes]]) -> bytes:
 
 
 def answer(connection) -> dict[str, str]:
-    """Reads the answer to a question."""
+    """Returns the variables in the reply to a GET_VALUES record."""
     (kind, content), = fastcgi.read_records(connection, GET_VALUES_RESULT)
     assert kind == GET_VALUES_RESULT
     return values(content)

@@ -29,7 +29,7 @@ def rows(server) -> dict[int, dict]:
 
 
 def hold(server) -> tuple[int, fastcgi.Held]:
-    """Occupies a worker with an incomplete request. Returns its process ID and the request."""
+    """Occupies a worker with an incomplete request. Returns the worker's process ID and the request."""
     before = {pid for pid, each in rows(server).items() if each["state"] == "Running"}
     held = fastcgi.hold(server.socket, size=len(REQUEST))
     running = set()
@@ -42,7 +42,7 @@ def hold(server) -> tuple[int, fastcgi.Held]:
 
 
 def change(server, **words: object) -> None:
-    """Changes directives of the pool; two underscores in a name stand for a dot."""
+    """Changes directives of the pool. Two underscores in a name stand for a dot."""
     text = server.config.read_text()
     for name, value in words.items():
         name = name.replace("__", ".")
@@ -52,7 +52,7 @@ def change(server, **words: object) -> None:
 
 
 def reload(server, previous: int = -1) -> int:
-    """Reloads, and waits until PREVIOUS children of previous generations are left (-1: any number). Returns the
+    """Reloads, and waits until PREVIOUS children of previous generations are left (-1: any number). Returns the current
     generation."""
     generation = document(server.control)["generation"] + 1
     server.main.send(signal.SIGUSR2)
@@ -65,12 +65,9 @@ def reload(server, previous: int = -1) -> int:
 
 
 def boards_of(pid: int) -> set[str]:
-    """The inodes of the scoreboards that PID has mapped."""
+    """Returns the inodes of the scoreboards that PID has mapped."""
     lines = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
     return {words[4] for words in lines}
-
-
-# --- on the status page ---------------------------------------------------------------------------
 
 
 def test_a_finishing_worker_is_shown_with_the_new_ones(watched):  # noqa: F811
@@ -208,9 +205,6 @@ def test_a_pool_that_outgrows_its_scoreboard_keeps_its_counters(watched):  # noq
     assert figures(server)["accepted conn"] == 7
 
 
-# --- access to scoreboards --------------------------------------------------------------------------------
-
-
 def test_both_generations_share_a_scoreboard_and_see_no_other(watched):  # noqa: F811
     other = {"listen": "127.0.0.1:0", "repositories": "/tmp", "pm": "static", "pm.max_children": 1, **daemon.user()}
     server = watched(more=daemon.section("other", other))
@@ -281,9 +275,6 @@ def test_reloads_leak_no_descriptors(watched):  # noqa: F811
     wait_until(lambda: len(descriptors()) <= len(before), f"no more than {before}")
 
 
-# --- output ------------------------------------------------------------------------------
-
-
 def test_output_of_an_old_worker_is_logged(watched):  # noqa: F811
     server = watched({"catch_workers_output": "yes"})
     old, held = hold(server)
@@ -311,11 +302,8 @@ def test_an_old_worker_may_print_more_than_a_pipe_holds(watched):  # noqa: F811
     wait_until(lambda: not process.exists(old), "its end")
 
 
-# --- a failed reload ------------------------------------------------------------
-
-
 def test_a_program_that_disappears_before_it_is_executed_prevents_a_reload(watched, tmp_path, monkeypatch):  # noqa: F811
-    """The program passes the check and is then removed; the old program keeps running with everything it has."""
+    """The program is removed after the check. The old program keeps running without changes."""
     real, program = places.program("quarryd"), tmp_path / "quarryd"
     shutil.copy(real, program)
     monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else real.parent / name)

@@ -1,4 +1,4 @@
-"""How children end and are replaced."""
+"""Children exit, are killed, and are replaced."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_worker_that_takes_too_long_is_killed_and_replaced(start):
 
 
 def is_refused(port: int) -> bool:
-    """Whether a connection from an address that is not allowed is closed without a reply."""
+    """Whether the pool closes a connection from an address that is not allowed without a reply."""
     with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=("127.0.0.2", 0)) as connection:
         return connection.recv(1) == b""
 
@@ -52,7 +52,7 @@ def test_a_refused_client_does_not_make_a_worker_overdue(start, fresh, tmp_path)
     assert is_refused(port)
     figures = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
     assert figures["active processes"] == 0 and figures["accepted conn"] == 0
-    # A request that becomes overdue later and is killed shows that the master has checked.
+    # When the master kills this later request, it has already checked the refused connection.
     held = fastcgi.hold(tmp_path / "other.sock")
     server.wait_for_log("[pool other] child")
     held.close()
@@ -86,7 +86,7 @@ def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp
                         "pm.max_children": 2}, repository=path)
         held = fastcgi.hold(server.socket, size=len(body))
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
-        # A request that becomes overdue later and is killed shows that the master has checked.
+        # When the master kills this later request, it has already checked the first one.
         later = fastcgi.hold(server.socket)
         wait_until(lambda s=server: s.log().count("is killed") >= (2 if word == "yes" else 1), "an end")
         ended[word] = server.log().count("is killed")
@@ -112,7 +112,7 @@ def test_process_max_limits_all_pools_together(start, fresh, tmp_path):
 
 
 def test_a_pool_starved_by_process_max_grows_first(start, fresh, tmp_path):
-    """Its status page has a separate process, which process.max does not count."""
+    """The separate process of the status page does not count for process.max."""
     words = {"listen": tmp_path / "other.sock", "repository": fresh, "pm": "ondemand", "pm.max_children": 3,
              "pm.status_path": "/status", "pm.status_listen": tmp_path / "status.sock", **daemon.user()}
     server = start({"pm.max_children": 2}, settings={"process.max": 2}, more=daemon.section("other", words))
@@ -152,7 +152,7 @@ def test_a_server_that_cannot_start_workers_keeps_trying(start, manager):
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(fastcgi.head() + fastcgi.record(fastcgi.STDIN))
         server.wait_for_log("Too many open files")
-        # The master retries every second, and waits in between.
+        # The master retries every second and sleeps in between.
         before = process.times_waited(server.main.pid)
         wait_until(lambda: process.times_waited(server.main.pid) >= before + 3, "more tries")
         assert server.main.is_running() and server.log().count("Too many open files") == 1
@@ -182,7 +182,7 @@ def test_many_crashes_replace_all_children(start):
 
 
 def test_a_stopped_worker_continues_its_request(start):
-    """Stopping the process interrupts a read that has a timeout; the worker must then continue to read."""
+    """Stopping the process interrupts a read with a timeout. The worker must then continue to read."""
     server = start()
     pid = server.child()
     had_read = daemon.bytes_read(pid)

@@ -1,4 +1,4 @@
-"""Limits of pools and of the sync protocol; those of the HTTP front are tested in tests/unit/gateway."""
+"""Limits of pools and of the sync protocol. The limits of the HTTP front are tested in tests/unit/gateway."""
 
 import os
 
@@ -6,9 +6,6 @@ import pytest
 
 from support import fastcgi, process, repofile, wire
 from support.daemon import processor_seconds, user
-
-
-# --- pools ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size, kept", [(1, 1), (2, 2), (8, 3)])
@@ -27,7 +24,7 @@ def test_repository_cache(start, fresh, fossil, tmp_path, size, kept):
 
 
 def test_content_cache(start, generated):
-    """Cached content does not have to be computed from deltas again, which saves processor time."""
+    """Cached content is not computed from deltas again, which saves processor time."""
     repofile.add_user(generated, "hand", "written", "gio")
     code = repofile.project_code(generated)
     names = [name for name, in repofile.query(generated, "SELECT uuid FROM event JOIN blob ON rid=objid WHERE type='ci'"
@@ -42,9 +39,6 @@ def test_content_cache(start, generated):
             assert len(peer.pull(*[f"gimme {name}" for name in names]).names("file")) == len(names)
         spent[size] = processor_seconds(server.child())
     assert spent["1"] > 2 * spent["64M"], spent
-
-
-# --- the sync protocol ---------------------------------------------------------------------------------
 
 
 def test_max_gimme(launch, fresh, peer_of):

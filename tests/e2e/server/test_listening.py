@@ -1,4 +1,4 @@
-"""Every form of a listen address, and which clients may connect."""
+"""All forms of a listen address, and the clients that are allowed to connect."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ BOTH = {"127.0.0.1", "::1"}
 
 
 def reached(port: int) -> set[str]:
-    """The addresses of this machine at which a pool answers."""
+    """Returns the addresses of this machine at which a pool replies."""
     found = set()
     for address in BOTH:
         try:
@@ -69,7 +69,7 @@ def test_sockets_of_a_worker_are_closed_on_exec(start):
 
     def look() -> bool:
         for entry in Path(f"/proc/{worker}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # the file was closed meanwhile
+            with contextlib.suppress(FileNotFoundError):
                 if entry.readlink().name.startswith("socket:"):
                     info = Path(f"/proc/{worker}/fdinfo/{entry.name}").read_text()
                     flags[entry.name] = int(re.search(r"flags:\s+(\d+)", info)[1], 8)

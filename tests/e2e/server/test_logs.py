@@ -41,11 +41,9 @@ def wait_for_line(path: Path, part: str) -> str:
 
 
 def ask_for_a_long_line(server) -> None:
-    """Makes the worker write one message of more than 700 bytes."""
+    """Makes the worker write a message of more than 700 bytes."""
     server.ask("\2" * 100, "/" + "\3" * 100, REMOTE_ADDR="\1" * 100)
 
-
-# --- the error log -----------------------------------------------------------------------------------
 
 def test_error_log_is_a_file_with_microseconds_level_and_child(start):
     server = start()
@@ -111,7 +109,7 @@ def test_log_limit_divides_a_long_message_into_lines(start, form):
 
 @pytest.mark.parametrize("buffering", ["yes", "no"])
 def test_log_buffering_makes_each_line_one_write(fresh, tmp_path, buffering):
-    """Each write(2) is visible on a socket that preserves message boundaries."""
+    """The socket preserves message boundaries, which makes each write(2) visible."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     config = tmp_path / "quarryd.conf"
     config.write_text(section("global", {"log_buffering": buffering})
@@ -193,7 +191,7 @@ def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
 def test_a_hanging_logging_daemon_does_not_delay_requests(start, daemon):
     server = start(settings={"error_log": f"syslog:{daemon.path}"})
     daemon.wait_for(b"ready")
-    # From here on the log daemon receives nothing, and its queue is full long before the last request.
+    # From here on the log daemon does not read. Its queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
         assert b"405" in server.ask("PUT", f"/unheard/{i}")
@@ -207,8 +205,6 @@ def test_a_missing_logging_daemon_prevents_the_start(start, tmp_path):
     server = start(settings={"error_log": f"syslog:{tmp_path}/absent.sock"}, wait=False)
     assert server.main.wait() == 1 and f"{tmp_path}/absent.sock" in server.log()
 
-
-# --- the access log ----------------------------------------------------------------------------------
 
 @pytest.fixture
 def access(tmp_path) -> Path:
@@ -328,7 +324,7 @@ def test_lines_of_many_workers_never_mix(start, access):
 
 
 def test_the_access_log_can_be_standard_error(start):
-    """This is usual in containers."""
+    """This is common in containers."""
     server = start({"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'}, settings={"error_log": None})
     server.ask(path="/ping")
     assert "asked /ping" in server.main.output().splitlines()
@@ -337,7 +333,7 @@ def test_the_access_log_can_be_standard_error(start):
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
 def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
-    """In a worker the path would name the worker's own standard error, which is discarded."""
+    """In a worker, this path refers to the worker's own standard error, which is discarded."""
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
@@ -367,8 +363,6 @@ def test_both_logs_are_appended_to(start, access, tmp_path):
     for path in logs:
         assert lines(path)[0] == "an earlier line" and len(lines(path)) > 1
 
-
-# --- reopening ---------------------------------------------------------------------------------------
 
 def test_an_idle_worker_reopens_both_logs_at_sigusr1(start, access):
     server = start({"access.log": access, "access.format": "%r"})
@@ -402,7 +396,7 @@ def test_a_busy_worker_reopens_its_logs_after_its_request(start, access, fresh):
 
 
 def test_a_starting_worker_reopens_its_logs(start, access):
-    """The signal must neither kill a worker that has not installed its handlers yet, nor be lost."""
+    """The signal must not be lost, and must not kill a worker that has not installed its handlers yet."""
     server = start({"access.log": access, "access.format": "%r"})
     for _ in range(8):
         before = process.children(server.main.pid)
@@ -429,7 +423,7 @@ def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
 
 @is_root
 def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
-    """The worker runs as another user, and only root may enter the folder."""
+    """The worker runs as another user, and only root can enter the folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -20,7 +20,7 @@ PULLS = 10
 
 
 def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
-    """Two clones with 500 artifacts each to push, and ten that pull at the same time."""
+    """Two clones push 500 artifacts each while ten clones pull."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
     pushers, readers = [], []
@@ -52,7 +52,7 @@ def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
 
 
 def unfinished_request(server, body, sent, content_type=wire.PLAIN):
-    """A connection on which only the first SENT bytes of a request have been sent."""
+    """Returns a connection on which only the first SENT bytes of a request have been sent."""
     connection = socket.create_connection(("127.0.0.1", server.port))
     head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     connection.sendall((head + body)[:len(head) + sent])
@@ -60,7 +60,7 @@ def unfinished_request(server, body, sent, content_type=wire.PLAIN):
 
 
 def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
-    """While more pushes stall than there are workers, another push and a pull succeed."""
+    """More pushes stall than there are workers. Meanwhile, another push and a pull succeed."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
@@ -77,7 +77,7 @@ def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
 
 
 def test_slow_readers_do_not_delay_others(launch, generated, peer_of):
-    """While the replies of more clones than there are workers are not read, a push succeeds."""
+    """More clones than there are workers do not read their replies. Meanwhile, a push succeeds."""
     server = launch(generated, workers=2, settings={"http.client_timeout": "10m"})
     peer = peer_of(server)
     body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
@@ -97,7 +97,7 @@ def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
 
     worker, = server.workers()
     idle = process.sockets(worker)
-    # The request is short enough that the front passes it on as a whole.
+    # The front buffers this request completely before it forwards the request.
     files = [b"%d of who left" % number for number in range(4000)]
     cards = wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", *map(wire.file_card, files))
     body = wire.compress(wire.signed(cards, peer.login, peer.secret))
@@ -116,8 +116,8 @@ def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
 
 @pytest.mark.ours("each pull takes minutes, too")
 def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
-    """The file has 200,000 phantoms, but its statistics say that the tables are small. Four concurrent pulls and a push
-    must not time out."""
+    """The file has 200,000 phantoms, but its statistics indicate small tables. Four concurrent pulls and a push must
+    not time out."""
     repofile.execute(fresh, "ANALYZE")
     server = launch(fresh, workers=4)
     peer = peer_of(server)
@@ -125,7 +125,6 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
     assert not peer.push(*names, content_type=wire.COMPRESSED).errors()
     assert len(repofile.phantoms(fresh)) == 200_000
     with concurrent.futures.ThreadPoolExecutor(5) as crowd:
-        # Each pull must end within the timeout of Peer.
         pulls = [crowd.submit(peer.pull) for _ in range(4)]
         push = crowd.submit(peer.push, wire.file_card(b"beside them"))
         assert not push.result().errors()
@@ -137,7 +136,7 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
 
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
 def test_a_push_waits_for_another_writer_up_to_busy_timeout(launch, fresh, peer_of):
-    """Another writer holds the lock: a pull succeeds immediately; a push waits and then gets an error."""
+    """Another writer holds the lock. A pull succeeds immediately. A push waits and then gets an error."""
     server = launch(fresh, settings={"repository.busy_timeout": "1s"})
     peer = peer_of(server)
     with repofile.database(fresh, write=True) as connection:
@@ -159,7 +158,6 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
         connection.execute("BEGIN IMMEDIATE")
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             push = other.submit(peer.push, wire.file_card(b"waits"))
-            # That the push waits is only visible in that it does not end.
             assert not concurrent.futures.wait([push], 0.7).done
             connection.execute("COMMIT")
             assert not push.result(60).errors()
@@ -192,7 +190,7 @@ def test_thousands_of_requests_leak_nothing(launch, fresh, peer_of):
 @pytest.mark.slow
 @pytest.mark.ours("it forks for each request")
 def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of):
-    """Memory is limited to a little more than what clients have sent, and is released."""
+    """Memory is limited to a little more than the size of the sent bodies, and is released."""
     if is_sanitized():
         pytest.skip("says nothing here")
     crowd, size = 6, 20 << 20
@@ -206,7 +204,7 @@ def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of
     children = process.children(server.main.pid)
     workers = server.workers()
     for pid in children:
-        # A worker holds one body and data derived from it; the gateway holds all bodies.
+        # A worker holds one body and data derived from it. The gateway holds all bodies.
         most = 6 * size if pid in workers else crowd * size * 3 // 2
         assert process.memory_kib(pid, "VmHWM") << 10 < most
         process.wait_until(lambda pid=pid: process.memory_kib(pid, "VmRSS") < 40 << 10, "the memory to be given back")
@@ -226,8 +224,8 @@ def test_concurrent_requests_get_their_own_answers(launch, small, peer_of):
 def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp_path, peer_of):
     """Neither fossil nor Quarry loses a commit when both write to the same file.
 
-    fossil begins its transaction as a reader. In write-ahead-log mode it cannot become a writer when
-    somebody else has written since: it says that the database is locked, and can be run again."""
+    fossil begins its transaction as a reader. In WAL mode, its first write fails if another process has written to the
+    file since then. fossil then reports that the database is locked, and the command is run again."""
     server = launch(fresh)
     peer = peer_of(server)
     direct = Checkout(fossil, fresh, tmp_path / "direct")

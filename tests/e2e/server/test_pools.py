@@ -56,7 +56,7 @@ def test_the_master_is_idle_while_connections_wait_for_busy_workers(start):
     wait_until(lambda: len(pool.children()) == 20, "twenty workers")
     wait_until(lambda: "has reached pm.max_children (20)" in pool.log(), "the advice in the log")
     before = daemon.processor_seconds(pool.main.pid)
-    with socket.socket() as silent:  # waits five seconds
+    with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         silent.settimeout(5)
@@ -118,7 +118,7 @@ def test_dynamic_pool_starts_no_more_than_max_spawn_rate_in_a_second(start):
     held = [fastcgi.hold(pool.socket) for _ in range(8)]
     began = time.monotonic()
     wait_until(lambda: len(pool.children()) == 28, "eight more, so that twenty are idle")
-    # The master may start two at any time within its current second, and then two each second.
+    # The master starts at most two children in each second.
     assert time.monotonic() - began > 1.9
     for each in held:
         each.close()
@@ -170,6 +170,6 @@ def test_workers_do_not_hang_on_a_listening_socket_made_blocking(start):
     assert made_blocking == 1
     for _ in range(20):
         assert pool.is_served()
-    # A worker that blocks in accept() would not notice the signal, and would be killed.
+    # A worker that blocks in accept() ignores the signal and is killed.
     assert pool.main.stop(signal.SIGQUIT) == 0
     assert "immediately" not in pool.log() and "did not stop" not in pool.log()

@@ -40,7 +40,7 @@ def test_serving_a_file_that_is_not_a_repository(tmp_path):
 @pytest.fixture
 def running(fresh, tmp_path, fossil):
     port = free_port()
-    # The paths of sockets must be short, and a killed server does not remove them.
+    # Socket paths must be short. A killed server does not remove its socket.
     with tempfile.TemporaryDirectory() as folder:
         server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}"], tmp_path / "log",
                          env={**fossil.environment, "TMPDIR": folder})
@@ -81,7 +81,6 @@ def test_sigquit_finishes_in_flight_requests(running, fresh):
 
 
 def test_get_shows_a_description(fresh, tmp_path, fossil):
-    """The server has no web pages."""
     port = free_port()
     server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
                      env=fossil.environment)
@@ -98,7 +97,6 @@ def test_get_shows_a_description(fresh, tmp_path, fossil):
 
 
 def test_the_schema_of_a_served_file_is_unchanged(running, fresh, fossil):
-    """Only Quarry's own tables may be added."""
     _, port = running
     assert wire.Peer(port).post(b"").status == 200
     names = [name for name, in repofile.query(fresh, "SELECT name FROM sqlite_schema")]

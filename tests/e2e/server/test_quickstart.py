@@ -1,4 +1,4 @@
-"""A newcomer's first minutes: ./quickstart, clone, commit, push, Ctrl-C."""
+"""A new user's first steps: ./quickstart, clone, commit, push, Ctrl-C."""
 
 import re
 import subprocess
@@ -43,7 +43,6 @@ def test_demonstration_repository_with_a_queue(quickstart, fossil, tmp_path):
     server = quickstart("--port", port, "--changes")
     wait_for_port(server, port)
     wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints")
-    # Use the command exactly as it is printed.
     command = re.search(r"echo note.*\n.* submit .*\n.* note\.txt", server.output())
     assert command, server.output()
     folder = tmp_path / "any"

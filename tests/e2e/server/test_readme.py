@@ -1,4 +1,4 @@
-"""The examples in README.md work, with paths, users, hosts and ports replaced."""
+"""The examples in README.md work after paths, users, hosts and ports are replaced."""
 
 import grp
 import json
@@ -17,7 +17,7 @@ FOLDERS = ("/etc/quarry", "/run/quarry", "/var/log/quarry", "/var/lib/quarry", "
 
 
 def blocks():
-    """The configuration files in README.md."""
+    """Returns the configuration files in README.md."""
     return re.findall(r"^```ini\n(.*?)^```$", (places.TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -41,14 +41,14 @@ def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
             assert text.count(sample) == 1, sample
             text = text.replace(sample, ours)
         config = tmp_path / "etc/quarry/quarry.conf"
-        # The courier's default socket may be in use on this machine.
+        # The courier's default socket might be in use on this machine.
         config.write_text(text.replace("[courier]\n", f"[courier]\nsocket = {tmp_path}/run/quarry/courier.sock\n")
                           .replace("[www]\n", "[www]\nbackoffice.lease_time = 1s\n"))
         server = Process([places.program("quarryd"), "--config", config], tmp_path / "output", env=fossil.environment)
         try:
             socket = tmp_path / "run/quarry/www.sock"
             wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd")
-            # After the first run, new content causes events.
+            # The first run only stores the current position. Later content causes events.
             wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run")
             page = documents.wiki_page("Page", "2026-01-02T00:00:00", "text")
             cards = wire.signed(wire.body(f"push {'0' * 40} {repofile.project_code(repository)}", wire.file_card(page)),

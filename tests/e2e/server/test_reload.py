@@ -97,7 +97,7 @@ def test_a_reload_adds_and_removes_a_pool(start, tmp_path):
 
 
 def test_a_reload_removes_one_of_very_many_pools(start):
-    """The number of sockets that are handed over must not be limited by a small table."""
+    """The number of inherited sockets must not be limited by a small table."""
     pool = start({"pm": "ondemand"})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]
@@ -184,14 +184,14 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
             each.join()
     assert killed > reloads // 2
     assert len(failed) <= killed, failed[:5]
-    # A request may only fail because its worker was killed, which cuts the connection off.
+    # A request is allowed to fail only because its worker was killed. The client then sees one of these errors.
     cut_off = (b"ConnectionResetError", b"BrokenPipeError")
     assert all(reply == b"" or reply.startswith(cut_off) for reply in failed), failed[:5]
 
 
 class Regular:
-    """A client that sends requests to the HTTP front over one connection, and reconnects only after the front has
-    announced that it will close it."""
+    """A client that sends requests to the HTTP front over one connection. It reconnects only after the front has
+    announced that it will close the connection."""
 
     def __init__(self, port: int):
         self.port = port
@@ -207,7 +207,7 @@ class Regular:
                 self.failures.append(repr(error))
 
     def ask(self, connection: socket.socket) -> bool:
-        """Sends a request. Returns false if the connection must not be used again."""
+        """Sends a request. Returns false if the client has to reconnect."""
         self.asked += 1
         connection.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
         reply = b""

@@ -1,5 +1,5 @@
-"""A reload never ends the server: files that cannot be opened are found beforehand, and files that are removed
-afterwards are not needed."""
+"""A reload never ends the server. Files that cannot be opened are reported before the reload. Files that are removed
+after the check are not needed."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def test_a_removed_socket_does_not_prevent_a_reload(start, tmp_path, what):
 
 @pytest.mark.parametrize("kind", ["link to a file", "another socket", "file"])
 def test_a_file_that_replaced_a_socket_is_not_changed(start, tmp_path, kind):
-    """Otherwise a user who may write to the folder could make root change the mode of other files."""
+    """A user with write access to the folder could otherwise make root change the mode of other files."""
     server = start({"ping.path": "/ping", "listen.mode": "0666"})
     victim = tmp_path / "victim"
     server.socket.unlink()
@@ -163,7 +163,7 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
 
 
 def test_reopening_logs_repeatedly_is_not_a_crash_loop(start, tmp_path):
-    """Workers that may not open the logs end and are replaced."""
+    """Workers that cannot reopen the logs exit and are replaced."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     server = start({"pm.max_children": 4, "user": "nobody", "ping.path": "/ping", "listen.mode": "0666"})

@@ -1,4 +1,4 @@
-"""Under a service manager: readiness, reload, watchdog and socket activation; also the pid file and the sample
+"""quarryd under a service manager: readiness, reload, watchdog and socket activation. Also the pid file and the sample
 units."""
 
 import contextlib
@@ -19,17 +19,16 @@ from support.process import Process, wait_until
 from support.program import quarry, quarryd
 from support.servers import pool_config
 
-#: Executes quarryd with a descriptor in the place of the first one that a service manager passes.
+#: Executes quarryd with an open socket as descriptor 3, which is the first one that a service manager passes.
 ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
            "os.execv(sys.argv[2], sys.argv[2:])"
 
 
-#: A user ID without processes.
 NOBODY_ELSE = 54321
 
 
 class Manager:
-    """A service manager, which receives the messages sent to NOTIFY_SOCKET."""
+    """A service manager that receives the messages sent to NOTIFY_SOCKET."""
 
     def __init__(self, folder: Path):
         self.path = folder / "notify"
@@ -100,7 +99,6 @@ def test_the_status_is_notified_regularly(manager, config, run, fresh, tmp_path)
     server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path))
 
     def hear(words: str) -> None:
-        """Receives messages until one contains WORDS."""
         wait_until(lambda: re.search(words, manager.next().get("STATUS", "")), words)
 
     hear(r"^Processes active: 0, idle: \d, Requests: 0, slow: 0, Traffic: 0.0req/sec; generation 1, 2 pools")
@@ -129,7 +127,6 @@ def test_an_activated_socket_is_used_and_not_removed(config, run, tmp_path):
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind(str(path))
         opened.listen()
-        # A connection waits while the server starts.
         waiting = fastcgi.connect(path)
         waiting.sendall(fastcgi.head("GET", "/") + fastcgi.record(fastcgi.STDIN))
         server = Process([sys.executable, "-c", ACTIVATE, opened.fileno(), places.program("quarryd"), "--config", config],
@@ -159,7 +156,6 @@ def test_a_pid_file_of_a_running_server_prevents_the_start(config, run, tmp_path
     workers = process.children(first.pid)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    # The workers listen on the socket until they end.
     wait_until(lambda: not any(map(process.exists, workers)), "the end of its workers")
     third = run(places.program("quarryd"), "--config", config)
     wait_until(lambda: "ready: " in third.output(), "quarryd, where the file is of nobody")
@@ -228,8 +224,7 @@ def test_errors_are_printed_before_going_to_the_background(config, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user, whose number of processes is bounded")
 @pytest.mark.parametrize("where", ["background", "foreground"])
 def test_a_start_fails_if_no_child_can_be_started(open_folder, where):
-    """The limit allows two processes, the command and the background process, so that the latter cannot start a
-    third."""
+    """The limit on processes does not allow quarryd to start a child."""
     path = open_folder / "quarryd.conf"
     path.write_text(f"[global]\nerror_log = {open_folder}/error.log\npid = {open_folder}/pid\n"
                     f"[www]\nlisten = {open_folder}/pool.sock\nrepositories = {open_folder}\npm.max_children = 2\n")

@@ -1,4 +1,4 @@
-"""--test finds everything that prevents a start, and a configuration that passes the check can be started."""
+"""--test finds everything that prevents a start. A configuration that passes the check can be started."""
 
 import os
 import resource
@@ -18,8 +18,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 class World:
-    """A valid configuration with a pool and the front."""
-
     def __init__(self, folder: Path, repository: Path):
         self.folder = folder
         self.path = folder / "quarryd.conf"
@@ -29,7 +27,7 @@ class World:
             "www": {"listen": folder / "pool.sock", "repository": repository, "pm": "static", "pm.max_children": 1, **user()}}
 
     def set(self, name: str, **words: object) -> None:
-        """Sets directives of the section NAME; __ in a word stands for a dot."""
+        """Sets directives of the section NAME. Two underscores in a name stand for a dot."""
         self.all_of_it.setdefault(name, {}).update({word.replace("__", "."): value for word, value in words.items()})
         if name not in ("global", "http", "www"):
             self.all_of_it[name] = {**self.all_of_it["www"], "listen": self.folder / f"{name}.sock", **self.all_of_it[name]}
@@ -51,7 +49,8 @@ class World:
 
 @pytest.fixture
 def world(open_folder: Path, fresh: Path) -> World:
-    """The configuration is in a folder that everybody can enter, because other users connect to a socket in it."""
+    """The configuration is in a folder that all users can enter, because other users connect to a socket in this
+    folder."""
     repository = open_folder / "fresh.fossil"
     repository.write_bytes(fresh.read_bytes())
     repository.chmod(0o666)
@@ -107,7 +106,7 @@ def test_a_file_that_cannot_be_created(world, name, word, place):
 
 
 def test_pid_file_that_is_a_fifo(world):
-    """Reading the FIFO would block forever, because no process writes to it."""
+    """Opening the FIFO for reading blocks, because no process writes to it."""
     os.mkfifo(world.folder / "q.pid")
     world.set("global", pid=world.folder / "q.pid", control__socket="off")
     fails_alike(world, f"the pid file {world.folder}/q.pid is not a regular file")
@@ -123,7 +122,7 @@ def test_too_few_descriptors_for_the_first_children(world):
 
 @as_root
 def test_a_front_that_cannot_reach_its_pool(world):
-    """Otherwise the server would start, and answer every request with 502."""
+    """Without this check, the front replies 502 to every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("http", user="nobody")
@@ -137,7 +136,7 @@ def test_a_front_that_cannot_reach_its_pool(world):
 @as_root
 @pytest.mark.parametrize("name", ["http", "www"])
 def test_a_working_folder_that_a_child_may_not_enter(world, name):
-    """Otherwise the server would report that it is ready, and restart its children forever."""
+    """Without this check, quarryd reports that it is ready and restarts its children forever."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("www", user="nobody")
@@ -150,7 +149,7 @@ def test_a_working_folder_that_a_child_may_not_enter(world, name):
 @as_root
 @pytest.mark.parametrize("word", ["repository", "repositories"])
 def test_repositories_that_a_child_cannot_reach(world, word):
-    """Otherwise the server would start, and refuse every request."""
+    """Without this check, quarryd starts and refuses every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     path = inside
@@ -180,9 +179,6 @@ def test_serve_can_be_tested(world):
     assert done.returncode == 1 and "cannot bind 192.0.2.77:8080" in done.stderr
 
 
-# --- beside a server that runs -----------------------------------------------------------------------
-
-
 @pytest.fixture
 def running(world) -> Iterator[Process]:
     world.set("global", pid=world.folder / "q.pid")
@@ -202,7 +198,7 @@ def test_files_of_a_running_server_are_not_errors(world, running):
 
 
 def test_a_pid_file_of_a_zombie_is_ignored(world, running):
-    """A zombie process exists, but the server does not run."""
+    """A zombie with this process ID exists, but the server is not running."""
     running.send(signal.SIGKILL)
     os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
     assert Path(f"/proc/{running.pid}/stat").read_text().split(") ")[1][0] == "Z"

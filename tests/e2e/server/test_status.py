@@ -1,4 +1,5 @@
-"""The status page and ping: their values, a comparison with a real PHP-FPM, and programs that read them."""
+"""The status page and ping. Tests their values, compares them with a real PHP-FPM, and reads them with common
+programs."""
 
 import http.client
 import json
@@ -29,12 +30,7 @@ def php(tmp_path):
     server.stop()
 
 
-# --- the same as PHP-FPM --------------------------------------------------------------------------
-
-
 class Cells(HTMLParser):
-    """The contents of the th cells of a page, in order."""
-
     def __init__(self, text: str):
         super().__init__()
         self.names: list[str] = []
@@ -51,7 +47,7 @@ class Cells(HTMLParser):
 
 
 def names_of(query: str, text: str) -> tuple[list[str], list[str]]:
-    """The names of the pool's figures, and of those of the first process, in the order of the page."""
+    """Returns the names of the pool's figures and of the first process's figures, in the order of the page."""
     if "json" in query:
         page = json.loads(text)
         processes = page.pop("processes", [{}])
@@ -84,9 +80,8 @@ def test_the_page_has_the_names_of_php_fpm_in_its_order_and_then_our_own(pool, p
 
 @pytest.mark.parametrize("query", FORMATS[:-1])
 def test_the_page_equals_that_of_php_fpm_except_for_numbers(pool, php, query):
-    """The last format is an exception, because its help texts are our own."""
+    """Format openmetrics is not compared, because its help texts differ from those of PHP-FPM."""
     def as_lines(text):
-        # Times and counts differ from one moment to the next, and the title is different.
         text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
         text = re.sub(r"PHP-FPM|Quarry", "SERVER", text)
         return re.sub(r"(?<![\w.-])\d+(?!\.\d)", "N", text)
@@ -105,9 +100,6 @@ def test_headers_are_those_of_php_fpm(pool, php, path, query):
 def test_ping_is_the_response_and_nothing_else(pool, php):
     assert pool.page("/ping").body == php.ask("/ping").body == b"are you there"
     assert pool.page("/ping", method="HEAD").body == b""
-
-
-# --- figures -------------------------------------------------------------------------
 
 
 def test_status_and_ping_are_not_there_unless_configured(start_pool):
@@ -136,7 +128,6 @@ def test_syncs_artifacts_and_bytes_are_counted(pool, fresh, fossil, tmp_path):
     assert not peer.push(wire.file_card(content)).errors()
     assert not peer.pull().errors()
     assert peer.push("file nonsense").errors()
-    # Three requests, and the status request before them.
     after = counted(pool, before["requests"] + 4)
     grown = {name: after[name] - before[name] for name in ("pushes", "pulls", "clones", "refusals", "artifacts in")}
     assert grown == {"pushes": 2, "pulls": 1, "clones": 0, "refusals": 1, "artifacts in": 1}
@@ -170,16 +161,13 @@ def test_totals_outlive_workers(start_pool):
     counted(pool, 55)
 
 
-# --- scrapers and web servers ---------------------------------------------------------------------
-
-
 def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
     if shutil.which("promtool") is None:
         pytest.skip("promtool (package prometheus) is not installed")
     page = pool.page("/status", "openmetrics")
     done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=60, check=False)
     complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if line.strip()]
-    assert done.returncode in (0, 3), complaints  # 3: the output was read, and there are remarks about style
+    assert done.returncode in (0, 3), complaints  # 3: the output is valid, but promtool has remarks about style
     assert [line for line in complaints if not line.startswith("phpfpm_")] == []
     broken = subprocess.run(["promtool", "check", "metrics"], input=page.body + b"quarry_x{ 1\n", capture_output=True,
                             timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""The separate address of the status page, with every worker busy, and with a corrupted scoreboard."""
+"""The separate address of the status page replies while every worker is busy, and when the scoreboard is corrupted."""
 
 import contextlib
 import os
@@ -17,9 +17,6 @@ def status_socket(tmp_path) -> Path:
     return tmp_path / "status.sock"
 
 
-# --- access to the scoreboard -------------------------------------------------------
-
-
 def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
     pool = start_pool({**PAGES, "pm.status_listen": status_socket})
     for _ in range(10):
@@ -35,7 +32,7 @@ def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
         assert figures["pool"] == "www" and figures["max children"] == WORKERS == figures["children"]
         assert figures["start time"] == before["start time"]
     assert pool.main.is_running() and pool.children()
-    # Each worker rewrites its slot when it gets a request, so each gets one, all at the same time.
+    # A worker rewrites its slot when it gets a request. These concurrent requests reach every worker.
     with contextlib.ExitStack() as held:
         connections = [held.enter_context(fastcgi.connect(pool.socket)) for _ in range(WORKERS)]
         wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == 0, "three readable slots")
@@ -56,9 +53,6 @@ def test_status_process_cannot_write_the_board(start_pool, status_socket, fresh)
                   for line in Path(f"/proc/{worker}/maps").read_text().splitlines() if "quarry-scoreboard" in line}
     assert len(pool_board) == 1 and not writable & pool_board
     assert str(fresh) not in "".join(os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir())
-
-
-# --- every worker busy ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_tcp", [False, True], ids=["unix", "tcp"])

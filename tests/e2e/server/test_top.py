@@ -24,8 +24,6 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 class Screen:
-    """`quarry top` in a pseudo terminal, and what it has drawn."""
-
     def __init__(self, control, *words: object, rows: int = 24, term: str = "xterm"):
         self.drawn = ""
         self.end, far = pty.openpty()
@@ -43,7 +41,7 @@ class Screen:
         return self.drawn
 
     def frames(self) -> list[str]:
-        """The complete frames, as lines without control sequences."""
+        """Returns the complete frames as lines without control sequences."""
         parts = self.read().split("\x1b[H")[1:]
         return [re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", part).replace("\r\n", "\n") for part in parts if "\x1b[J" in part]
 
@@ -60,7 +58,7 @@ class Screen:
         fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 120, 0, 0))
 
     def wait(self) -> int:
-        """Waits for the end, checks that the terminal is restored, and returns the exit status."""
+        """Waits until the program exits. Checks that it has restored the terminal. Returns the exit status."""
         def has_ended():
             self.read()
             return self.process.poll() is not None
@@ -95,7 +93,7 @@ def screen():
 
 @contextlib.contextmanager
 def requests_to(address) -> Iterator[None]:
-    """Sends requests one after the other during the block."""
+    """Sends requests one after another during the block."""
     is_over = threading.Event()
 
     def ask():
@@ -196,9 +194,6 @@ def test_top_waits_for_a_master_that_restarts(watched, screen):  # noqa: F811
     wait_until(lambda: f"process {again.main.pid}," in top.next_frame(), "the new master")
     top.press("q")
     assert top.wait() == 0
-
-
-# --- without a terminal ---------------------------------------------------------------------------
 
 
 def test_without_a_terminal_count_frames_are_printed(watched):  # noqa: F811

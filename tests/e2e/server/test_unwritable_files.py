@@ -1,4 +1,4 @@
-"""Repositories that cannot be written, and full disks: errors are clear, and no change is stored only in part."""
+"""Repositories that cannot be written, and full disks. Errors are clear, and no change is stored only in part."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a
 
 @pytest.fixture
 def kept_for_reading(fresh, open_folder):
-    """A repository and its folder that belong to another user than the pool's."""
+    """A repository in a folder. Both belong to a different user than the pool's user."""
     path = shutil.copy(fresh, open_folder / "kept.fossil")
     path.chmod(0o644)
     open_folder.chmod(0o755)
@@ -42,7 +42,6 @@ def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_rea
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder with space for four megabytes."""
     path = tmp_path / "disk"
     path.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", path], capture_output=True).returncode != 0:

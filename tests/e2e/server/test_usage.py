@@ -1,4 +1,4 @@
-"""A wrong command line is answered with one line, which contains the error and a suggestion, and with exit code 2."""
+"""A wrong command line results in exit status 2 and a message of one line with the error and a suggestion."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""A worker is killed in the middle of a push: the file stays correct, and the next sync completes the push."""
+"""A worker is killed during a push. The file stays correct, and the next sync completes the push."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ CALM = 5
 
 
 def bytes_read(pid):
-    """Number of bytes that the process has read so far; it grows when a request arrives."""
+    """Returns the number of bytes that the process has read. The number grows when a request arrives."""
     try:
         return int(Path(f"/proc/{pid}/io").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -27,7 +27,7 @@ def bytes_read(pid):
 
 
 def sleeps(pid):
-    """Whether the process waits for something other than the disk."""
+    """Whether the process is sleeping and does not wait for the disk."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):
@@ -35,8 +35,8 @@ def sleeps(pid):
 
 
 class Watcher(threading.Thread):
-    """Waits until the worker gets a request, and kills it KILL_AFTER seconds later; if KILL_AFTER is None, measures how
-    long it works on the request."""
+    """Waits until the worker gets a request, and kills the worker KILL_AFTER seconds later. If KILL_AFTER is None,
+    measures the duration of the request instead."""
 
     def __init__(self, worker, kill_after):
         super().__init__()
@@ -60,7 +60,7 @@ class Watcher(threading.Thread):
 
 
 def push_under_watch(fossil, server, url, client, kill_after=None):
-    """Pushes. Returns whether the push succeeded, and how long the worker worked on its first request."""
+    """Pushes. Returns whether the push succeeded, and how long the worker processed its first request."""
     wait_until(lambda: server.workers(), "a worker")
     watcher = Watcher(server.workers()[0], kill_after)
     watcher.start()
@@ -72,7 +72,7 @@ def push_under_watch(fossil, server, url, client, kill_after=None):
 
 
 def batches(path, count):
-    """All public artifacts, divided into COUNT parts in the order of their arrival."""
+    """Returns all public artifacts, divided into COUNT parts in the order of their arrival."""
     public = repofile.public_artifacts(path)
     names = [name for name, in repofile.query(path, "SELECT uuid FROM blob ORDER BY rid") if name in public]
     return [names[len(names) * part // count:len(names) * (part + 1) // count] for part in range(count)]
@@ -88,12 +88,11 @@ def offer(client, names):
 @pytest.mark.slow
 @pytest.mark.ours("it has no workers")
 def test_fifty_kills_at_different_moments(launch, server_kind, generated_original, fossil, tmp_path):
-    """A history arrives in many pushes. During fifty of them the worker is killed, each time at a later moment. (Behind
-    a web server ten kills are enough, because the worker does the same.)
-
-    If a kill came too late, the next push is interrupted instead."""
+    """A history arrives in many pushes. The worker is killed during fifty pushes, each time at a later moment. Behind a
+    web server, ten kills are enough, because the worker behaves in the same way. A kill that comes too late is repeated
+    in the next push."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
-    # Nothing is offered by an igot card: each push contains its own batch.
+    # Each push contains only its own batch if the client does not offer other artifacts by igot cards.
     repofile.execute(client, "DELETE FROM unclustered")
     served = tmp_path / "served.fossil"
     fossil.new(served)
@@ -119,7 +118,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
         moment = sorted(worked)[CALM // 2] * (interrupted + chance.random()) / kills
         went_through, duration = push_under_watch(fossil, server, url, client, moment)
         interrupted += not went_through
-        if went_through:  # adapt to the current speed of the machine
+        if went_through:
             worked = [*worked[1:], duration]
         assert repofile.query(served, "PRAGMA quick_check") == [("ok",)]
         offer(client, names)
@@ -137,7 +136,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
 
 @pytest.mark.ours("it has no workers")
 def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
-    """The reply is sent after the commit: a kill right after it loses nothing."""
+    """The server sends the reply after the commit. A kill after the reply therefore loses nothing."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     for number in range(20):
@@ -145,7 +144,7 @@ def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
         told = []
 
         def is_told():
-            # Both workers have just been killed, and a request may still reach one that has not exited yet.
+            # A killed worker might not have exited yet, and can still get a request.
             with contextlib.suppress(OSError):
                 told.append(peer.push(wire.file_card(data)))
             return told and told[-1].status == 200
