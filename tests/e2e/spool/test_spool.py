@@ -1,4 +1,5 @@
-"""`quarry spool` is a durable pipe that loses nothing if the process at either end dies; and commands to inspect it."""
+"""`quarry spool` is a durable pipe that loses nothing if a process at either end is killed. Also tests the commands
+that inspect it."""
 
 import json
 import os
@@ -65,7 +66,7 @@ def test_terminated_feeder_keeps_what_it_has_read(spool):
 
 
 def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
-    # Under sanitizers most of the time is spent before the first message.
+    # With sanitizers, most of the time passes before the first message.
     count = 15000 if is_sanitized() else 60000
     spool("feed", "--maxfilesize", "64k", given=lines(1, count))
     out = tmp_path / "out"
@@ -75,7 +76,7 @@ def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
         with out.open("ab") as sink:
             drain = spool.start("drain", "--dequeuebatchsize", 20, stdout=sink)
         try:
-            # Each kill gives the next process more time, because on a busy machine it may need all of it to start.
+            # The time grows with each kill, because a process on a busy machine can need the whole time to start.
             drain.wait(chance.random() * (0.1 + killed / 200))
         except subprocess.TimeoutExpired:
             drain.send_signal(signal.SIGKILL)
@@ -86,7 +87,7 @@ def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
     for text in out.read_bytes().split(b"\n"):
         if text.startswith(b"line ") and text[5:].isdigit():
             number = int(text[5:])
-            # A number may be truncated by a kill or repeated after one, but it is never ahead of its turn.
+            # After a kill, numbers can be truncated or repeated, but never skipped.
             assert number <= highest + 1
             highest = max(highest, number)
             seen.add(number)
@@ -127,7 +128,6 @@ def test_signals_end_a_drain_that_nobody_reads_and_a_feed_without_room(spool, en
     finally:
         os.close(stuck)
         os.close(end)
-    # No message had been read.
     assert lines(1, 50000).startswith(seen)
     assert spool("drain") == lines(1, 50000)
 

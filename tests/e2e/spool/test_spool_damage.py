@@ -102,10 +102,9 @@ def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given)
     feeder.send_signal(signal.SIGCONT)
     reported = feeder.communicate(given, timeout=60)[1].decode()
     assert feeder.returncode == 1 and "was removed" in reported
-    # The feeder reads more lines before it checks only if the folder itself is unchanged.
+    # The feeder continues to read lines only if the folder itself is unchanged.
     expected = "were not stored" if given and change is remove_segments else "100 messages could not be saved"
     assert expected in reported, reported
-    # Nothing was written to another place.
     assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
 
 
@@ -115,8 +114,8 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-        # The feeder must only see the complete change: in the middle of it, it could still save lines that are removed
-        # next.
+        # The feeder must only see the complete change. During the change, it can still save lines that are then
+        # removed.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)

@@ -15,7 +15,7 @@ from support.spool import following, lines, unread
 
 
 class Reader:
-    """Reads what `drain` writes to a pipe, and may acknowledge it on another pipe."""
+    """Reads the output of `drain` from a pipe. Can acknowledge it on another pipe."""
 
     def __init__(self, source: int, acknowledge: int):
         self.source = source
@@ -62,7 +62,7 @@ def reading(spool, *options: object, acknowledges: bool = False) -> Iterator[tup
 
 @contextlib.contextmanager
 def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
-    """A reader that has read ten lines and acknowledged none of them."""
+    """A reader that has read ten lines and has not acknowledged any line."""
     spool("feed", given=lines(1, 10))
     with reading(spool, acknowledges=True) as (reader, drain):
         reader.read(10)
@@ -70,7 +70,6 @@ def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
 
 
 def whole(text: bytes) -> bytes:
-    """The complete lines of TEXT."""
     return text[:text.rfind(b"\n") + 1]
 
 
@@ -84,7 +83,7 @@ def test_unread_lines_in_a_pipe_are_repeated(spool):
         reported = drain.stderr.read().decode()
     assert "standard output: Broken pipe: " in reported
     assert "written messages were not read and will be repeated" in reported
-    # Exactly the unread lines are repeated; a line that was read only in part is repeated as a whole.
+    # Exactly the unread lines are repeated. A line that was read only in part is repeated as a whole.
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
 
@@ -145,13 +144,13 @@ def test_unread_lines_in_a_socket_are_repeated(spool):
         assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
-    # At most the lines that the reader has read are repeated.
+    # Only lines that the reader has read are repeated.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
 
 
 def test_unread_lines_in_a_socket_are_repeated_though_another_process_took_the_error(spool):
-    """The kernel reports the unread data only once, to any process that has the socket."""
+    """The kernel reports the unread data only once, to whichever process reads the error first."""
     spool("feed", given=lines(1, 50000))
     near, far = socket.socketpair()
     with near, far, spool.start("drain", stdout=far, stderr=subprocess.PIPE) as drain:
@@ -252,14 +251,13 @@ def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
         done = subprocess.run(spool.command("drain", "--ack", writable.fileno()), pass_fds=[writable.fileno()],
                               capture_output=True, timeout=60, check=False)
     assert done.returncode == 1 and b"not open for reading" in done.stderr
-    # The descriptor is closed before anything was written.
     done = spool.run("drain", "--ack", 0)
     assert done.returncode == 1 and b"standard input: closed" in done.stderr
     assert spool("drain") == lines(1, 10) and spool("drain", "--ack", 0) == b""
 
 
 def test_shell_acknowledges_processed_lines(spool, tmp_path):
-    """The example of the manual; its consumer fails once."""
+    """The example in the manual. Its consumer fails once."""
     spool("feed", given=lines(1, 20))
     script = """
         quarry=$1; folder=$2; cd "$3"
@@ -302,7 +300,6 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
     with reading(spool, "--follow", *least, 3600000) as (reader, drain):
         wait_until(lambda: spool.status()["reader"], "the drain")
         spool("feed", given=lines(3, 3))
-        # The three lines arrive at once, in one write.
         assert os.read(reader.source, 4096) == lines(1, 3)
         wait_until(lambda: spool.status()["messages"] == 0, "their deletion")
         spool("feed", given=lines(4, 4))
@@ -310,7 +307,6 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
         assert drain.wait(60) == -signal.SIGTERM
     with reading(spool, "--follow", *least, 20) as (reader, drain):
         assert os.read(reader.source, 4096) == lines(4, 4)
-    # Without --follow, drain does not wait for more lines.
     spool("feed", given=lines(5, 5))
     assert spool("drain", *least, 3600000).endswith(lines(5, 5))
 
@@ -318,7 +314,7 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
 @pytest.mark.parametrize("ends", ["signal", "reader"])
 def test_drain_waits_for_its_hours(spool, monkeypatch, ends):
     spool("feed", given=lines(1, 10))
-    # Use a time zone in which the time is between 12:00 and 13:00.
+    # In this time zone, the current time is between 12:00 and 13:00.
     monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
     begin, end = "--dequeuetimebegin", "--dequeuetimeend"
     drain = spool.start("drain", begin, 22, end, 4, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

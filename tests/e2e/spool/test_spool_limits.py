@@ -76,7 +76,7 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 @needs_root
 @pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
-    """The drain has no space to save its position, which the feeder waits for."""
+    """The feeder waits for the drain, which does not have enough space to save its position."""
     with small_disk(spool, size), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
@@ -165,7 +165,7 @@ def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
-    # Messages that are more important are not discarded, and then nothing is reported.
+    # With this limit the lines are too important to be discarded.
     done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
     assert done.returncode == 0 and done.stderr == b""
 
@@ -183,7 +183,7 @@ def test_help_shows_the_actual_defaults(spool):
     def reported(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
                               check=True).stdout
-        # The description of an option may be on the next line; its last parentheses contain the default.
+        # The description of an option can be on the next line. The default is in its last parentheses.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
         return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 
@@ -199,7 +199,8 @@ def test_help_shows_the_actual_defaults(spool):
         "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
         "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
         "oncorruption": "safe"}
-    # By default the feeder does not wait even with more than 10,000 lines. With a size of ten, the mark is 80 % of it.
+    # By default, the feeder does not wait even with more than 10,000 lines. With a size of ten, the mark is 80 % of the
+    # size.
     spool("feed", given=lines(1, 12000))
     assert spool.status()["messages"] == 12000
     spool("purge")

@@ -12,7 +12,7 @@ from support.spool import Spool, lines
 
 
 class StreamSpool(Spool):
-    """A stream of five messages; see tests/unit/spool/stream/make_stream.cc."""
+    """A stream of five messages (see tests/unit/spool/stream/make_stream.cc)."""
 
     def command(self, what: str, *options: object) -> list[str]:
         return [*super().command(what, *options), "--filename", "events"]
@@ -75,7 +75,7 @@ def test_replayed_dead_letters_return_to_their_subscription(stream):
     mail = stream.subscription("mail")
     assert (mail["waiting"], mail["dead"]) == (4, 0)
     assert stream.numbers("--dead", "mail") == []
-    # The original messages are unchanged, and those that were returned follow them with their numbers.
+    # The original messages are unchanged. The returned messages follow them with their original numbers.
     assert stream.numbers() == [1, 2, 3, 4, 5, 2, 3]
     assert "no subscription nobody" in stream.refused("replay", "--dead", "nobody")
     assert [one["name"] for one in stream.status()["subscriptions"]] == ["hook", "mail"]
