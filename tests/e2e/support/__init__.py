@@ -1,1 +1,1 @@
-"""Support code for the end-to-end tests, one file per subject, without tests."""
+"""Support code for the end-to-end tests, one file per subject."""

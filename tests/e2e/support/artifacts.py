@@ -1,4 +1,4 @@
-"""Structural artifacts written by hand: check-in manifests, control artifacts, clusters."""
+"""Hand-written structural artifacts: check-in manifests, control artifacts, clusters."""
 
 import hashlib
 
@@ -6,13 +6,13 @@ from .wire import fossilize, sha3
 
 
 def with_checksum(cards: list[str]) -> bytes:
-    """CARDS in the order that the format requires, followed by their Z card."""
+    """Returns CARDS in the order that the format requires, followed by their Z card."""
     text = "".join(card + "\n" for card in sorted(cards, key=str.encode)).encode()
     return text + f"Z {hashlib.md5(text).hexdigest()}\n".encode()
 
 
 def repository_checksum(files: dict[str, bytes]) -> str:
-    """The checksum of the R card, over names, sizes and contents of all files in the order of their names."""
+    """Returns the checksum of the R card. It covers names, sizes and contents of all files, sorted by name."""
     digest = hashlib.md5()
     for name in sorted(files):
         digest.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -21,8 +21,8 @@ def repository_checksum(files: dict[str, bytes]) -> str:
 
 def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parents: list[str] = (),
              tags: list[str] = (), baseline: str | None = None) -> bytes:
-    """A check-in manifest. DATE has the form 2026-01-02T03:04:05.000; TAGS are T cards without the leading letter. With
-    BASELINE it is a delta manifest, and FILES are those that differ from the baseline."""
+    """Returns a check-in manifest. DATE has the form 2026-01-02T03:04:05.000. TAGS are T cards without the leading
+    letter. With BASELINE the result is a delta manifest, and FILES are the files that differ from the baseline."""
     cards = [f"C {fossilize(comment)}", f"D {date}", f"U {fossilize(user)}",
              *[f"F {fossilize(name)} {sha3(data)}" for name, data in files.items()], *[f"T {tag}" for tag in tags]]
     if parents:
@@ -35,7 +35,8 @@ def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parent
 
 
 def control(date: str, user: str, tags: list[str]) -> bytes:
-    """A control artifact. TAGS are T cards without the leading letter, with full hashes of their targets."""
+    """Returns a control artifact. TAGS are T cards without the leading letter. They contain the full hashes of their
+    targets."""
     return with_checksum([f"D {date}", f"U {fossilize(user)}", *[f"T {tag}" for tag in tags]])
 
 

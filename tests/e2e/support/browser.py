@@ -13,7 +13,7 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 @dataclass
 class Page:
     status: int
-    headers: dict[str, str]  # names in lower case
+    headers: dict[str, str]
     body: bytes
 
     @property
@@ -41,7 +41,7 @@ class Browser:
         connection = self._connect()
         sent = {"User-Agent": AGENT, **self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
         if method == "POST":
-            # Fossil checks this to prevent forged requests from other sites.
+            # Fossil checks this header to prevent forged requests from other sites.
             sent.setdefault("Referer", f"http{'s' * self.is_secure}://127.0.0.1:{self.port}{self.prefix}{path}")
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
@@ -75,8 +75,7 @@ class Browser:
 
 
 def plain(page: Page, port: int) -> tuple:
-    """What two requests for the same page have in common: replaces PORT, nonces, ages and captchas, which may
-    differ."""
+    """Replaces PORT, nonces, ages and captchas, which differ between two requests for the same page."""
     body = page.body.replace(f":{port}".encode(), b":PORT")
     if page.headers.get("content-type") != "application/x-compressed":
         for pattern, word in ((rb"[0-9a-f]{48}", b"NONCE"),

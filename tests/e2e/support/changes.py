@@ -1,5 +1,5 @@
-"""The queue of change sets: a client written from quarry-changes(7) and not from our sources, the queue's folders, and
-servers whose daemons do nothing, so that submitted change sets stay where they are."""
+"""The queue of change sets: a client, the queue's folders, and servers with idle daemons. The client is written from
+quarry-changes(7) and does not use our sources. With idle daemons, submitted change sets stay in their folder."""
 
 import datetime
 import hashlib
@@ -22,7 +22,7 @@ STAGES = ("prequeue", "queue", "staging", "pending", "run", "done", "fail", "ter
 
 
 def idle_programs(folder: Path) -> Path:
-    """Makes a copy of quarryd whose quarry-changes only sleeps, and returns its path."""
+    """Copies quarryd beside a quarry-changes that only sleeps. Returns the path of the copy."""
     folder.mkdir()
     shutil.copy(places.program("quarryd"), folder)
     (folder / "quarry-changes").write_text("#!/bin/sh\nexec sleep 1000000\n")
@@ -32,7 +32,7 @@ def idle_programs(folder: Path) -> Path:
 
 def tarball(files: dict[str, bytes | None], *, target: str = "trunk", comment: str = "a change", kind: str = "DC",
             **sections: str) -> bytes:
-    """A change set's tarball. FILES whose content is None are removed by it."""
+    """Returns the tarball of a change set. The change set removes FILES whose content is None."""
     meta = {"movetype": kind, "target": target, "files": "\n".join(files), "comment": comment, **sections}
     text = "".join(f"##{name}\n{value}\n" for name, value in meta.items() if value)
     out = io.BytesIO()
@@ -58,8 +58,6 @@ class Answer:
 
 @dataclass
 class Somebody:
-    """A client that signs its requests as LOGIN."""
-
     port: int
     code: str
     login: str = "writer"
@@ -73,7 +71,7 @@ class Somebody:
         return "x-f-l-c=" + urllib.parse.quote_plus(f"login {self.login} {nonce} {signature}")
 
     def headers(self, method: str, target: str, body: bytes = b"", kind: str = "", late: float = 0) -> dict[str, str]:
-        """The headers of a signed request. LATE is the number of seconds by which the date is too early."""
+        """Returns the headers of a signed request. The date is LATE seconds in the past."""
         date = datetime.datetime.fromtimestamp(time.time() - late, datetime.timezone.utc)
         text = date.strftime("%Y-%m-%dT%H:%M:%S.") + f"{date.microsecond // 1000:03d}Z"
         headers = {"X-Quarry-Date": text, "Cookie": self.signed(method, target, body, text)}
@@ -104,8 +102,6 @@ class Somebody:
 
 @dataclass
 class Queue:
-    """The folders of a queue."""
-
     base: Path
 
     @staticmethod
@@ -117,7 +113,7 @@ class Queue:
         return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
 
     def stage_of(self, id_: str) -> str:
-        # A job that is moved while the folders are listed may be seen twice, or not at all.
+        # While the folders are listed, a moved job can be seen twice or not at all.
         for _ in range(5):
             found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
             if len(found) == 1:
@@ -125,11 +121,12 @@ class Queue:
         raise AssertionError(f"{id_} is in {found}")
 
     def is_in(self, id_: str, *stages: str) -> bool:
-        """Whether the change set is in one of STAGES; works also if it is being moved."""
+        """Whether the change set is in one of STAGES. The result is also correct while the change set is being
+        moved."""
         return any(name.startswith(id_) for stage in stages for name in self.names(stage))
 
     def files(self) -> list[str]:
-        """All files except the private ones of the daemons and the endpoint."""
+        """Returns all files except the private files of the daemons and the endpoint."""
         return sorted(str(path.relative_to(self.base)) for path in self.base.rglob("*")
                       if path.is_file() and path.relative_to(self.base).parts[0] != "ctrl")
 
@@ -139,14 +136,14 @@ class Queue:
         return (self.base / stage / name).read_text()
 
     def content(self, id_: str) -> dict[str, bytes]:
-        """The files in the tarball."""
+        """Returns the files in the tarball."""
         path = next(each for each in (self.base / "data").iterdir()
                     if each.name.startswith(id_) and not each.name.endswith(".submission"))
         with tarfile.open(path) as archive:
             return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
 
     def take(self, id_: str, stage: str = "queue") -> None:
-        """Does the essential work of the prequeue daemon: creates a job file from the tarball's meta file."""
+        """Creates a job file from the tarball's meta file, which is the essential work of the prequeue daemon."""
         name = next(each for each in self.names("prequeue") if each.startswith(id_))
         submission = dict(line.split(" ", 1) for line in
                           (self.base / "data" / f"{name}.submission").read_text().splitlines())

@@ -1,4 +1,5 @@
-"""Debian's chromium, headless: a page after its script has run, and the messages of the console."""
+"""Debian's headless chromium. Loads a page and returns it after its script has run, with the messages of the
+console."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""`quarry clone` and `quarry sync`, and stand-ins for misbehaving servers and for ssh."""
+"""`quarry clone` and `quarry sync`, and substitutes for misbehaving servers and for ssh."""
 
 import http.server
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import places
 
-#: A stand-in for ssh: it records its arguments, and passes the command to a shell, as sshd does.
+#: A substitute for ssh. It records its arguments and passes the command to a shell, as sshd does.
 SSH = """#!/bin/sh
 for word in "$@"; do printf '%s\\n' "$word" >> "$SSH_ARGUMENTS"; done
 while [ $# -gt 0 ]; do
@@ -45,8 +45,8 @@ class Quarry:
 
     def attempt(self, *arguments: object, env: dict[str, str] | None = None, stdin: str = "",
                 seconds: float = 120) -> tuple[int, str, str]:
-        """Runs the program in a session of its own, so that it has no terminal. Returns exit status, standard output
-        and standard error."""
+        """Runs the program in its own session, without a terminal. Returns exit status, standard output and standard
+        error."""
         done = subprocess.run([places.program("quarry"), *map(str, arguments)], env={**self.environment, **(env or {})},
                               input=stdin, capture_output=True, text=True, timeout=seconds, check=False,
                               start_new_session=True)
@@ -58,7 +58,7 @@ class Quarry:
         return output + errors
 
     def refused(self, *arguments: object, **more: object) -> str:
-        """Runs a command that must fail, and returns its one line of error."""
+        """Runs a command that must fail with a message of one line. Returns the message."""
         status, output, errors = self.attempt(*arguments, **more)
         assert status == 1, f"exit status {status}\n{output}{errors}"
         lines = [line for line in errors.splitlines() if "warning: a password on the command line" not in line]
@@ -84,7 +84,7 @@ def sent(output: str) -> int:
 
 
 class Pretender:
-    """An HTTP server that answers each request with ANSWER, until the end of its `with` block."""
+    """An HTTP server that sends ANSWER to each request until the end of its `with` block."""
 
     def __init__(self, answer: Callable[[http.server.BaseHTTPRequestHandler, bytes], None],
                  certificate: Path | None = None):
@@ -92,7 +92,7 @@ class Pretender:
         self.bodies: list[bytes] = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # noqa: N802: a name of the library
+            def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 pretender.bodies.append(body)
                 answer(self, body)
@@ -126,7 +126,7 @@ class Pretender:
 
 
 def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> bytes:
-    """The reply of HANDLER, an HTTP server on PORT, to the request, header included."""
+    """Sends the request to HANDLER, an HTTP server on PORT. Returns the reply with its header."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -134,12 +134,13 @@ def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: byte
 
 
 def forward(port: int) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
-    """A handler that passes each request on to the HTTP server on PORT."""
+    """Returns a handler that forwards each request to the HTTP server on PORT."""
     return lambda handler, body: handler.wfile.write(answer_of(port, handler, body))
 
 
 def reply(status: int, body: bytes = b"", **headers: str) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
-    """A handler that answers each request with STATUS, BODY and HEADERS (with _ for -)."""
+    """Returns a handler that answers each request with STATUS, BODY and HEADERS. Underscores in header names stand for
+    hyphens."""
     def answer(handler: http.server.BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -154,7 +155,7 @@ def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPReques
 
 
 def certificate(folder: Path) -> Path:
-    """Makes a file with a key and a self-signed certificate of `localhost`."""
+    """Creates a file with a key and a self-signed certificate of `localhost`."""
     key, made, both = folder / "key.pem", folder / "made.pem", folder / "certificate.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made],

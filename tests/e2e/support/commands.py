@@ -1,7 +1,7 @@
-"""The part of a history that an import does not create, made with the fossil program.
+"""Uses the fossil program to create the parts of a history that an import cannot create.
 
-Moves, removals, merges of every kind, delta manifests, tags and their cancelling, edits of comment,
-date, author and colour, closed leaves, comments that refer to check-ins, private branches.
+These parts are moves, removals, merges of every kind, delta manifests, tags and cancelled tags, edits of comment, date,
+author and color, closed leaves, comments that refer to check-ins, and private branches.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ FIRST_DAY = "2020-03-0"
 
 
 class Session:
-    """A checkout in which each step is dated a minute after the previous one."""
+    """A checkout in which each step is dated one minute after the previous step."""
 
     def __init__(self, fossil: Fossil, repository: Path, folder: Path):
         self.checkout = Checkout(fossil, repository, folder)
@@ -39,7 +39,7 @@ class Session:
 
 
 def add_commands(fossil: Fossil, repository: Path, folder: Path) -> None:
-    """Adds some fifty check-ins and forty control artifacts to REPOSITORY; FOLDER is for the checkout."""
+    """Adds some fifty check-ins and forty control artifacts to REPOSITORY. FOLDER is for the checkout."""
     session = Session(fossil, repository, folder)
     first = _files(session)
     _branches(session, first)
@@ -64,7 +64,7 @@ def _files(session: Session) -> str:
     session.commit("rename and edit")
     session.edit("gone.txt", "it is back")
     checkout("add", "gone.txt")
-    checkout("mv", "--hard", "two.txt", "one.txt")  # a name that another file had before
+    checkout("mv", "--hard", "two.txt", "one.txt")  # another file had this name before
     session.commit("a name used again", "--delta")
     for step in range(6):
         session.edit("three.txt", f"step {step}")
@@ -96,7 +96,7 @@ def _branches(session: Session, first: str) -> None:
     session.commit("after the mistake")
     checkout("merge", "--backout", wrong)
     session.commit("take it back")
-    # `right` and trunk have changed one.txt at the same place: the conflict becomes part of the history.
+    # `right` and trunk have changed the same lines of one.txt. The conflict becomes part of the history.
     checkout("merge", "right")
     session.commit("merge right, and close it", "--allow-conflict", "--integrate")
     checkout("update", first)

@@ -23,7 +23,7 @@ QUICK = {"retry.delay": "20ms", "retry.max_delay": "100ms"}
 
 
 def event(number: int, type_: str = "push", **more: object) -> dict:
-    """An event in the form in which the backoffice sends it."""
+    """Returns an event in the form in which the backoffice sends it."""
     part = {"push": "push", "hook": "hook", "test": "test", "security": "security"}.get(type_, "artifact")
     members = {"push": {"login": "ann", "artifacts": number}}.get(part, {})
     head = {"version": 1, "type": type_, "id": f"0a1b/{type_}/{number}", "time": "2026-03-04T05:06:07.123Z",
@@ -32,7 +32,8 @@ def event(number: int, type_: str = "push", **more: object) -> dict:
 
 
 class Courier:
-    """quarry-courier with the directives WORDS in [courier], and a [destination NAME] for each of DESTINATIONS."""
+    """quarry-courier with the directives WORDS in [courier], and a section [destination NAME] for each of
+    DESTINATIONS."""
 
     def __init__(self, folder: Path, destinations: dict[str, dict[str, object]], **words: object):
         folder.mkdir(exist_ok=True)
@@ -62,8 +63,8 @@ class Courier:
         return output.read_text(errors="replace") if output.exists() else ""
 
     def reopen(self) -> None:
-        """Makes the courier reopen its files. Signals are handled one after the other: when the second is handled, the
-        first is done."""
+        """Makes the courier reopen its files. Signals are handled in order. The files are reopened when the second
+        signal is handled."""
         for _ in range(2):
             self.main.send(signal.SIGUSR1)
             wait_until(lambda: not int(status(self.main.pid, "ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1, "the signal to be taken")
@@ -106,7 +107,7 @@ class Webhook:
     def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
         self.port = port or free_port()
         self.answer = answer
-        self.taken: list[dict] = []  # requests answered with 2xx
+        self.taken: list[dict] = []
         self.requests: list[tuple[float, dict[str, str], bytes]] = []
         self.connections = 0
         self.is_over = threading.Event()

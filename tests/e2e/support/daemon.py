@@ -1,4 +1,4 @@
-"""quarryd with the test's own directives, and facts about its children from /proc."""
+"""quarryd with the test's own directives, and data about its children from /proc."""
 
 import os
 import signal
@@ -9,26 +9,26 @@ from . import fastcgi, places, process
 from .process import Process, wait_until
 
 
-#: Without this setting, sanitizers turn the signals of a crash into an exit.
+#: Disables signal handlers of sanitizers, which turn the signals of a crash into an exit.
 WITHOUT_HANDLERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_sigbus=0"}
 
 
 def section(name: str, words: dict[str, object]) -> str:
-    """A section with the directives WORDS. A list is a directive with several values; None is omitted."""
+    """Returns a section with the directives WORDS. A list becomes a directive with several values. None is omitted."""
     lines = [f"{key} = {each}" for key, value in words.items() for each in (value if isinstance(value, list) else [value])
              if each is not None]
     return "\n".join([f"[{name}]", *lines]) + "\n"
 
 
 def user() -> dict[str, object]:
-    """The directive that a pool needs if the tests run as root."""
+    """Returns the directive that a pool needs if the tests run as root."""
     return {"user": "root"} if os.geteuid() == 0 else {}
 
 
 class Daemon:
     """A quarryd with one pool, `www`, that serves REPOSITORY on a Unix socket with the directives POOL. SETTINGS are
-    for [global], HTTP is for [http], and MORE is further configuration. COMMAND is a program, with arguments, that
-    starts quarryd."""
+    directives of [global], and HTTP are directives of [http]. MORE is further configuration. COMMAND is a program with
+    arguments that starts quarryd."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object] | None = None, *,
                  settings: dict[str, object] | None = None, http: dict[str, object] | None = None,
@@ -38,7 +38,7 @@ class Daemon:
         self.socket = folder / "pool.sock"
         settings = {"error_log": folder / "error.log", **(settings or {})}
         self.log_path = settings["error_log"] if isinstance(settings["error_log"], Path) else folder / "error.log"
-        # If the log cannot be read here, or does not contain notices, it does not show when the server is ready.
+        # A log that is not readable, or does not contain notices, cannot show when the server is ready.
         self._has_readable_log = str(settings["error_log"]).partition(":")[0] not in ("syslog", "journald") and \
             settings.get("log_level", "notice") in ("debug", "notice")
         self.config = folder / "quarryd.conf"
@@ -59,7 +59,7 @@ class Daemon:
         return self
 
     def log(self) -> str:
-        """The error log, preceded by what was printed before it was opened."""
+        """Returns the error log, preceded by the output before the log was opened."""
         texts = [path.read_text(errors="replace") for path in (self.main.output_path, self.log_path) if path.exists()]
         return "".join(texts)
 
@@ -67,7 +67,7 @@ class Daemon:
         wait_until(lambda: text in self.log(), f"\"{text}\" in the log")
 
     def children(self, kind: str = "pool www") -> list[int]:
-        """Children that have finished their preparations, recognized by the name that they set last."""
+        """Returns the children that have finished their initialization. A child sets its process name last."""
         return [pid for pid in process.children(self.main.pid) if process.name(pid) == kind]
 
     def child(self, kind: str = "pool www") -> int:
@@ -75,7 +75,7 @@ class Daemon:
         return self.children(kind)[0]
 
     def ask(self, method: str = "GET", path: str = "/", body: bytes = b"", **parameters: str) -> bytes:
-        """Sends a FastCGI request and returns the reply, including its header."""
+        """Sends a FastCGI request and returns the reply with its header."""
         parameters.setdefault("PATH_INFO", path.partition("?")[0])
         if body:
             parameters["CONTENT_LENGTH"] = str(len(body))
@@ -89,7 +89,6 @@ class Daemon:
         return b"A Fossil repository" in self.ask()
 
     def change(self, old: str, new: str) -> None:
-        """Replaces text in the configuration."""
         text = self.config.read_text()
         assert text.count(old) == 1, old
         self.config.write_text(text.replace(old, new))
@@ -105,9 +104,6 @@ class Daemon:
             assert self.main.stop() == 0, self.log()
 
 
-# --- /proc -------------------------------------------------------------------------------------------
-
-
 def status(pid: int, field: str) -> str:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):
@@ -120,7 +116,7 @@ def nice(pid: int) -> int:
 
 
 def limit(pid: int, name: str) -> tuple[str, str]:
-    """The soft and the hard limit."""
+    """Returns the soft and the hard limit."""
     for line in Path(f"/proc/{pid}/limits").read_text().splitlines():
         if line.startswith(name):
             soft, hard = line[len(name):].split()[:2]
@@ -134,10 +130,9 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor time that the process has used so far."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def bytes_read(pid: int) -> int:
-    """Number of bytes read by read(2), including from sockets."""
+    """Returns the number of bytes read by read(2), including bytes from sockets."""
     return int(Path(f"/proc/{pid}/io").read_text().split()[1])

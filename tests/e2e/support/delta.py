@@ -2,8 +2,8 @@
 
     TARGET-SIZE "\\n"  ( COUNT "@" OFFSET ","  |  COUNT ":" BYTES )*  CHECKSUM ";"
 
-Numbers are in base 64 with the alphabet below; the checksum is the sum of the target's big-endian
-32-bit words, the last one padded with zeros.
+Numbers are in base 64 with the alphabet below. The checksum is the sum of the target's big-endian 32-bit words. The
+last word is padded with zeros.
 """
 
 import struct
@@ -34,12 +34,12 @@ def insert(data: bytes) -> bytes:
 
 
 def compose(target_size: int, segments: list[bytes], total: int) -> bytes:
-    """Makes a delta from its parts; it may be invalid."""
+    """Builds a delta from its parts. The delta can be invalid."""
     return number(target_size) + b"\n" + b"".join(segments) + number(total) + b";"
 
 
 def create(source: bytes, target: bytes) -> bytes:
-    """Makes a delta that copies the common beginning and end, which the tests' edits leave unchanged."""
+    """Creates a delta that copies the common beginning and end, which the tests' edits leave unchanged."""
     shorter = min(len(source), len(target))
     head = 0
     while head < shorter and source[head] == target[head]:
@@ -59,7 +59,7 @@ def create(source: bytes, target: bytes) -> bytes:
 
 
 def apply(source: bytes, delta: bytes) -> bytes:
-    """Applies the delta. Raises ValueError if it is invalid."""
+    """Applies the delta. Raises ValueError if the delta is invalid."""
     position = 0
 
     def read_number() -> int:

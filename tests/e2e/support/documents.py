@@ -1,4 +1,4 @@
-"""Structural artifacts other than check-ins, written by hand: wiki pages, tickets, technotes, attachments, posts."""
+"""Hand-written structural artifacts other than check-ins: wiki pages, tickets, technotes, attachments, posts."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ from .wire import fossilize, sha3
 
 
 def identifier(text: str) -> str:
-    """The identifier of a ticket or a technote: 40 hex digits."""
+    """Returns the identifier of a ticket or a technote: 40 hex digits."""
     return hashlib.sha1(text.encode()).hexdigest()
 
 
@@ -30,13 +30,14 @@ def technote(note: str, date: str, comment: str, text: str, prior: str = "", tag
 
 
 def ticket_change(ticket: str, date: str, fields: dict[str, str]) -> bytes:
-    """An artifact that changes a ticket. A value is appended to a field whose name begins with +."""
+    """Returns an artifact that changes a ticket. If a field's name begins with +, the value is appended to the
+    field."""
     return with_checksum([f"D {date}", f"K {ticket}", "U hand",
                           *[f"J {name} {fossilize(value)}" for name, value in fields.items()]])
 
 
 def attachment(name: str, target: str, date: str, source: str = "", comment: str = "") -> bytes:
-    """SOURCE is the hash of the attached artifact; without it, the attachment is removed."""
+    """Returns an attachment. SOURCE is the hash of the attached artifact. Without SOURCE, the attachment is removed."""
     cards = [f"A {fossilize(name)} {fossilize(target)}" + (f" {source}" if source else ""), f"D {date}", "U hand"]
     return with_checksum(cards + ([f"C {fossilize(comment)}"] if comment else []))
 
@@ -51,8 +52,8 @@ def post(date: str, text: str, title: str = "", root: str = "", reply_to: str = 
 
 
 def of_every_kind() -> list[bytes]:
-    """Pages, tickets, technotes and threads, with versions, attachments and edits. Each artifact comes after those that
-    it refers to."""
+    """Returns wiki pages, tickets, technotes and threads with versions, attachments and edits. Each artifact follows
+    the artifacts that it refers to."""
     made: list[bytes] = []
 
     def add(artifact: bytes) -> str:

@@ -1,4 +1,4 @@
-"""A hand-written FastCGI client for a pool's socket: complete requests, and requests that stop half-way."""
+"""A hand-written FastCGI client for a pool's socket. It sends complete requests and incomplete requests."""
 
 import socket
 import struct
@@ -22,7 +22,7 @@ def pair(name: str, value: str) -> bytes:
 
 
 def head(method: str = "GET", path: str = "/", **parameters: str) -> bytes:
-    """The beginning of a request, up to its body."""
+    """Returns the beginning of a request, up to its body."""
     all_of_them = {"REQUEST_METHOD": method, "SCRIPT_NAME": "", "PATH_INFO": path, "REQUEST_URI": path,
                    "REMOTE_ADDR": "127.0.0.1", **parameters}
     return (record(BEGIN, struct.pack(">HB5x", RESPONDER, 0))
@@ -31,12 +31,12 @@ def head(method: str = "GET", path: str = "/", **parameters: str) -> bytes:
 
 @dataclass
 class Reply:
-    headers: dict[str, str]  # names in lower case
+    headers: dict[str, str]
     body: bytes
 
     @property
     def status(self) -> int:
-        """The status, which is 200 by default, as in CGI."""
+        """Returns the status, which is 200 by default, as in CGI."""
         return int(self.headers.get("status", "200").split()[0])
 
     @property
@@ -46,7 +46,7 @@ class Reply:
 
 @dataclass
 class Held:
-    """A request without its body, for which a worker waits."""
+    """A request without its body. A worker waits for the rest."""
 
     connection: socket.socket
 
@@ -71,7 +71,7 @@ def request(params: dict[str, str]) -> bytes:
 
 
 def params_for(path: str, query: str = "", method: str = "GET") -> dict[str, str]:
-    """The parameters of nginx's own fastcgi_params that matter here."""
+    """Returns the parameters in nginx's fastcgi_params that these tests need."""
     return {"REQUEST_METHOD": method, "SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": query,
             "REQUEST_URI": path + (f"?{query}" if query else ""), "REMOTE_ADDR": "192.0.2.9", "CONTENT_LENGTH": "0"}
 
@@ -95,14 +95,15 @@ def hold(address: Path | int, path: str = "/xfer", size: int = 100) -> Held:
 
 
 def get(address: Path | int, path: str = "/") -> bytes:
-    """Requests PATH. Returns the reply, including its header; it is empty if the connection was closed."""
+    """Requests PATH. Returns the reply with its header. The reply is empty if the connection was closed."""
     with connect(address) as connection:
         connection.sendall(head("GET", path) + record(STDIN))
         return read_reply(connection)
 
 
 def read_records(connection: socket.socket, until: int = 0) -> list[tuple[int, bytes]]:
-    """Reads records until one of the kind UNTIL, or until the connection ends. Returns kind and content of each."""
+    """Reads records until a record of the kind UNTIL arrives, or until the connection ends. Returns kind and content of
+    each record."""
     records = []
     with connection.makefile("rb") as stream:
         while len(start := stream.read(8)) == 8:

@@ -1,4 +1,4 @@
-"""The stock fossil program, as a client and to check repository files."""
+"""The stock fossil program, which serves as a client and checks repository files."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 
-#: The user name that fossil sees, and therefore the first user of a new repository.
+#: The user name in fossil's environment, and therefore the first user of a new repository.
 ADMIN = "admin"
 
 
@@ -23,7 +23,7 @@ class FossilFailed(AssertionError):
 
 
 class Fossil:
-    """The program, isolated from the home of the user who runs the tests."""
+    """The program, isolated from the home directory of the user who runs the tests."""
 
     def __init__(self, home: Path):
         home.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ class Fossil:
             self.environment.pop(name, None)
 
     def attempt(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> tuple[int, str]:
-        """Runs a command. Returns its exit status and all output, without lines that a carriage return overwrote."""
+        """Runs a command. Returns its exit status and all output without the lines that a carriage return overwrote."""
         done = subprocess.run(["fossil", *map(str, arguments)], cwd=cwd, env=self.environment, timeout=seconds,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode(errors="replace")
@@ -52,26 +52,25 @@ class Fossil:
         self("new", *options, path)
 
     def timeline(self, repository: Path) -> str:
-        """Every event as a line. Fossil shows tags in the order in which they were computed, which is not part of the
-        history, so they are sorted here."""
+        """Returns every event as a line. Fossil shows tags in the order in which they were computed. They are sorted
+        here because this order is not part of the history."""
         text = self("timeline", "-n", 0, "-W", 0, "-R", repository)
         return re.sub(r"(?<= tags: )([^)\n]*)", lambda tags: ", ".join(sorted(tags[1].split(", "))), text)
 
     def timeline_differences(self, one: Path, other: Path) -> list[str]:
-        """Lines that only one of the two timelines contains. The order of events in the same second does not matter."""
+        """Returns the lines that only one of the two timelines contains. The order of events in the same second is
+        ignored."""
         lines = [sorted(self.timeline(path).splitlines()) for path in (one, other)]
         return [] if lines[0] == lines[1] else sorted(set(lines[0]) ^ set(lines[1])) or ["equal lines, other counts"]
 
     def integrity(self, repository: Path) -> str:
-        """The faults that test-integrity reports; empty if there are none."""
+        """Returns the faults that test-integrity reports. The result is empty if it reports none."""
         status, output = self.attempt("test-integrity", "-R", repository)
         clean = status == 0 and re.search(r"\b0 errors\b", output)
         return "" if clean else f"exit status {status}\n{output}"
 
 
 class Checkout:
-    """A folder in which a repository is checked out."""
-
     def __init__(self, fossil: Fossil, repository: Path, folder: Path, version: str = "trunk"):
         self.fossil = fossil
         self.repository = repository
@@ -92,14 +91,14 @@ class Checkout:
         return self("commit", "--no-warnings", "--hash", "-m", comment, *options)
 
     def commit_file(self, name: str, content: str | bytes, comment: str, *options: object) -> str:
-        """Commits a new file."""
         self.write(name, content)
         self("add", name)
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """Commits while others write to the repository, with retries: fossil reads first and then begins to write, and
-        gives up immediately if somebody has written in between (a fossil that exits may write statistics)."""
+        """Commits while other processes write to the repository, and retries. fossil reads first and then begins to
+        write. It fails immediately if another process has written in between. A fossil that exits can also write
+        statistics."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)
@@ -109,13 +108,12 @@ class Checkout:
         raise AssertionError("the database is always locked")
 
     def head(self) -> str:
-        """The full hash of the current check-in, which no command prints."""
+        """Returns the full hash of the current check-in. fossil does not have a command that prints it."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
             return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]
 
 
 def clone_and_open(fossil: Fossil, url: str, folder: Path) -> tuple[Path, Checkout]:
-    """Clones from a URL and checks out the clone."""
     clone = folder / "clone.fossil"
     fossil.clone(url, clone)
     return clone, Checkout(fossil, clone, folder / "work")

@@ -1,7 +1,7 @@
-"""A generated history as a git fast-import stream: branches, merges, renames, deletions, tags and modes.
+"""Generates a history as a git fast-import stream with branches, merges, renames, deletions, tags and modes.
 
-The same seed gives the same bytes. `fossil import --git` reads thousands of these check-ins in a
-few seconds, where making them with `fossil commit` would take minutes.
+The same seed produces the same bytes. `fossil import --git` imports thousands of these check-ins in a few seconds.
+Creating them with `fossil commit` takes minutes.
 """
 
 import random
@@ -15,14 +15,14 @@ FIRST_SECOND = 1262304000  # 2010-01-01
 
 @dataclass
 class Line:
-    """One branch: its last check-in and its files. FILES maps each path to (mode, content)."""
+    """A branch: its last check-in and its files. FILES maps each path to (mode, content)."""
 
     mark: int
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
 
 class History:
-    """Generates check-ins one after another. `take(count)` returns the stream of the next COUNT."""
+    """Generates check-ins one after another. `take(count)` returns the stream of the next COUNT check-ins."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
@@ -37,8 +37,6 @@ class History:
         for _ in range(count):
             self._check_in()
         return b"".join(self.out)
-
-    # --- the parts of the stream ------------------------------------------------------------------
 
     def _data(self, content: bytes) -> None:
         self.out.append(b"data %d\n%s\n" % (len(content), content))
@@ -63,8 +61,6 @@ class History:
     def _delete(self, line: Line, path: str) -> None:
         del line.files[path]
         self.out.append(f"D {quoted(path)}\n".encode())
-
-    # --- what happens ------------------------------------------------------------------------------
 
     def _check_in(self) -> None:
         if not self.lines:
@@ -114,7 +110,7 @@ class History:
         elif chance < 0.13 and len(paths) > 30:
             self._delete(line, self.random.choice(paths))
         elif chance < 0.20:
-            # fossil's import sees a rename as the removal of one file and the addition of another.
+            # fossil's import converts a rename into the removal of one file and the addition of another.
             path = self.random.choice(paths)
             mode, content = line.files[path]
             self._delete(line, path)
@@ -136,8 +132,6 @@ class History:
         self.out.append(f"tag release-{self.serial}\nfrom :{self.lines[branch].mark}\ntagger anna <anna> "
                         f"{FIRST_SECOND + self.check_ins * 3600 + 3300} +0000\n".encode())
         self._data(b"released")
-
-    # --- words ---------------------------------------------------------------------------------------
 
     def _comment(self) -> str:
         return " ".join(self.random.choices(WORDS, k=self.random.randrange(3, 12)))

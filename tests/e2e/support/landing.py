@@ -1,4 +1,4 @@
-"""Lands change sets in a repository file, without a queue."""
+"""Lands change sets in a repository file without a queue."""
 
 import itertools
 import json
@@ -15,13 +15,12 @@ def program() -> Path:
 
 
 class ChangeSets:
-    """Makes numbered change sets."""
-
     def __init__(self):
         self.numbers = itertools.count(1)
 
     def make(self, files: dict[str, str | tuple[str, str] | None] | None = None, branch: str = "trunk", **more) -> dict:
-        """Makes a change set. FILES maps names to a text, a text and its permission, or None (to remove)."""
+        """Creates a change set. FILES maps names to a text, to a text and its permission, or to None (removes the
+        file)."""
         number = next(self.numbers)
         described = {name: None if file is None else
                      {"text": file} if isinstance(file, str) else {"text": file[0], "permission": file[1]}
@@ -40,7 +39,8 @@ def start(repository: Path, change_sets: list[dict], *options: object) -> subpro
 
 
 def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
-    """Lands the change sets. Returns the outcome of each: `check_in` and `was_there`, or `reason` and `log`."""
+    """Lands the change sets. Returns the outcome of each change set: `check_in` and `was_there`, or `reason` and
+    `log`."""
     process = start(repository, list(change_sets), "--batch", batch)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
@@ -48,7 +48,7 @@ def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
 
 
 def landed(repository: Path, *change_sets: dict, batch: int = 1) -> list[str]:
-    """Lands the change sets and returns their check-ins. All must land, for the first time."""
+    """Lands the change sets and returns their check-ins. Every change set must land, and for the first time."""
     outcomes = land(repository, *change_sets, batch=batch)
     assert all(outcome.get("was_there") is False for outcome in outcomes), outcomes
     return [outcome["check_in"] for outcome in outcomes]

@@ -1,4 +1,4 @@
-"""Logs from outside: reads their lines, stands in for log daemons that receive them, and does what logrotate does."""
+"""Reads log lines, substitutes for log daemons, and rotates logs as logrotate does."""
 
 import os
 import re
@@ -45,7 +45,7 @@ class LogDaemon:
 
 
 def journal_fields(datagram: bytes) -> dict[str, str]:
-    """The fields of an entry in systemd's native protocol."""
+    """Returns the fields of an entry in systemd's native protocol."""
     fields = {}
     while datagram:
         line, _, datagram = datagram.partition(b"\n")
@@ -58,7 +58,7 @@ def journal_fields(datagram: bytes) -> dict[str, str]:
 
 
 def holds_open(pid: int, path: Path) -> bool:
-    """Whether the process PID has the file open that is now at PATH."""
+    """Whether the process PID has opened the file that is now at PATH."""
     wanted = path.stat()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -71,7 +71,7 @@ def holds_open(pid: int, path: Path) -> bool:
 
 
 def move_away(path: Path) -> Path:
-    """Does what logrotate does: moves the file away, and creates a new one with the same owner and mode."""
+    """Rotates the log as logrotate does. Moves the file away, and creates a new file with the same owner and mode."""
     moved = path.with_suffix(".1")
     before = path.stat()
     path.rename(moved)

@@ -1,6 +1,6 @@
-"""Generates random sync requests from a seed, valid and invalid, for a repository with known content.
+"""Generates valid and invalid random sync requests from a seed, for a repository with known content.
 
-Requests that Quarry answers differently on purpose (see test_same_answers.py) are not generated.
+Requests to which Quarry replies differently by design (see test_same_answers.py) are not generated.
 """
 
 import random
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import delta, repofile, wire
 
-#: Logins with their capabilities; the password of each is "word".
+#: Maps logins to their capabilities. The password of each user is "word".
 USERS = {"o": "o", "i": "i", "g": "g", "gio": "gio", "x": "giox", "oy": "oy", "a": "a", "s": "s", "oe": "oe",
          "v": "v", "none": ""}
 WRITERS = ("i", "gio", "x", "a", "s", "v")
@@ -25,8 +25,6 @@ def text_literal(text: str) -> str:
 
 @dataclass
 class Material:
-    """The initial content of the repository."""
-
     project_code: str
     public: dict[str, bytes]
     hidden: set[str]
@@ -43,14 +41,12 @@ class Material:
 
 
 class Maker:
-    """Generates requests, which may refer to content of earlier ones."""
+    """Generates requests, which can refer to content of earlier requests."""
 
     def __init__(self, material: Material, seed: int):
         self.chance = random.Random(seed)
         self.material = material
         self.pushed: dict[str, bytes] = {}
-
-    # --- a request -----------------------------------------------------------------------------------
 
     def make(self) -> bytes:
         chance = self.chance
@@ -75,8 +71,6 @@ class Maker:
         signed = wire.signed(body, user, secret)
         return signed + b"#\n" if 0.02 <= wrong < 0.03 else signed
 
-    # --- kinds of requests, each a list of cards -----------------------------------------------------
-
     def codes(self) -> str:
         code = self.material.project_code if self.chance.random() < 0.97 else "0" * 40
         return f"{wire.SERVER_CODE} {code}"
@@ -94,7 +88,6 @@ class Maker:
 
     def sync(self, user: str) -> list:
         cards = self.some([self.file, self.igot, self.igot_known, self.gimme_known])
-        # A client does not request artifacts that it has.
         had = {card[5:] for card in cards if isinstance(card, str) and card.startswith("igot ")}
         return [f"pull {self.codes()}", f"push {self.codes()}",
                 *[card for card in cards if isinstance(card, bytes) or card[6:] not in had]]
@@ -129,8 +122,6 @@ class Maker:
             "message x", f"clone_seqno {chance.randint(0, 9)}", "uvfile a 1", f"uvfile a x {name} 0 4",
             f"uvfile a 1 {name} 3 x", f"uvfile ../a 1 {name} 3 4", wire.body(f"uvfile a 1 {name} 3 0") + b"lie",
             wire.file_card(b"content", name), f"file {name} 5", f"file {name} x"])]
-
-    # --- cards -----------------------------------------------------------------------------------------
 
     def content(self) -> bytes:
         chance = self.chance
@@ -209,7 +200,7 @@ class Maker:
         return f"uvfile {self.chance.choice(self.material.uv_names)} {self.uv_time()} - 0 1"
 
     def uvtouch(self) -> bytes:
-        """A file, followed by a card that sets a later time without the content."""
+        """Returns a file card, and a card that sets a later time without the content."""
         data = self.uv_content()
         name, named, time = self.chance.choice(self.material.uv_names), wire.sha3(data), 1600000000 + self.uv_time() % 10
         return (f"uvfile {name} {time} {named} {len(data)} 0\n".encode() + data +

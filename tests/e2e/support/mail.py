@@ -1,4 +1,4 @@
-"""The mail of a repository: settings, and the mails that were sent."""
+"""The mail of a repository: settings and sent mails."""
 
 import email
 import email.policy
@@ -15,9 +15,10 @@ SELF = "project@example.org"
 
 
 def set_up(path: Path, fossil: Fossil, folder: Path, **settings: str) -> None:
-    """Makes fossil create its tables, and delivers mail to FOLDER unless SETTINGS (with _ for -) say otherwise."""
+    """Makes fossil create its tables, and delivers mail to FOLDER unless SETTINGS say otherwise. Underscores in setting
+    names stand for hyphens."""
     folder.mkdir(exist_ok=True)
-    # Otherwise fossil would immediately send alerts that the test expects to be pending.
+    # fossil otherwise sends alerts immediately that the test expects to be pending.
     fossil("settings", "backoffice-disable", "on", "-R", path)
     fossil("alerts", "status", "-R", path)
     values = {"email_send_method": "dir", "email_send_dir": str(folder), "email_url": URL, "email_subname": "[proj]",
@@ -34,7 +35,7 @@ def subscribe(path: Path, address: str, letters: str, user: str | None = None, d
 
 
 def send(path: Path, *cards: bytes) -> None:
-    """Sends a push with CARDS to fossil, with all rights."""
+    """Sends a push with CARDS to fossil. The user has all capabilities."""
     code = repofile.project_code(path)
     body = wire.body(f"push {'0' * 40} {code}", *cards)
     request = (f"POST /xfer HTTP/1.0\r\nContent-Type: application/x-fossil-uncompressed\r\n"
@@ -44,13 +45,12 @@ def send(path: Path, *cards: bytes) -> None:
 
 
 def store(path: Path, *artifacts: bytes) -> list[str]:
-    """Pushes ARTIFACTS to fossil and returns their names."""
     send(path, *[wire.file_card(artifact) for artifact in artifacts])
     return [wire.sha3(artifact) for artifact in artifacts]
 
 
 def number(path: Path, name: str) -> int:
-    """The row number of the artifact NAME."""
+    """Returns the row number of the artifact NAME."""
     return int(repofile.value(path, "SELECT rid FROM blob WHERE uuid=?", name))
 
 
@@ -74,7 +74,7 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """All mails in FOLDER, except one that is being written, whose name begins with a dot."""
+    """Returns all mails in FOLDER, except a mail that is being written, whose name begins with a dot."""
     return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 
@@ -87,13 +87,13 @@ def _sorted_tags(found: re.Match) -> str:
 
 
 def facts(message: EmailMessage) -> dict:
-    """The parts that must be equal in the mails of both programs: everything except the wording of the first line and
-    random values."""
+    """Returns the parts that must be equal in the mails of both programs. Random values and the wording of the first
+    line are left out."""
     body = re.sub(r" tags: ([^)\n]*)", _sorted_tags, text(message))
     is_post = " activity alert" not in message["Subject"]
     return {
         **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
-        # Later versions of fossil also have these two headers in mails about posts.
+        # Later versions of fossil also send these two headers in mails about posts.
         **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
         "to": [address.addr_spec for address in message["To"].addresses],
         "from": [(address.display_name, address.addr_spec) for address in message["From"].addresses],

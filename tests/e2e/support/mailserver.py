@@ -1,4 +1,4 @@
-"""A real SMTP server (aiosmtpd), which can refuse mail, hang, require a login, or use TLS."""
+"""A real SMTP server (aiosmtpd), which can reject mail, hang, require a login, or use TLS."""
 
 import asyncio
 import ssl
@@ -12,12 +12,12 @@ from support.process import free_port
 
 
 class Handler:
-    """Records messages. A test may set the replies for recipients, and the reply after the message (`at_end`)."""
+    """Records messages. A test can set the replies for recipients, and the reply after the message (`at_end`)."""
 
     def __init__(self):
         self.mails = []
         self.sessions = set()
-        self.recipients = {}  # address: reply
+        self.recipients = {}
         self.at_end = "250 taken"
         self.hangs = False
 
@@ -37,7 +37,7 @@ class Handler:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Makes a self-signed certificate of 127.0.0.1 and its key."""
+    """Creates a self-signed certificate of 127.0.0.1 and its key."""
     made, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made],
@@ -69,7 +69,7 @@ class MailServer:
         return self.handler.mails
 
     def reached(self) -> list[str]:
-        """The recipients of all mails."""
+        """Returns the recipients of all mails."""
         return sorted(to for each in self.mails for to in each.rcpt_tos)
 
     def __enter__(self) -> "MailServer":

@@ -1,4 +1,4 @@
-"""A PHP-FPM to compare with, if it is installed."""
+"""A PHP-FPM for comparisons, if it is installed."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ def is_installed() -> bool:
 
 
 class PhpFpm:
-    """A PHP-FPM with one pool `www`, with the same SETTINGS as our pool that it is compared with."""
+    """A PHP-FPM with one pool `www`. SETTINGS are the same as those of the compared Quarry pool."""
 
     def __init__(self, folder: Path, settings: dict[str, object]):
         self.socket = folder / "php.sock"

@@ -9,12 +9,13 @@ TOP = Path(__file__).resolve().parents[3]
 
 
 def build_directory() -> Path:
-    """$QUARRY_BUILD, or build/ at the top of the project."""
+    """Returns $QUARRY_BUILD, or build/ at the top of the project."""
     return Path(os.environ.get("QUARRY_BUILD", TOP / "build")).resolve()
 
 
 def program(name: str) -> Path:
-    """The path of one of our programs. It must exist, because a suite that skips all its tests would show nothing."""
+    """Returns the path of one of our programs. Fails if the program does not exist, because skipping all tests would
+    hide the error."""
     path = build_directory() / "src" / "app" / name
     if not path.exists():
         raise FileNotFoundError(f"{path} is not built (set $QUARRY_BUILD to the build directory)")
@@ -22,7 +23,7 @@ def program(name: str) -> Path:
 
 
 def log_guard() -> Path:
-    """The library that is preloaded into a `fossil` that uses the same file as other programs."""
+    """Returns the library that is preloaded into a `fossil` if other programs use the same file."""
     path = build_directory() / "src" / "repository" / "libquarry-log-guard.so"
     assert path.exists(), f"{path} is not built"
     return path
@@ -37,7 +38,7 @@ def apache_sample() -> Path:
 
 
 def corpus(name: str) -> Path | None:
-    """A file of the optional corpus, in the folder $QUARRY_CORPUS or ../shared/data."""
+    """Returns a file of the optional corpus, which is in $QUARRY_CORPUS or ../shared/data."""
     folder = Path(os.environ.get("QUARRY_CORPUS", TOP.parent / "shared" / "data"))
     path = folder if folder.name == name else folder / name
     return path if path.exists() else None
@@ -45,6 +46,6 @@ def corpus(name: str) -> Path | None:
 
 @functools.cache
 def is_sanitized() -> bool:
-    """Whether quarryd was built with AddressSanitizer, with which memory usage is not meaningful."""
+    """Whether quarryd was built with AddressSanitizer, which makes memory usage meaningless."""
     libraries = subprocess.run(["ldd", program("quarryd")], capture_output=True, text=True, check=False)
     return "libasan" in libraries.stdout or b"__asan_init" in program("quarryd").read_bytes()

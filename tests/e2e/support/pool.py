@@ -1,4 +1,4 @@
-"""quarryd with a status page, which is read by FastCGI."""
+"""quarryd with a status page, which is read over FastCGI."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ class Pool(Daemon):
 
 
 def corrupt_board(pid: int) -> None:
-    """Overwrites with random bytes the scoreboard that PID has mapped."""
+    """Overwrites the scoreboard that PID has mapped with random bytes."""
     line = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
@@ -64,7 +64,7 @@ def state_of(pid: int) -> str:
 
 
 def counted(pool: Pool, requests: int, address: Path | None = None) -> dict:
-    """The figures as soon as at least REQUESTS requests are finished, because a worker counts a request after its
+    """Waits until at least REQUESTS requests are finished, and returns the figures. A worker counts a request after its
     reply."""
     seen = []
 

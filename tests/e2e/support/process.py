@@ -1,6 +1,6 @@
 """Processes that a test starts, and what /proc shows about them.
 
-Processes are stopped by pid, because other tests may run on the same machine.
+Processes are stopped by process ID, because other tests might be running on the same machine.
 """
 
 import contextlib
@@ -17,12 +17,13 @@ from pathlib import Path
 
 FIRST_PORT, LAST_PORT = 10_000, 32_000
 
-#: Timeout in seconds, which is only reached if something is wrong.
+#: Timeout in seconds that is only reached if a test fails.
 PATIENCE = 120.0
 
 
 def ports() -> Iterator[int]:
-    """Ports; each occurs once before any is repeated. Tests that run at the same time use different ones."""
+    """Returns an endless sequence of ports, which repeats after all ports have been used. Concurrent tests use
+    different ports."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     share = range(FIRST_PORT + worker, LAST_PORT, workers)
@@ -33,13 +34,11 @@ PORTS = ports()
 
 
 def free_port() -> int:
-    """A port that is free on all addresses of this machine.
-
-    Below the ephemeral ports, so that a connection of another test cannot take it a moment later.
-    """
+    """Returns a port that is free on all addresses of this machine. Ephemeral ports are not used, because the kernel
+    assigns them to connections of other tests."""
     for number in itertools.islice(PORTS, 100):
         with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a server does
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
                 probe.bind(("0.0.0.0", number))
                 return number
@@ -47,7 +46,7 @@ def free_port() -> int:
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE, pause: float = 0.005) -> None:
-    """Polls CONDITION every PAUSE seconds. WHAT is for the error message."""
+    """Polls CONDITION every PAUSE seconds. WHAT is used in the error message."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -64,7 +63,7 @@ def port_answers(port: int) -> bool:
 
 
 def tcp_input_is_read(port: int) -> bool:
-    """Whether the server on PORT has accepted every connection and read everything sent on them."""
+    """Whether the server on PORT has accepted every connection and read all sent data."""
     lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return all(int(line[4].split(":")[1], 16) == 0 for line in lines if int(line[1].split(":")[1], 16) == port)
 
@@ -87,7 +86,7 @@ def children(pid: int) -> list[int]:
 
 
 def processes(mark: str) -> list[int]:
-    """Processes with MARK in their arguments."""
+    """Returns the processes with MARK in their arguments."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
@@ -101,7 +100,7 @@ def processes(mark: str) -> list[int]:
 
 
 def name(pid: int) -> str:
-    """The name that the process has set (prctl PR_SET_NAME), at most 15 characters."""
+    """Returns the name that the process has set with prctl PR_SET_NAME, at most 15 characters."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -109,7 +108,7 @@ def name(pid: int) -> str:
 
 
 def memory_kib(pid: int, field: str) -> int:
-    """A field of /proc/PID/status: VmRSS (resident memory now) or VmHWM (its peak)."""
+    """Returns a field of /proc/PID/status: VmRSS (current resident memory) or VmHWM (peak resident memory)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1])
@@ -117,7 +116,7 @@ def memory_kib(pid: int, field: str) -> int:
 
 
 def pss_kib(pid: int) -> int:
-    """Resident memory, of which pages that several processes share count in part."""
+    """Returns the resident memory. Pages that several processes share count in part."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1])
@@ -125,7 +124,7 @@ def pss_kib(pid: int) -> int:
 
 
 def sockets(pid: int) -> int:
-    """The number of sockets that the process has open; 0 if it does not exist."""
+    """Returns the number of open sockets of the process, or 0 if the process does not exist."""
     count = 0
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -143,17 +142,17 @@ def exists(pid: int) -> bool:
 
 
 def group(number: int) -> list[str]:
-    """The processes of a process group, including zombies, as lines of ps(1)."""
+    """Returns the processes of a process group, including zombies, as lines of ps(1)."""
     listing = subprocess.run(["ps", "-e", "-o", "pgid=,pid=,ppid=,stat=,args="], capture_output=True, text=True,
                              check=True).stdout
     return [line for line in listing.splitlines() if int(line.split()[0]) == number]
 
 
 class Process:
-    """A program in a process group of its own, whose output goes to a file."""
+    """A program in its own process group. Its output goes to a file."""
 
     def __init__(self, arguments: list[object], output: Path, **more: object):
-        """MORE is further arguments of Popen."""
+        """MORE contains further arguments of Popen."""
         self.output_path = output
         with output.open("ab") as sink:
             self._popen = subprocess.Popen([str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=sink,
@@ -202,5 +201,6 @@ class Process:
 
 
 def times_waited(pid: int) -> int:
-    """How often the process has waited, which grows each time that it wakes up and checks something."""
+    """Returns the number of voluntary context switches. It grows each time that the process has woken up and waits
+    again."""
     return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])

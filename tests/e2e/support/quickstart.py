@@ -10,7 +10,7 @@ from .process import Process, wait_until
 
 
 class Quickstart:
-    """Call it with the arguments of ./quickstart. At the end it stops what it has started."""
+    """Runs ./quickstart with the given arguments. Stops all started servers at the end."""
 
     def __init__(self, folder: Path, fossil: Fossil):
         self.folder, self.fossil = folder, fossil
@@ -35,7 +35,7 @@ def wait_for_port(server: Process, port: int) -> None:
 
 
 def interrupt(server: Process) -> None:
-    """Does what Ctrl-C does: the terminal sends SIGINT to the whole process group."""
+    """Sends SIGINT to the whole process group, as a terminal does after Ctrl-C."""
     os.killpg(server.pid, signal.SIGINT)
     status = server.wait()
     assert status in (0, 130, -signal.SIGINT), server.output()

@@ -35,14 +35,11 @@ def execute(path: Path, sql: str, *values: object) -> None:
 
 
 def copy(source: Path, target: Path) -> Path:
-    """Copies a repository including its write-ahead log. TARGET must not exist."""
+    """Copies a repository with its write-ahead log. TARGET must not exist."""
     assert not target.exists()
     with database(source) as connection, contextlib.closing(sqlite3.connect(target)) as into:
         connection.backup(into)
     return target
-
-
-# --- facts -------------------------------------------------------------------------------------------
 
 
 def project_code(path: Path) -> str:
@@ -50,7 +47,7 @@ def project_code(path: Path) -> str:
 
 
 def artifacts(path: Path) -> set[str]:
-    """Names of all artifacts except phantoms."""
+    """Returns the names of all artifacts except phantoms."""
     return {name for name, in query(path, "SELECT uuid FROM blob WHERE size>=0")}
 
 
@@ -69,7 +66,7 @@ def clusters(path: Path) -> set[str]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """The bytes of every artifact by name, expanded from the stored rows without the help of any program."""
+    """Returns the bytes of every artifact by name. They are expanded from the stored rows without another program."""
     sources = dict(query(path, "SELECT rid, srcid FROM delta"))
     stored = {rid: (name, content) for rid, name, content in
               query(path, "SELECT rid, uuid, content FROM blob WHERE size>=0")}
@@ -86,7 +83,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def everything(path: Path) -> list[str]:
-    """The whole file as SQL text, except the base URLs that a `fossil server` records."""
+    """Returns the whole file as SQL text, except the base URLs that `fossil server` stores."""
     with database(path) as connection:
         return [line for line in connection.iterdump() if "VALUES('baseurl:" not in line]
 
@@ -101,9 +98,6 @@ def unchanged(path: Path) -> Iterator[None]:
         raise AssertionError("the repository was changed:\n" + "\n".join(
             [f"- {line[:300]}" for line in before if line not in after] +
             [f"+ {line[:300]}" for line in after if line not in before]))
-
-
-# --- planting ----------------------------------------------------------------------------------------
 
 
 def add_user(path: Path, login: str, password: str, capabilities: str) -> str:
@@ -124,7 +118,7 @@ def set_config(path: Path, name: str, text: object) -> None:
 
 
 def mark_all_unsent(path: Path) -> None:
-    """Makes the next push offer every artifact, without being asked for it."""
+    """Makes the next push send every artifact without a request for it."""
     execute(path, "INSERT OR IGNORE INTO unsent SELECT rid FROM blob WHERE size>=0 AND rid NOT IN private")
 
 
@@ -132,17 +126,17 @@ def shun(path: Path, name: str) -> None:
     execute(path, "INSERT OR IGNORE INTO shun(uuid,mtime) VALUES(?,0)", name)
 
 
-#: Tables with rows about artifacts, which are empty in an empty repository.
+#: Tables with rows about artifacts. They are empty in an empty repository.
 ARTIFACT_TABLES = ("blob", "delta", "rcvfrom", "private", "event", "mlink", "plink", "leaf", "filename", "tagxref",
                    "cherrypick", "backlink", "attachment", "ticket", "ticketchng", "phantom", "unclustered", "orphan",
                    "unsent")
 
 
 def make_empty(path: Path, code: str) -> None:
-    """Turns a new repository into an empty one of the project CODE, without any artifact."""
+    """Makes a new repository an empty repository of the project CODE, without artifacts."""
     with database(path, write=True) as connection:
         for table in ARTIFACT_TABLES:
             connection.execute(f"DELETE FROM {table}")
-        # Keeps the eleven tags that every repository has, and deletes those of artifacts.
+        # Every repository has the first eleven tags. The other tags belong to artifacts.
         connection.execute("DELETE FROM tag WHERE tagid>11")
         connection.execute("UPDATE config SET value=? WHERE name='project-code'", (code,))

@@ -1,9 +1,9 @@
-"""The servers that are tested; all serve the same repositories over HTTP on 127.0.0.1.
+"""The servers under test, which serve the same repositories over HTTP on 127.0.0.1.
 
     gateway   quarryd with its own HTTP front
-    nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
-    apache    the same with Apache and its sample (where a test asks for it, or --peer says so)
-    fossil    `fossil server`: not a subject of the tests, but used to check the tests themselves
+    nginx     quarryd behind a Unix socket, and nginx with the sample configuration in front
+    apache    the same with Apache and its sample configuration (only if a test or --peer requires it)
+    fossil    `fossil server`, only used to check the tests themselves
 """
 
 import contextlib
@@ -46,20 +46,21 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """The server's log and the errors of the web server, which refuses some requests itself."""
+        """Returns the server's log and the error log of the web server, which refuses some requests itself."""
         path = self.folder / f"{self.kind}-error.log"
         return self.log() + (path.read_text(errors="replace") if path.exists() else "")
 
     def crashes(self) -> list[str]:
-        """Lines about children that crashed. SIGKILL and SIGTERM come from the tests."""
+        """Returns the log lines about children that crashed. SIGKILL and SIGTERM are ignored because tests send
+        them."""
         return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
-        """Process IDs of the children that answer requests."""
+        """Returns the process IDs of the children that answer requests."""
         return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
-        """Whether all of quarryd's first children have started and set their names."""
+        """Whether all initial children of quarryd have started and set their names."""
         names = [process.name(pid) for pid in process.children(self.main.pid)]
         return "ready: process" in self.log() and process.name(self.main.pid) not in names
 
@@ -81,14 +82,15 @@ class Launcher:
     folder: Path
     fossil: Fossil
     started: list[Server] = field(default_factory=list)
-    #: A quarryd to use instead of the built one, with other programs beside it.
+    #: A quarryd to use instead of the built one, with other programs in the same folder.
     quarryd: Path | None = None
     open_folders: list[tempfile.TemporaryDirectory] = field(default_factory=list)
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
-        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, requests other than syncs are
-        answered by a `fossil` that quarryd runs. Tests of syncs do not use it, so that every reply is Quarry's."""
+        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, quarryd runs a `fossil` that
+        answers all requests except syncs. Tests of syncs do not use WEB_PAGES, because every reply must come from
+        Quarry."""
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
         settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
@@ -96,12 +98,13 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Called before waiting for the server, because a server that does not become ready has to be stopped, too."""
+        """Registers the server to be stopped. This is called before waiting, because a server that does not become
+        ready must also be stopped."""
         self.started.append(server)
         return server
 
     def stop_all(self) -> None:
-        """Stops all servers. A server that has died unexpectedly fails the test."""
+        """Stops all servers. A server that has exited unexpectedly fails the test."""
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()
@@ -110,8 +113,6 @@ class Launcher:
         crashed = [line for server in self.started for line in server.crashes()]
         assert not crashed, "\n".join(crashed)
         assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
-
-    # --- the kinds of servers ---------------------------------------------------------------------------
 
     def _fossil(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
@@ -157,8 +158,8 @@ class Launcher:
 
 
 def disable_backoffice(target: Path) -> None:
-    """Fossil's backoffice outlives the program that starts it, and could write into a folder that the next test has
-    created again."""
+    """Disables Fossil's backoffice, which outlives the program that starts it. It could otherwise write to a folder of
+    the next test."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)
@@ -170,14 +171,14 @@ def wait_for(server: Server, condition) -> None:
 
 
 def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str], http: str = "") -> str:
-    """A configuration file. SETTINGS whose names begin with `http.` are for the [http] section, the others are for the
-    pool."""
+    """Returns a configuration file. SETTINGS whose names begin with `http.` are for the [http] section, and the others
+    are for the pool."""
     kind = "repositories" if target.is_dir() else "repository"
     lines = ["[global]", "error_log = stderr", ""]
     if http:
         lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    # Without this, backoffice runs would be among the children that tests count, and would write to the file.
+    # Backoffice runs write to the file, and count as children in tests.
     settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", "backoffice": "no",
                 **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
@@ -189,7 +190,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
 
 def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str],
                       web_pages: bool) -> list[object]:
-    """Arguments of quarryd: --serve if that is enough, or a configuration file if a test needs its own limits."""
+    """Returns arguments of quarryd: --serve if there are no SETTINGS, otherwise a configuration file."""
     if not settings:
         return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
                 *([] if web_pages else ["--no-pages"])]
@@ -204,7 +205,7 @@ def wait_for_front(front: Process, port: int) -> None:
 
 
 def write_nginx(folder: Path, http: str) -> Path:
-    """Writes a configuration of nginx to FOLDER, with HTTP in its http block, and returns the file."""
+    """Writes a configuration of nginx with HTTP in its http block to FOLDER, and returns the file."""
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
@@ -227,15 +228,16 @@ def start_nginx(config: Path, port: int) -> Process:
 
 
 def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
-    """Writes the sample configuration with its addresses replaced and with MORE, in the minimum that nginx needs around
-    it. Returns the file to start nginx with."""
+    """Writes the sample configuration, in which addresses and MORE are replaced, and a minimal configuration of nginx
+    that includes it. Returns the latter file."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
                                                         "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
 
 
 def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) -> None:
-    """Writes the sample configuration of a web server to FOLDER/quarry.conf; only its addresses are REPLACED."""
+    """Writes the sample configuration of a web server to FOLDER/quarry.conf. REPLACED maps each text to its
+    replacement."""
     text = sample.read_text()
     for theirs, ours in replaced.items():
         assert text.count(theirs) == 1, f"{theirs} is not once in {sample}"
@@ -244,8 +246,8 @@ def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) ->
 
 
 def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """Writes the sample configuration in the minimum that Apache needs around it. Returns the file to start Apache
-    with."""
+    """Writes the sample configuration and a minimal configuration of Apache that includes it. Returns the latter
+    file."""
     write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
                                                          "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (

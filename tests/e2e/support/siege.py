@@ -1,4 +1,4 @@
-"""One server for a whole file of attacks, which is checked after each attack."""
+"""A server for a whole file of attacks, which is checked after each attack."""
 
 import contextlib
 from collections.abc import Iterator
@@ -33,20 +33,21 @@ class Siege:
             process.wait_until(lambda: CLIENT in self.server.all_logs()[len(logs):], "a line in the log")
 
     def own_log_lines(self, after: int) -> list[str]:
-        """Lines about clients after the first AFTER characters of quarryd's log."""
+        """Returns the lines about clients in quarryd's log after the first AFTER characters."""
         return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
 
     def peak_memory_mib(self) -> float:
-        """The largest peak of our processes. Checks that none was replaced, because its peak would be lost."""
+        """Returns the largest memory peak of our processes. Checks that no process was replaced, because its peak would
+        be lost."""
         pids = set(process.children(self.server.main.pid))
         assert self.children <= pids
         return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024
 
 
 def is_refused(answer: wire.Answer) -> bool:
-    """Whether the reply consists of only an error card, or is an HTTP error with a reason."""
+    """Whether the reply contains only an error card, or is an HTTP error with a reason."""
     if answer.status == 200:
         matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
-        # The reply to a clone that is refused begins with `push`, from which the client learns the project code.
+        # The reply that refuses a clone begins with `push`, from which the client learns the project code.
         return matter in (["error"], ["push", "error"]) and bool(answer.errors()[0].strip())
     return 400 <= answer.status < 600 and answer.status != 500 and len(answer.raw.strip()) > 0

@@ -1,4 +1,4 @@
-"""The files of a queue, and `quarry spool` on them."""
+"""The files of a queue, and `quarry spool` on these files."""
 
 import array
 import contextlib
@@ -44,7 +44,7 @@ class Spool:
 
 
 def unread(pipe) -> int:
-    """The number of unread bytes in PIPE."""
+    """Returns the number of unread bytes in PIPE."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0]
@@ -56,7 +56,7 @@ def lines(first: int, last: int) -> bytes:
 
 @contextlib.contextmanager
 def small_disk(spool: Spool, size: str) -> Iterator[None]:
-    """Mounts a file system of SIZE on SPOOL's folder; this needs root."""
+    """Mounts a file system of SIZE on SPOOL's folder. Requires root."""
     spool.folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", spool.folder], capture_output=True,
                              check=False)

@@ -17,7 +17,7 @@ HOME, ELSEWHERE = "192.0.2.7", "198.51.100.9"
 
 @dataclass
 class Stranger:
-    """A client that sends requests through a web server, with any client ADDRESS."""
+    """A client that sends requests through a web server. ADDRESS is any client address."""
     server: object
     address: str = HOME
     prefix: str = ""
@@ -47,13 +47,13 @@ class Stranger:
 
 
 def is_in(page) -> bool:
-    """Whether fossil has logged the client in: the reply then sets a login cookie."""
+    """Whether fossil has logged the client in. The reply then sets a login cookie."""
     return bool(re.search(r"=[0-9A-F]{20,}%2F", page.headers.get("set-cookie", "")))
 
 
 def serve_pages(start, repository, pool=None, **more):
-    """Starts a server of REPOSITORY's pages, to which the users ann and bob may log in by all methods. POOL is further
-    directives."""
+    """Starts a server of REPOSITORY's pages with the users ann and bob, who can log in by all methods. POOL contains
+    further directives."""
     repofile.add_user(repository, "ann", "word", "deip")
     repofile.add_user(repository, "bob", "ink", "dei")
     repofile.set_config(repository, "http_authentication_ok", 1)

@@ -1,4 +1,4 @@
-"""Debian's chromium, controlled by a program (clicks, forms, downloads), with its console messages and requests."""
+"""Debian's chromium under control of a program, with its console messages and requests."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ class Driven:
         self.downloads.mkdir(parents=True)
         options = Options()
         options.binary_location = shutil.which("chromium")
-        # Host names are not resolved, so that requests to other hosts are harmless and visible.
+        # Host names are not resolved. Requests to other hosts are therefore harmless and visible.
         for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                      "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
@@ -54,12 +54,12 @@ class Driven:
         self.driver.get(url)
 
     def wait(self, condition, what: str):
-        """Returns the value of CONDITION as soon as it is true. Elements may disappear while it is evaluated."""
+        """Waits until CONDITION is true, and returns its value. Elements can disappear while it is evaluated."""
         waiting = WebDriverWait(self.driver, PATIENCE, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
         return waiting.until(lambda _: condition(), what)
 
     def one(self, selector: str):
-        """Waits until the element is shown, and returns it; if there are several, the first."""
+        """Waits until the element is shown, and returns it. If several match, returns the first one."""
         def shown():
             return next((each for each in self.driver.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()), None)
         return self.wait(shown, f"{selector} on {self.driver.current_url}")
@@ -71,7 +71,7 @@ class Driven:
         self.one(selector).click()
 
     def follow(self, selector: str) -> None:
-        """Clicks on a link, once fossil's script has completed it, which keeps robots out."""
+        """Clicks on a link after fossil's script has completed it. The script keeps robots out."""
         self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
         self.click(selector)
 
@@ -88,7 +88,7 @@ class Driven:
             "features": [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
 
     def barriers(self) -> list[str]:
-        """Accessibility violations that axe-core finds on the page."""
+        """Returns the accessibility violations that axe-core finds on the page."""
         self.driver.execute_script(Path(AXE).read_text())
         found, passed = self.driver.execute_async_script("""
             const done = arguments[0];
@@ -98,16 +98,16 @@ class Driven:
         return found
 
     def complaints(self) -> list[str]:
-        """New messages of the console, except debug messages."""
+        """Returns the new messages of the console, except debug messages."""
         return [f"{each['level']}: {each['message']}" for each in self.driver.get_log("browser") if each["level"] != "DEBUG"]
 
     def asked(self) -> list[str]:
-        """URLs requested since the last call."""
+        """Returns the URLs requested since the last call."""
         messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
         return [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
 
     def hosts_asked(self) -> set[str]:
-        """Hosts of network requests, with their ports."""
+        """Returns the hosts of network requests with their ports."""
         parts = [urllib.parse.urlsplit(url) for url in self.asked()]
         return {each.netloc for each in parts if each.scheme in ("http", "https", "ws", "wss", "ftp")}
 

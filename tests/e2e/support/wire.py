@@ -1,4 +1,4 @@
-"""A hand-written client of the sync protocol, which may also send invalid cards."""
+"""A hand-written client of the sync protocol, which can also send invalid cards."""
 
 import hashlib
 import http.client
@@ -22,7 +22,7 @@ def sha3(data: bytes) -> str:
 
 
 def is_named(name: str, data: bytes) -> bool:
-    """Whether NAME is the hash of DATA, by the algorithm that the length of NAME implies."""
+    """Whether NAME is the hash of DATA. The length of NAME determines the algorithm."""
     return name == (sha1(data) if len(name) == 40 else sha3(data))
 
 
@@ -57,16 +57,13 @@ def defossilize(text: str) -> str:
     return "".join(out)
 
 
-# --- cards out ---------------------------------------------------------------------------------------
-
-
-#: Announces support of SHA3 hashes, without the date and time that the server would answer.
+#: Announces support of SHA3 hashes. Without date and time, the server does not reply to this pragma.
 CLIENT_VERSION = "pragma client-version 22100"
 
 
 def body(*cards: bytes | str) -> bytes:
-    """The body of a request. Newlines are added to texts; a card with a payload is a bytes object that ends with the
-    payload."""
+    """Returns the body of a request. A newline is added to each text. A card with a payload is a bytes object that ends
+    with the payload."""
     return b"".join(card if isinstance(card, bytes) else card.encode() + b"\n" for card in cards)
 
 
@@ -84,12 +81,9 @@ def cfile_card(data: bytes, name: str | None = None) -> bytes:
 
 
 def signed(rest: bytes, login: str, secret: str) -> bytes:
-    """REST, preceded by a login card. SECRET is the password as stored in the server's table of users."""
+    """Returns REST, preceded by a login card. SECRET is the password as stored in the server's table of users."""
     nonce = sha1(rest)
     return f"login {fossilize(login)} {nonce} {sha1((nonce + secret).encode())}\n".encode() + rest
-
-
-# --- cards in ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -99,7 +93,7 @@ class Card:
     payload: bytes = b""
 
     def text(self) -> str:
-        """The unescaped first argument: the text of an error or a message."""
+        """Returns the unescaped first argument, which is the text of an error or a message."""
         return defossilize(self.arguments[0]) if self.arguments else ""
 
 
@@ -142,7 +136,7 @@ class Answer:
         return [card for card in self.cards if card.operator == operator]
 
     def names(self, operator: str) -> list[str]:
-        """The first arguments of all OPERATOR cards."""
+        """Returns the first arguments of all OPERATOR cards."""
         return [card.arguments[0] for card in self.of(operator)]
 
     def errors(self) -> list[str]:
@@ -188,7 +182,7 @@ class Peer:
             connection.close()
 
     def ask(self, cards: bytes | str, content_type: str = PLAIN) -> Answer:
-        """Sends CARDS, signed if this peer has a login; compressed if CONTENT_TYPE says so."""
+        """Sends CARDS. Signs them if this peer has a login, and compresses them if CONTENT_TYPE requires it."""
         body = cards.encode() if isinstance(cards, str) else cards
         if self.login:
             body = signed(body, self.login, self.secret)
@@ -204,14 +198,14 @@ class Peer:
         return self.ask(body(CLIENT_VERSION, *cards, f"clone {version} {sequence}"), content_type)
 
     def exchange_bytes(self, data: bytes, half_close: bool = False) -> bytes:
-        """Sends DATA over a plain connection, and returns everything received until the server closes it."""
+        """Sends DATA over a plain connection. Returns everything received until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=self.timeout) as wire:
             try:
                 wire.sendall(data)
                 if half_close:
                     wire.shutdown(socket.SHUT_WR)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # the request was refused before all of it was read; the reply contains the reason
+                pass  # the reply explains why the server did not read the whole request
             received = bytearray()
             try:
                 while chunk := wire.recv(65536):
@@ -223,9 +217,6 @@ class Peer:
 
 #: The server code of the hand-written client, which differs from those of all repositories.
 SERVER_CODE = "00112233445566778899aabbccddeeff00112233"
-
-
-# --- a whole clone -----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -265,7 +256,7 @@ class ClonedArtifacts:
         return set(self.whole) | set(self.deltas)
 
     def expand(self) -> dict[str, bytes]:
-        """Every artifact by name, with deltas applied and hashes checked."""
+        """Returns every artifact by name, with deltas applied and hashes checked."""
         content = dict(self.whole)
         for name in self.deltas:
             chain = []
