@@ -11,7 +11,7 @@ TOO_MANY = "too many failed logins: try again in "
 
 
 class RemoteClient:
-    """A client with ADDRESS, as a web server reports it to a pool."""
+    """A client with ADDRESS, as a web server reports the address to a pool."""
 
     def __init__(self, server, repository, address: str = HOME, login: str = "writer", password: str = "pen"):
         self.server = server
@@ -43,7 +43,7 @@ class RemoteClient:
 
 @pytest.fixture
 def served(start, fresh):
-    """Starts a pool of four workers with LIMITS; returns a function that makes clients."""
+    """Starts a pool of four workers with LIMITS. Returns a function that creates clients."""
     repofile.add_user(fresh, "writer", "pen", "gio")
     repofile.add_user(fresh, "other", "ink", "gio")
 
@@ -66,7 +66,6 @@ def test_failed_logins_are_delayed_by_all_workers(served):
     assert refused.startswith(TOO_MANY)
     assert right.error().startswith(TOO_MANY), "also with the right password"
     wait_until(lambda: right.error() == "", "the end of the wait")
-    # A successful login resets the count.
     fail(wrong, 3)
     assert wrong.error().startswith(TOO_MANY)
 
@@ -103,7 +102,7 @@ def test_logins_are_not_delayed_if_that_is_off(served):
     ("sync__max_concurrent_per_address", "2001:db8::1", "2001:db8::2"),
 ])
 def test_more_sessions_than_allowed_are_refused(served, fresh, limit, home, address):
-    """While a session waits for the write lock, a second one is refused."""
+    """While a session waits for the write lock, a second session is refused."""
     client = served(**{limit: 1, "repository__busy_timeout": "60s"})
     first = client(address=home)
     push = f"push {wire.SERVER_CODE} {first.code}"

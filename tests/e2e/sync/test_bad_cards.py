@@ -1,4 +1,4 @@
-"""Malformed and false cards are answered with an error card: nothing is stored, a line is logged, and the server
+"""Malformed and false cards are answered with an error card. Nothing is stored, a line is logged, and the server
 continues."""
 
 import random
@@ -31,7 +31,7 @@ def siege(launch_shared, fossil, tmp_path_factory):
 
 
 def blob(size: int, data: bytes) -> bytes:
-    """DATA in the format of blobs, with SIZE as the declared size."""
+    """Returns DATA in the format of blobs. SIZE is the declared size."""
     return size.to_bytes(4, "big") + wire.zlib.compress(data)
 
 
@@ -166,7 +166,7 @@ def test_bad_delta_on_a_stored_artifact(siege, what):
 @pytest.mark.ours("it keeps the delta, and the true artifact is never stored")
 @pytest.mark.parametrize("what", BAD_DELTAS)
 def test_bad_delta_whose_source_arrives_later(siege, fossil, what):
-    """The error can only be detected when the source arrives, and must then affect neither the source nor the true
+    """The error can only be detected when the source arrives. It must then affect neither the source nor the true
     artifact."""
     source = b"the source for one that " + what.encode() + b"\n" + SOURCE
     target = b"the target of it, " + what.encode() + b"\n" + TARGET
@@ -198,16 +198,14 @@ def test_delta_on_itself_and_in_a_cycle(siege, fossil):
     proof.check(siege.repository, fossil)
 
 
-# --- artifacts that look like structural ones --------------------------------------------------------
-
-
 def large_manifest(megabytes: int) -> bytes:
     files = {f"file-{number:08}": b"%d" % number for number in range((megabytes << 20) // 84)}
     return artifacts.manifest("a large one", "2026-01-01T00:00:00.000", "hand", files, tags=["*branch * trunk"])
 
 
 def check_quickly(path, fossil, request):
-    """Checks the repository: with --full by the complete proof, which takes half a minute for such a repository."""
+    """Checks the repository. Runs the complete proof only with --full, because it takes half a minute for such a
+    repository."""
     if request.config.getoption("--full"):
         proof.check(path, fossil)
     else:
@@ -221,7 +219,7 @@ LARGE = {
     "10 MB of one card": (lambda: artifacts.with_checksum(["C " + "x" * 10_000_000, "D 2026-01-01T00:00:00", "U hand"]),
                           "ci"),
 }
-#: A push with malformed structural artifacts succeeds, and they are stored as data.
+#: The server accepts pushes of these malformed structural artifacts and stores them as data.
 DATA = {
     "10 MB of cards in a wrong order": lambda: artifacts.with_checksum(["D 2026-01-01T00:00:00"])[:-35] +
                                        b"F z\n" * 2_500_000,

@@ -1,4 +1,4 @@
-"""How much memory a small compressed request can take in a worker before its login is checked."""
+"""Measures how much memory a worker uses for a small compressed request before it checks the login."""
 
 import struct
 import urllib.parse
@@ -27,7 +27,7 @@ def served(start, fresh):
 
 @pytest.fixture(scope="module")
 def compressed():
-    """A function that returns the compressed body of a login and CONTENT, which is compressed only once."""
+    """Returns a function that returns the compressed body of a login and CONTENT. CONTENT is compressed only once."""
     packer = zlib.compressobj(wbits=-15)
     rest = packer.compress(CONTENT) + packer.flush()
 
@@ -57,7 +57,6 @@ def test_a_request_without_a_valid_login_takes_little_memory(served, compressed)
 
     assert peer.post(compressed(), wire.COMPRESSED).status == 413
     wrong = login_of(CONTENT, code, "wrong")
-    # The login is valid, but for another body.
     other = login_of(b"something else\n", code, "pen")
     for card in (wrong, other):
         assert peer.post(compressed(card), wire.COMPRESSED).errors() == ["login failed"]
@@ -70,7 +69,7 @@ def test_a_request_without_a_valid_login_takes_little_memory(served, compressed)
 
 
 def test_the_limit_can_be_configured(start, fresh):
-    """The limit applies to requests without a login; a user's push may be larger."""
+    """The limit applies to requests without a login. A logged-in user can send larger pushes."""
     repofile.set_capabilities(fresh, "nobody", "oi")
     port = process.free_port()
     start({"sync.max_body_without_login": "1M"}, http={"listen": f"127.0.0.1:{port}", **user()})

@@ -1,4 +1,4 @@
-"""Two users are about to commit on the same check-in: the second is warned while the first is still writing the
+"""Two users are about to commit on the same check-in. The second user is warned while the first is still writing the
 comment."""
 
 import subprocess

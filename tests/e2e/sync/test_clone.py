@@ -27,14 +27,14 @@ def test_clone_of_a_real_history_is_complete(launch, hiredis, fossil, tmp_path):
     server = launch(hiredis)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url, clone)
-    # The clone has at least the artifacts of the history; the server may have added clusters.
+    # The clone has all artifacts of the history. The server might have added clusters.
     assert len(repofile.artifacts(clone)) >= 5640
     assert_is_whole_clone(fossil, clone, hiredis)
 
 
 def test_clone_with_a_password_if_anonymous_users_may_not(launch, small, fossil, tmp_path):
-    """The client's first request has no login. The reply that refuses it contains the project code, which a login
-    needs."""
+    """The client's first request does not have a login. The error reply contains the project code, which the client
+    needs to log in."""
     repofile.set_capabilities(small, "nobody", "")
     repofile.add_user(small, "reader1", "secret word", "go")
     server = launch(small)

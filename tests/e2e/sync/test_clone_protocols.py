@@ -6,8 +6,8 @@ from support import repofile, wire
 
 
 def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
-    """Sends further requests, each with the clone_seqno of the previous reply, until that is 0. Returns the artifacts
-    and all replies."""
+    """Sends further requests until clone_seqno is 0. Each request contains the clone_seqno of the previous reply.
+    Returns the artifacts and all replies."""
     received = wire.ClonedArtifacts()
     answers = []
     sequence = first
@@ -24,7 +24,7 @@ def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
 
 
 def assert_complete(received, repository):
-    """Checks that every public artifact arrived exactly once, with the content that its name says."""
+    """Checks that every public artifact has arrived exactly once, and that its content matches its name."""
     assert received.names() == repofile.public_artifacts(repository)
     assert received.repeated == 0
     assert received.expand() == {name: data for name, data in repofile.contents(repository).items()
@@ -51,7 +51,7 @@ def test_clone_3_continues_over_many_replies(launch, small, peer_of):
     for answer in answers:
         operators = [card.operator for card in answer.cards]
         assert operators.count("clone_seqno") == 1 and operators.count("push") == 1
-        # The client continues as soon as it reads `push`, so the position must come before that.
+        # The client continues as soon as it reads `push`, so `clone_seqno` must come first.
         assert operators.index("clone_seqno") < operators.index("push")
 
 
@@ -67,8 +67,8 @@ def test_clone_2_with_a_small_max_download(launch, small, peer_of):
 
 
 def test_legacy_clone(launch, small, peer_of):
-    """Version 1 has no sequence numbers: the server announces every artifact with an igot card, and the client then
-    requests them."""
+    """Version 1 does not have sequence numbers. The server announces every artifact with an igot card, and the client
+    then requests them."""
     repofile.set_config(small, "max-download", 30000)
     peer = peer_of(launch(small), login="")
     first = peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))

@@ -1,4 +1,4 @@
-"""Commits in several clones, with pushes, pulls and a merge, after which all repositories are equal."""
+"""Commits in several clones, with pushes, pulls and a merge. Afterwards all repositories are equal."""
 
 import pytest
 
@@ -150,7 +150,7 @@ def test_fossil_commits_into_the_served_file(launch, fresh, fossil, tmp_path):
 
 
 def test_sender_is_recorded(launch, fresh, fossil, tmp_path):
-    """A request that stores something creates one row of rcvfrom, with user and address."""
+    """A request that stores an artifact creates one row of rcvfrom with user and address."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     before = repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom")

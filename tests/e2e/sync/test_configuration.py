@@ -1,4 +1,5 @@
-"""`fossil configuration` for each area. (Rights and malformed rows: tests/unit/sync/server/configuration_test.cc.)"""
+"""`fossil configuration` for each area. Rights and malformed rows are tested in
+tests/unit/sync/server/configuration_test.cc."""
 
 import pytest
 
@@ -8,7 +9,7 @@ from support.fossil import Checkout
 
 SHUNNED = "ab" * 32
 
-#: For each area, a query for what is synced, and statements that change it.
+#: Maps an area to a query for its synced rows, and statements that change these rows.
 AREAS = {
     "project": ("SELECT name, value FROM config WHERE name IN ('project-description','ignore-glob')",
                 ["REPLACE INTO config VALUES('project-description','It''s \"ours\"',{now})",
@@ -35,7 +36,7 @@ AREAS = {
 
 @pytest.fixture
 def served(launch, fresh, fossil, tmp_path):
-    """The server, and an administrator's clone."""
+    """Returns the server and an administrator's clone."""
     repofile.add_user(fresh, "boss", "word", "agio")
     server = launch(fresh)
     clone = tmp_path / "clone.fossil"
@@ -44,7 +45,7 @@ def served(launch, fresh, fossil, tmp_path):
 
 
 def change(path, area, now, fossil):
-    if area == "subscriber":  # fossil creates its table when it is first needed
+    if area == "subscriber":  # fossil creates the table of subscribers when it is first needed
         fossil("alerts", "subscribers", "-R", path)
         if not repofile.query(path, "SELECT 1 FROM sqlite_master WHERE name='subscriber'"):
             fossil("alerts", "reset", "--force", "-R", path)

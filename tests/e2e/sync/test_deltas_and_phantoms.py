@@ -1,4 +1,4 @@
-"""Artifacts that arrive as deltas (before their sources, or in chains), and phantoms."""
+"""Phantoms, and artifacts that arrive as deltas before their sources or in chains."""
 
 import itertools
 
@@ -58,8 +58,8 @@ def test_check_in_that_arrives_as_a_delta_before_its_source(peer, fresh, fossil)
 
 @pytest.mark.parametrize("order", ["forwards", "backwards"])
 def test_chain_of_a_thousand_deltas(peer, fresh, fossil, order):
-    """Each artifact is a delta on the previous one. In reverse order, each waits for one that arrives in a later
-    request."""
+    """Each artifact is a delta on the previous one. In reverse order, each artifact waits for a source that arrives in
+    a later request."""
     versions = [BASE]
     for step in range(1000):
         versions.append(edited(versions[-1], step))
@@ -83,9 +83,8 @@ def test_phantom_filled_two_requests_later(peer, fresh, fossil):
     name = wire.sha3(BASE)
     assert name in peer.push(f"igot {name}").names("gimme")
     assert repofile.phantoms(fresh) == {name}
-    # The second request does not contain the missing artifact, so it is requested again.
+    # The second request does not contain the missing artifact, so the server requests it again.
     assert name in peer.push(wire.file_card(b"something else")).names("gimme")
-    # A phantom is not offered.
     assert name not in peer.pull().names("igot")
     proof.check(fresh, fossil)
     answer = peer.push(wire.file_card(BASE))
@@ -161,7 +160,7 @@ def test_sha1_and_sha3_names_side_by_side(peer, fresh, fossil):
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_leaves_of_branches_without_a_tag(launch, fresh, fossil, peer_of, order):
-    """In old histories, the root and its children on trunk may not have a branch tag."""
+    """In old histories, the root and its children on trunk do not always have a branch tag."""
     date = "2026-01-0{}T00:00:00"
     root = artifacts.manifest("root", date.format(1), "hand", {"a": b"a"})
     branch = artifacts.manifest("one", date.format(2), "hand", {"a": b"a"}, [wire.sha3(root)],

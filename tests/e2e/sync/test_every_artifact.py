@@ -33,7 +33,6 @@ def assert_correct(path, fossil):
 
 
 def write_documents(fossil, client, folder):
-    """Creates and changes a document of each kind."""
     page = folder / "page.txt"
     page.write_text("The [abcd1234|first] text.\n")
     fossil("wiki", "create", "A Page", page, "-R", client)
@@ -75,7 +74,7 @@ def test_from_client_to_client(served, client, fossil, tmp_path):
 
 
 def in_requests(peer, made, seed):
-    """Pushes MADE in several requests, shuffled and split by SEED."""
+    """Pushes MADE in several requests. SEED determines the order and the division."""
     chance = random.Random(seed)
     chance.shuffle(made)
     while made:
@@ -96,8 +95,8 @@ def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
 
 
 @pytest.mark.parametrize("definition", [
-    # A ticket table without tkt_ctime and status, with a generated column and with an SQL keyword as a name; there is
-    # no table ticketchng.
+    # This ticket table does not have the columns tkt_ctime and status. It has a generated column and a column named
+    # after an SQL keyword. The table ticketchng is missing.
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, \"order\", comment,"
     " words AS (length(comment)));",
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, status, title,"
@@ -171,8 +170,8 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
         peer.push(wire.file_card(artifact))
     events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
     waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
-    # The first check-in existed before. The first version of the technote lost its event to the second. An attachment
-    # whose target was unknown has the letter of a wiki page.
+    # The first check-in existed before. The first version of the technote lost its event to the second version. Without
+    # a known target, an attachment gets the letter of a wiki page.
     assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
     repofile.execute(fresh, "DELETE FROM pending_alert")
     later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})
@@ -184,7 +183,7 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
 
 
 def search(fossil, path, word):
-    """The page of search results, for a user with all rights."""
+    """Returns the page of search results for a user with all rights."""
     request = f"GET /search?s={word}&y=all HTTP/1.0\r\n\r\n"
     return subprocess.run(["fossil", "test-http", path], input=request, capture_output=True, text=True,
                           env=fossil.environment, check=True, timeout=60).stdout

@@ -1,8 +1,8 @@
-"""The write-ahead log of a served repository: no commit is lost, the log stays short, and a fossil that we start
-follows the rules of src/repository/store/wal_lock_rules.h. The race that the rules prevent is replayed in
-tests/unit/repository/store/wal_guard_vfs_test.cc.
+"""The write-ahead log of a served repository. No commit is lost, the log stays short, and a fossil started by Quarry
+follows the rules of src/repository/store/wal_lock_rules.h. tests/unit/repository/store/wal_guard_vfs_test.cc replays
+the race that the rules prevent.
 
-    QUARRY_STRESS_SECONDS   duration of the stress test (6; with --full 180)
+    QUARRY_STRESS_SECONDS   duration of the stress test (default: 6, with --full 180)
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from support.process import wait_until
 
 KIB = 1 << 10
 
-#: Holds byte 121 of a log's index, as a checkpoint does, until its input ends.
+#: Locks byte 121 of a log's index, as a checkpoint does, until the end of its standard input.
 HOLD_CHECKPOINT = """
 import fcntl, sys
 with open(sys.argv[1], "r+b") as index:
@@ -43,20 +43,20 @@ def index_of(repository: Path) -> Path:
 
 
 def contents(repository: Path) -> str:
-    """The contents of the file, read by another process, because a process that closes a file loses SQLite's locks on
-    it."""
+    """Returns the contents of the file. They are read by another process, because a process loses SQLite's locks on a
+    file when it closes the file."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 
 
 def generation(repository: Path) -> bytes:
-    """The part of the log's header that changes when the log is restarted: a counter and two salts."""
+    """Returns the part of the log's header that changes when the log is restarted: a counter and two salts."""
     with log_of(repository).open("rb") as log:
         return log.read(24)[12:]
 
 
 @pytest.fixture
 def with_log(fresh):
-    """A repository in WAL mode, and a connection that keeps it open and makes no checkpoints."""
+    """Returns a repository in WAL mode, and a connection that keeps it open and does not make checkpoints."""
     with repofile.database(fresh, write=True) as connection:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
@@ -103,7 +103,7 @@ def test_a_guarded_fossil_does_not_restart_the_log_during_a_checkpoint(with_log,
 
 
 def test_the_library_does_not_affect_other_programs(tmp_path):
-    """A program locks bytes 120 to 127 of another file in an order that the rules would refuse."""
+    """A program locks bytes 120 to 127 of another file in an order that the rules do not allow."""
     (tmp_path / "file").write_bytes(b"")
     done = subprocess.run([sys.executable, "-c", """
 import fcntl, sys, os
@@ -126,7 +126,7 @@ with open(sys.argv[1], "r+b") as file:
 
 
 def test_a_fossil_that_we_start_preloads_the_library(quarry, fresh, tmp_path):
-    """`quarry clone file:…?fossil=…` starts a fossil on a file that other programs may be using."""
+    """`quarry clone file:…?fossil=…` starts a fossil on a file that other programs might be using."""
     program = tmp_path / "noting-fossil"
     program.write_text(f"#!/bin/sh\nprintf %s \"$LD_PRELOAD\" > {tmp_path}/preloaded\nexec fossil \"$@\"\n")
     program.chmod(0o755)
@@ -138,8 +138,8 @@ def test_a_fossil_that_we_start_preloads_the_library(quarry, fresh, tmp_path):
 
 @pytest.mark.slow
 def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, peer_of):
-    """Workers make checkpoints after replies. (A deterministic test is in
-    tests/unit/repository/store/write_ahead_log_test.cc.)"""
+    """Workers make checkpoints after replies. tests/unit/repository/store/write_ahead_log_test.cc contains a
+    deterministic test."""
     server = launch_gateway(generated, workers=4, settings={"repository.wal_size": "64K"})
     crowd = Crowd(server, generated, peer_of)
     for _ in range(2):
@@ -147,12 +147,12 @@ def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, p
         crowd.begin(crowd.read)
     crowd.work(6, until=lambda: len(crowd.logs) > 3)
     assert crowd.acknowledged and crowd.reads
-    # The log was restarted. Without checkpoints after replies, that never happens while requests overlap.
+    # Without checkpoints after replies, the log is never restarted while requests overlap.
     assert len(crowd.logs) > 3
 
 
 class Crowd:
-    """Threads that use a served repository in a loop, and record what was acknowledged."""
+    """Threads that use a served repository in a loop and record the acknowledged writes."""
 
     def __init__(self, server, repository: Path, peer_of):
         self.server = server
@@ -175,7 +175,7 @@ class Crowd:
             try:
                 while not self.stop.is_set():
                     work(*arguments)
-            except BaseException as error:  # of any kind: the test fails
+            except BaseException as error:
                 self.failures.append(error)
                 self.stop.set()
         self.threads.append(threading.Thread(target=repeat))
@@ -196,7 +196,7 @@ class Crowd:
 
     def push(self) -> None:
         data = self.random.randbytes(self.random.randrange(1, 40 * KIB))
-        # A worker that is killed sends no reply, or only a part of one.
+        # A killed worker sends either no reply or only a part of it.
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             answer = self.random.choice(self.peers).push(wire.file_card(data))
             if answer.status == 200 and not answer.errors():
@@ -212,7 +212,8 @@ class Crowd:
             self.reads += 1
 
     def run_fossil(self, environment: dict[str, str], is_killed: bool) -> None:
-        """Runs a fossil that writes a row, reads, and makes checkpoints. With IS_KILLED it is sometimes killed."""
+        """Runs a fossil that writes a row, reads, and makes checkpoints. If IS_KILLED is true, it is sometimes
+        killed."""
         name = f"row-{self.random.getrandbits(60):x}"
         mode = self.random.choice(["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
         sql = f"INSERT INTO config VALUES('{name}','x',1); PRAGMA wal_checkpoint({mode}); SELECT count(*) FROM blob;"
@@ -240,8 +241,8 @@ def stress_seconds(config: pytest.Config) -> float:
 
 
 def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway, fresh, fossil, peer_of, request):
-    """Clients push and read, one fossil writes without the library and one with it, and workers and fossils are killed:
-    everything acknowledged is stored, the file is intact, and the log stays short."""
+    """Clients push and read, one fossil writes without the library and another with it, and workers and fossils are
+    killed. Every acknowledged write is stored, the file is intact, and the log stays short."""
     server = launch_gateway(fresh, workers=4, settings={"repository.wal_size": "128K"})
     crowd = Crowd(server, fresh, peer_of)
     for _ in range(3):

@@ -1,5 +1,5 @@
-"""Clients since version 2.27 send their login in a header. They are simulated by the stock client and a proxy, which
-moves the login card of each request from the body to the header; the signed bytes are the same."""
+"""Clients since version 2.27 send their login in a header. The stock client and a proxy simulate such a client. The
+proxy moves the login card of each request from the body to the header. The signed bytes are the same."""
 
 import http.client
 import http.server
@@ -16,17 +16,15 @@ from support.fossil import Checkout
 
 pytestmark = pytest.mark.ours("2.21 does not know the header")
 
-#: A client sends the header to servers that are at least of this version and date.
+#: A client sends the header if the server has at least this version and date.
 FROM_NUMBER, FROM_TIME = 22700, (20250727, 110500)
 
 
 @dataclass
 class HeaderProxy:
-    """The proxy in front of the server at PORT."""
-
     port: int
     sent: list[str] = field(default_factory=list)  # users who logged in with the header
-    uses_header: bool = False  # true after a reply with a version that is new enough
+    uses_header: bool = False  # true after a reply with a version that supports the header
     address: str = ""
 
     def cards_and_cookie(self, cards: bytes) -> tuple[bytes, str]:
@@ -59,7 +57,7 @@ class HeaderProxy:
 
 @pytest.fixture
 def newer(launch, fresh) -> Iterator[HeaderProxy]:
-    """A proxy in front of a server of `fresh`, in which nothing is allowed without a login."""
+    """A proxy in front of a server of `fresh`, which does not allow anything without a login."""
     repofile.set_capabilities(fresh, "nobody", "")
     between = HeaderProxy(launch(fresh).port)
 
@@ -94,7 +92,7 @@ def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, f
         checkout("add", "new.txt") if number == 0 else None
         checkout.commit(f"commit {number}")
         newer.sent.clear()
-        # The next command is a new process, which does not know the server's version yet.
+        # The next command is a new process without information about the server's version.
         newer.uses_header = number == 2
         fossil("sync" if number != 1 else "push", "-R", clone)
         if number == 2:

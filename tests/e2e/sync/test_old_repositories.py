@@ -1,5 +1,5 @@
-"""Repositories that were made by old versions of fossil and never rebuilt work although tables, columns or indexes are
-missing."""
+"""Repositories that old versions of fossil have made and nobody has rebuilt work although tables, columns or indexes
+are missing."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import proof
 from support import process, repofile
 from support.fossil import ADMIN, Checkout
 
-#: Statements that remove what an old repository does not have.
+#: Statements that remove tables, columns or indexes that an old repository does not have.
 LACKS = {
     "cherrypick": "DROP TABLE cherrypick",
     "backlink": "DROP TABLE backlink",

@@ -1,4 +1,4 @@
-"""Artifacts that are not sent: those of private branches to users without the capability `x`, and shunned ones."""
+"""Private artifacts are not sent to users without the capability `x`. Shunned artifacts are never sent."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def private_names(path):
 
 @pytest.fixture
 def with_private(small):
-    """A repository with a private branch, a user with the capability `x`, and one without it."""
+    """A repository with a private branch. It has a user with the capability `x`, and a user without it."""
     assert private_names(small)
     repofile.add_user(small, "trusted", "word", "giox")
     repofile.add_user(small, "plain", "word", "gio")
@@ -42,7 +42,7 @@ def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, t
     server = launch(with_private)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("trusted", "word"), clone, "--private")
-    # The replies to a clone never contain private artifacts; those to the client's following requests may.
+    # Replies to a clone never contain private artifacts. The client requests them afterwards.
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
     assert private_names(clone) == private_names(with_private), "it stays private there"
@@ -51,8 +51,7 @@ def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, t
 @pytest.mark.parametrize("version", ["", 2, 3])
 @pytest.mark.parametrize("capabilities", ["gio", "giox"])
 def test_no_clone_contains_private_artifacts(launch, with_private, peer_of, version, capabilities):
-    """A clone contains neither the private artifact nor its name, even as the source of a delta, unless `pragma
-    send-private` requests it."""
+    """A clone contains neither private artifacts nor their names, even if they are the source of a delta."""
     hidden = private_names(with_private)
     peer = peer_of(launch(with_private), "hand", capabilities)
     answer = peer.clone(version, 1) if version else peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))
@@ -118,14 +117,14 @@ def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fre
                                 tags=["*branch * private", "*sym-private *"])
     assert not peer.push("private", wire.file_card(hidden), "private", wire.file_card(b"s\n")).errors()
     assert private_names(fresh) == {wire.sha3(hidden), wire.sha3(b"s\n")}
-    # The same content arrives again, as public this time.
+    # The same content arrives again as a public artifact.
     peer.push(wire.file_card(b"s\n"))
     assert wire.sha3(hidden) in private_names(fresh)
     proof.check(fresh, fossil)
 
 
 def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, peer_of):
-    """An artifact that is stored as a delta on the private one stays public and complete."""
+    """An artifact that is stored as a delta on the private artifact stays public and complete."""
     server = launch(fresh)
     peer = peer_of(server)
     source = b"".join(b"line %d of a text\n" % number for number in range(200))
@@ -141,11 +140,8 @@ def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, pee
     assert repofile.contents(fresh)[wire.sha3(target)] == target
 
 
-# --- shunned -----------------------------------------------------------------------------------------
-
-
 def some_file(path):
-    """The hash of a file's content that is not the source of any delta."""
+    """Returns the hash of a file's content that is not the source of any delta."""
     return repofile.value(path, "SELECT uuid FROM blob WHERE rid IN (SELECT fid FROM mlink)"
                                 " AND rid NOT IN (SELECT srcid FROM delta) ORDER BY rid DESC LIMIT 1")
 
@@ -167,7 +163,7 @@ def test_shunned_artifact_is_never_sent(launch, small, fossil, tmp_path, peer_of
 
 
 def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
-    """An artifact that is stored as a delta on the shunned one is sent as full content."""
+    """An artifact that is stored as a delta on the shunned artifact is sent as full content."""
     name, dependent = repofile.query(small, "SELECT source.uuid, target.uuid FROM delta JOIN blob source ON source.rid=srcid"
                                             " JOIN blob target ON target.rid=delta.rid ORDER BY srcid LIMIT 1")[0]
     repofile.shun(small, name)
@@ -187,8 +183,8 @@ def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
 @pytest.mark.parametrize("what", ["a file", "a parent", "a grandparent", "a tagged check-in", "a baseline"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_history_that_refers_to_a_shunned_artifact(launch, fresh, fossil, peer_of, what, when):
-    """The shunned artifact is not requested, and everything else is as in fossil, whether the artifact was stored
-    before or never."""
+    """The shunned artifact is not requested. Everything else is as in fossil, whether or not the artifact was stored
+    before."""
     secret = b"secret key\n"
     date = "2026-01-0{}T00:00:00"
     first = artifacts.manifest("one", date.format(1), "hand", {"a": secret}, tags=["*branch * trunk", "*sym-trunk *"])
@@ -230,7 +226,7 @@ def test_shunned_artifact_is_not_accepted(launch, fresh, fossil, peer_of):
 
 
 def test_artifact_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):
-    """The client offers the artifact in every sync; the server neither accepts nor requests it."""
+    """The client offers the artifact in every sync. The server neither accepts nor requests the artifact."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
     clone = tmp_path / "clone.fossil"

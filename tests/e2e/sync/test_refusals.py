@@ -1,5 +1,5 @@
-"""Wrong credentials and missing rights result in a clear message and an unchanged file. (Requests that the stock client
-never sends are tested in tests/unit/sync/server/.)"""
+"""Wrong credentials and missing capabilities result in a clear message and an unchanged file. Requests that the stock
+client never sends are tested in tests/unit/sync/server/."""
 
 import pytest
 
@@ -9,14 +9,14 @@ from support.fossil import Checkout, clone_and_open
 
 @pytest.fixture
 def closed(fresh):
-    """A repository in which nothing is allowed without a login."""
+    """A repository that does not allow anything without a login."""
     repofile.set_capabilities(fresh, "nobody", "")
     repofile.set_capabilities(fresh, "anonymous", "")
     return fresh
 
 
 def refused(fossil, *arguments):
-    """Runs a command of fossil, which must fail, and returns its output."""
+    """Runs a fossil command that must fail, and returns its output."""
     status, output = fossil.attempt(*arguments)
     assert status != 0 or "Error" in output or "error" in output, output
     return output
@@ -38,7 +38,7 @@ def test_clone_is_refused(launch, closed, fossil, tmp_path, login, password, mes
 
 @pytest.fixture
 def clone_only(closed, fossil, tmp_path):
-    """A repository that everybody may clone but nobody may read, with unversioned files, settings and a phantom."""
+    """A repository with unversioned files, settings and a phantom. All users can clone it, but nobody can read it."""
     repofile.set_capabilities(closed, "nobody", "g")
     repofile.set_config(closed, "uv-sync", "on")
     (tmp_path / "uv").write_text("unversioned")
@@ -84,7 +84,7 @@ def test_a_user_who_may_only_clone_can_request_nothing_by_name(launch, clone_onl
 
 @pytest.fixture
 def committed(launch, fresh, fossil, tmp_path):
-    """A served repository, and a clone with a new check-in."""
+    """Returns a served repository, and a clone with a new check-in."""
     server = launch(fresh)
     clone, checkout = clone_and_open(fossil, server.url, tmp_path)
     checkout.commit_file("new.txt", "new\n", "a new check-in")

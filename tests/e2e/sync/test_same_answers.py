@@ -1,29 +1,36 @@
-"""Compares Quarry with `fossil http`: on copies of one repository, each request must get the same cards in reply and leave
-the same tables.
+"""Compares Quarry with `fossil http`. Both get the same requests on copies of one repository. They must reply with the
+same cards, and their tables must be equal afterwards.
 
-Requests are generated from seeds; the output of a failed test contains the seed and the request. QUARRY_REQUESTS=5000
-generates that many.
+Requests are generated from seeds. The output of a failed test contains the seed and the request. QUARRY_REQUESTS sets
+the number of requests (default: 250).
 
 Intended differences:
 
-- A failed request changes nothing here. fossil commits what came before some errors, and continues after others. After
-  an error fossil's copy is made again from ours, and the rest of its reply is not compared.
-- Artifact names in upper case are invalid here.
-- Of a card that is wrong in two ways, either error may be reported; some of our errors have more details.
-- The server's version. Whether an artifact is sent whole or as a delta, and on which source: its content is compared.
-- When clusters are made: the copies are renewed before a hundred artifacts are unclustered.
-- Artifacts that become private leave `unclustered` here; fossil keeps and skips them.
-- White space before a comment or on a blank line: ignored here, as documented, but not by fossil.
-- `hook-embargo` is deleted by the next push that requests nothing, not by any reader.
-- Rows of `rcvfrom` of requests that stored nothing, and the row `uv-hash` of `config`, a cache that readers do not write
-  here.
+- A failed request does not change the repository in Quarry. fossil commits the cards before some errors, and continues
+  after other errors. After an error, fossil's copy is replaced with Quarry's, and the rest of its reply is ignored.
+- Artifact names in upper case are invalid in Quarry.
+- If a card has two errors, the two programs can report different errors. Some of Quarry's errors have more details.
+- The server's version is different.
+- Artifacts can be sent whole or as deltas on different sources. Only their content is compared.
+- Clusters are made at different times. The copies are renewed before a hundred artifacts are unclustered.
+- Quarry removes artifacts that become private from `unclustered`. fossil keeps these rows and skips them.
+- Quarry ignores white space before a comment and on a blank line, as documented. fossil does not.
+- Quarry deletes `hook-embargo` in the next push that does not request artifacts. In fossil, readers also delete it.
+- Rows of `rcvfrom` differ for requests that stored nothing.
+- Quarry's readers do not write the row `uv-hash` of `config`, which is a cache.
+ Requests that exploit a security hole of fossil or crash it are not generated. Other tests in tests/unit/sync/server
+cover
+Quarry's behavior:
+ - unversioned_test.cc: unversioned files without the right to read, empty files with a wrong hash, and omitted content
+  that
+  has never been sent
+- pragmas_test.cc: check-in locks and links without rights
+- configuration_test.cc: settings requested by name, rows as SQL text, and SQL keywords in values
+- push_test.cc: private artifacts named as public
+- pull_test.cc: SHA3 names for clients that have not sent their version
 
-Where fossil has a security hole or crashes, no requests are generated; other tests show what Quarry does. They are in
-tests/unit/sync/server: unversioned files without the right to read, empty ones with a wrong hash, and omitted content that
-was never there (unversioned_test.cc); check-in locks and links without rights (pragmas_test.cc); settings requested by
-name, rows as SQL text, and SQL words in values (configuration_test.cc); private artifacts named as public (push_test.cc);
-SHA3 names for clients that did not send their version (pull_test.cc). Compressed files, whose content fossil does not
-check, are in test_bad_cards.py, and deltas before their sources in test_deltas_and_phantoms.py.
+test_bad_cards.py tests compressed files, because fossil does not check their content. test_deltas_and_phantoms.py tests
+deltas that arrive before their sources.
 """
 
 import os
@@ -42,7 +49,6 @@ from support.servers import disable_backoffice
 from support.made_requests import USERS, Maker, Material
 
 REQUESTS = int(os.environ.get("QUARRY_REQUESTS", "250"))
-#: Number of requests after which the copies are renewed.
 ROUND = 25
 SEED = int(os.environ.get("QUARRY_SEED", "1"))
 
@@ -59,7 +65,7 @@ COMPARED = {
     "shunned": "SELECT uuid, scom, mtime FROM shun",
     "addresses": "SELECT hash, content, mtime FROM concealed",
 }
-#: Tables that are created when they are first needed: a missing table counts as an empty one.
+#: Tables that are created when they are first needed. A missing table counts as an empty table.
 COMPARED_IF_THERE = {
     "unversioned": "SELECT name, mtime, hash, sz, encoding, content FROM unversioned",
     "subscribers": "SELECT semail, suname, sdigest, sdonotcall, ssub, sctime, smip, mtime, sverified FROM subscriber",
@@ -99,7 +105,7 @@ def original(tmp_path_factory, fossil):
 
 @dataclass
 class Program:
-    """`fossil http`, one process per request."""
+    """Runs `fossil http` in a new process for each request."""
 
     path: Path
     environment: dict[str, str]
@@ -115,7 +121,7 @@ class Program:
 
 
 def error_text(answer: wire.Answer) -> str | None:
-    """The text of the first error card, decoded even if its spaces are encoded as plus signs."""
+    """Returns the text of the first error card. Spaces that are encoded as plus signs are decoded."""
     for card in answer.of("error"):
         text = card.text().rstrip("\n")
         return urllib.parse.unquote_plus(text) if "+" in text and " " not in text else text
@@ -128,15 +134,15 @@ def is_same_error(ours: str | None, theirs: str | None) -> bool:
     if ours is None or theirs is None:
         return ours == theirs
     wrong_in_two_ways = ours.startswith("malformed ") and theirs == "not authorized to write"
-    # After these errors fossil continues, and reports the last of several errors.
+    # fossil continues after these errors and reports only the last error.
     reads_on = ours == "not authorized to write" or ours.startswith("bad command: ")
-    # Our error may have details after a colon.
+    # Our error can have details after a colon.
     return ours == theirs or wrong_in_two_ways or reads_on or (": " in ours and ours.partition(": ")[0] == theirs)
 
 
 def comparable(answer: wire.Answer, contents: dict[str, bytes]) -> list[tuple]:
-    """The cards, sorted, with artifacts replaced by their names. Repeated configuration counts once, because fossil
-    sends it twice if it is requested twice."""
+    """Returns the sorted cards, in which artifacts are replaced by their names. Repeated configuration is counted once,
+    because fossil sends a configuration twice if it is requested twice."""
     cards = []
     configured = set()
     private = False
@@ -178,7 +184,7 @@ def differences(ours: dict[str, list], theirs: dict[str, list]) -> list[str]:
 
 
 class Pair:
-    """Two copies of a repository: one is served by Quarry, the other is for fossil."""
+    """Two copies of a repository. Quarry serves one copy, and fossil serves the other."""
 
     def __init__(self, server, original: Path, folder: Path, number: int, program_folder: Path, environment):
         self.ours = repofile.copy(original, folder / f"round-{number}.fossil")
@@ -236,7 +242,8 @@ def test_generated_requests(served_folder, original, fossil, tmp_path):
 PULL, PUSH = f"pull {wire.SERVER_CODE} CODE", f"push {wire.SERVER_CODE} CODE"
 HIDDEN, OPEN = wire.file_card(b"hidden"), wire.file_card(b"open")
 NAME, OTHER = wire.sha3(b"hidden"), wire.sha3(b"other")
-#: Cases that generated requests rarely contain: a change of the repository, and requests, each by a user ("": nobody).
+#: Cases that are rare in generated requests. Each case has a change of the repository, and requests with their users
+#: ("": nobody).
 SCENARIOS = {
     "no rights": ("", [("", card) for card in ("clone 3 1", "clone", PULL, PUSH, "private", "pragma send-private")]),
     "the right to clone alone": ("UPDATE user SET cap='g' WHERE login='nobody'", [

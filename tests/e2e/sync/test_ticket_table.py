@@ -1,4 +1,4 @@
-"""The SQL of the setting ticket-table: statements that fossil allows are executed, all others are refused."""
+"""The SQL of the setting ticket-table. Statements that fossil allows are executed, and all others are refused."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ EXPLAIN SELECT 1
 -- nothing
 """.strip().splitlines()
 
-#: Statements that it refuses.
+#: Statements that fossil (2.21) refuses.
 REFUSED = """
 CREATE VIEW other AS SELECT * FROM ticket
 CREATE TEMP VIEW ticket_v AS SELECT * FROM ticket
@@ -94,7 +94,7 @@ def rebuild(path) -> subprocess.CompletedProcess:
 
 
 def schema(path):
-    """The tables, views and indexes that the setting may create."""
+    """Returns the tables, views and indexes that the setting can create."""
     return repofile.query(path, "SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL AND (name LIKE 'fx%'"
                                 " OR name LIKE 'ticket%' OR tbl_name LIKE 'ticket%') ORDER BY 2")
 
@@ -143,12 +143,12 @@ def test_statement_that_takes_too_long_is_aborted(with_tickets, tmp_path):
 
 
 def crossed(count: int) -> str:
-    """A FROM clause with 10 to the power of COUNT rows."""
+    """Returns a FROM clause with 10 to the power of COUNT rows."""
     return f"FROM {', '.join(f't AS t{number}' for number in range(count))}"
 
 
-#: Statements that fossil would execute, but that take minutes or gigabytes: many steps, one long step, a long text, a
-#: sorter, a statement that takes long to prepare, and generated columns.
+#: Statements that fossil executes although they take minutes or gigabytes. They have many steps, one long step, a long
+#: text, a sorter, a long preparation, or generated columns.
 GREEDY = {
     "steps": f"WITH {TENS} SELECT sum(instr(hex(zeroblob(16000+t0.x)), hex(zeroblob(8000))||'1')) {crossed(6)}",
     "rows": f"WITH {TENS} SELECT randomblob(30000) AS r {crossed(7)} ORDER BY r",
@@ -184,7 +184,8 @@ sys.exit(code)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
-    """A statement is limited to a few seconds and some megabytes, and leaves the file unchanged when it is aborted."""
+    """A statement is limited to a few seconds and some megabytes. The file is unchanged after the statement is
+    aborted."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET + GREEDY[name])
     with repofile.unchanged(path):
@@ -195,7 +196,7 @@ def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
 
 
 def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_path):
-    """The table was made by fossil, and one ticket in it takes gigabytes."""
+    """fossil has created the table, and one ticket in it requires gigabytes."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET.replace("extra DEFAULT 'more'",
                                    "mimetype AS (CASE title WHEN 'one' THEN hex(zeroblob(400000000)) END)"))
@@ -206,7 +207,7 @@ def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_
 
 
 def test_long_values_are_allowed(with_tickets, fossil, tmp_path):
-    """A ticket may be longer than the limit on values that a statement computes."""
+    """A ticket can be longer than the limit on values that a statement computes."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     words = "words " * 15000
     for _ in range(3):

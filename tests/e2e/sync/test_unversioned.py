@@ -1,5 +1,3 @@
-"""`fossil uv` between clones."""
-
 import pytest
 
 from support import repofile
@@ -7,7 +5,7 @@ from support import repofile
 
 @pytest.fixture
 def clones(launch, fresh, fossil, tmp_path):
-    """The server, and two clones of a user who may write unversioned files."""
+    """Returns the server, and two clones of a user with the right to write unversioned files."""
     repofile.add_user(fresh, "keeper", "word", "gioy")
     server = launch(fresh)
     one, other = tmp_path / "one.fossil", tmp_path / "other.fossil"
@@ -31,7 +29,7 @@ def live(path):
 
 
 def later(path):
-    """Sets a later time for the unversioned files in PATH, so that its changes win."""
+    """Sets a later time for the unversioned files in PATH. The changes in PATH then win."""
     repofile.execute(path, "UPDATE unversioned SET mtime=mtime+1000")
     repofile.execute(path, "DELETE FROM config WHERE name='uv-hash'")
 

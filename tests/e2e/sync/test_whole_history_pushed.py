@@ -10,7 +10,7 @@ from support import delta, repofile, wire
 
 
 def assert_has_all(path, names):
-    """Checks that PATH has exactly the artifacts NAMES, and clusters of them."""
+    """Checks that PATH has exactly the artifacts NAMES, and clusters of these artifacts."""
     there = repofile.artifacts(path)
     assert not names - there
     assert not there - names - repofile.clusters(path)
@@ -24,7 +24,7 @@ def without_private(fossil, path, tmp_path):
 
 
 def empty_like(fossil, original, tmp_path):
-    """A new empty repository of the same project as ORIGINAL."""
+    """Returns a new empty repository of the same project as ORIGINAL."""
     empty = tmp_path / "empty.fossil"
     fossil.new(empty)
     repofile.make_empty(empty, repofile.project_code(original))
@@ -32,7 +32,7 @@ def empty_like(fossil, original, tmp_path):
 
 
 def push_everything(launch, fossil, original, tmp_path):
-    """Pushes all of ORIGINAL into a new empty repository. Returns the path of that, after checking it."""
+    """Pushes all of ORIGINAL into a new empty repository. Checks that repository and returns its path."""
     empty = empty_like(fossil, original, tmp_path)
     repofile.add_user(empty, "writer", "pen", "gio")
     server = launch(empty)
@@ -50,7 +50,6 @@ def test_generated_history(launch, generated, fossil, tmp_path):
 
 
 def test_real_history(launch, hiredis, fossil, tmp_path):
-    """The history has 5,640 artifacts."""
     empty = push_everything(launch, fossil, hiredis, tmp_path)
     assert len(repofile.artifacts(empty) & repofile.artifacts(hiredis)) == 5640
     assert not fossil.timeline_differences(empty, hiredis)
@@ -69,7 +68,7 @@ def test_a_pushed_history_can_be_cloned(launch, small, fossil, tmp_path):
 @pytest.mark.parametrize("order", ["youngest first", "shuffled 1", "shuffled 2",
                                    *[pytest.param(f"shuffled {seed}", marks=pytest.mark.slow) for seed in range(3, 20)]])
 def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order):
-    """Children arrive before parents, and tags before what they tag, in many small requests."""
+    """Children arrive before parents, and tags before the tagged artifacts, in many small requests."""
     empty = empty_like(fossil, small, tmp_path)
     peer = peer_of(launch(empty))
     public = repofile.public_artifacts(small)
@@ -93,13 +92,14 @@ def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order)
 @pytest.mark.ours("its mlink.pid of some merges depends on the order of arrival")
 @pytest.mark.parametrize("seed", [1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12)]])
 def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil, tmp_path, peer_of, seed):
-    """The artifacts arrive in any order, each whole, compressed, or as a delta on any other artifact."""
+    """The artifacts arrive in any order. Each is sent whole, compressed, or as a delta on any other artifact."""
     chance = random.Random(seed)
     empty = empty_like(fossil, small, tmp_path)
     peer = peer_of(launch(empty))
     contents = repofile.contents(small)
     names = sorted(repofile.public_artifacts(small))
-    # In this order each source precedes its deltas, so there are no cycles. The artifacts are sent in another order.
+    # Deltas are only made on earlier artifacts in this order, which prevents cycles. The artifacts are sent in a
+    # different order.
     rank = names.copy()
     chance.shuffle(rank)
     cards = []
