@@ -1,4 +1,4 @@
-"""Fixtures: servers of each kind, the generated repository, and options of the suite."""
+"""Fixtures and command-line options of the end-to-end tests."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,8 @@ from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
 
-# A shell that runs the tests in the background ignores SIGINT, and every program that a test starts would inherit that.
+# A shell that runs the tests in the background ignores SIGINT. Every program started by a test inherits this
+# disposition.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -58,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def server_kind(request: pytest.FixtureRequest) -> str:
-    """The kind of server. It is a separate fixture, so that pytest keeps the tests of one shared server together."""
+    """The kind of server. It is a separate fixture because pytest then runs all tests of one shared server together."""
     return request.param
 
 
@@ -76,28 +77,29 @@ def launcher(kind: str, folder: Path, fossil: Fossil) -> Iterator[Launcher]:
 
 @pytest.fixture
 def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Call it with a repository to serve it, once through each kind of server."""
+    """Returns a function that serves a repository. Each test runs once with each kind of server."""
     with launcher(server_kind, tmp_path, fossil) as made:
         yield made
 
 
 @pytest.fixture
 def launch_gateway(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Like `launch`, but only through our gateway, for tests that do not depend on the front."""
+    """Works like `launch`, but only with our gateway, for tests that do not depend on the front."""
     with launcher("gateway", tmp_path, fossil) as made:
         yield made
 
 
 @pytest.fixture
 def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Like `launch`, but with `fossil server`, to test our own client."""
+    """Works like `launch`, but with `fossil server`, for tests of our client."""
     with launcher("fossil", tmp_path, fossil) as made:
         yield made
 
 
 @pytest.fixture(params=["gateway", "fossil"])
 def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Call it with a repository to serve it to our own client, once by quarryd and once by fossil."""
+    """Returns a function that serves a repository to our client. Each test runs once with quarryd and once with
+    fossil."""
     with launcher(request.param, tmp_path, fossil) as made:
         yield made
 
@@ -116,14 +118,14 @@ def quarry(tmp_path: Path, fossil: Fossil) -> Quarry:
 
 @pytest.fixture(scope="module")
 def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Iterator[Launcher]:
-    """Like `launch`, for servers that are shared by all tests of a file."""
+    """Works like `launch`, for servers that all tests of a file share."""
     with launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil) as made:
         yield made
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
-    """Builds a generated repository, or returns an existing one. The file named by the environment variable VARIABLE is
-    kept for later runs. Processes that test at the same time share one file."""
+    """Returns a generated repository, and builds it if it does not exist. It is kept for later runs in the file that
+    the environment variable VARIABLE names. Concurrent test processes share one file."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -145,15 +147,15 @@ def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil)
 
 @pytest.fixture(scope="session")
 def small_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
-    """The small generated repository: 60 imported check-ins and everything that is made by commands, without the large
-    file."""
+    """The small generated repository without the large file. It has 60 imported check-ins and everything that is made
+    by commands."""
     return kept_or_built("QUARRY_GENERATED_SMALL", tmp_path_factory,
                          lambda path: generator.build(path, fossil, check_ins=60, binary_size=0))
 
 
 @pytest.fixture
 def generated(generated_original: Path, tmp_path: Path) -> Path:
-    """A copy of the large generated repository that the test may change."""
+    """A copy of the large generated repository. The test can change it."""
     return repofile.copy(generated_original, tmp_path / "generated.fossil")
 
 
@@ -164,7 +166,7 @@ def small(small_original: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hiredis(tmp_path: Path) -> Path:
-    """A copy of the real history from the optional corpus."""
+    """A copy of a real repository from the optional corpus."""
     path = places.corpus("hiredis.fossil")
     if path is None:
         pytest.skip("no hiredis.fossil in $QUARRY_CORPUS or ../shared/data")
@@ -183,7 +185,8 @@ def fresh(fossil: Fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Daemon]]:
-    """Starts quarryd with the test's own directives (see Daemon), and waits until it is ready unless WAIT is false."""
+    """Returns a function that starts quarryd with the test's own directives (see Daemon). It waits until quarryd is
+    ready unless WAIT is false."""
     started = []
 
     def make(pool: dict[str, object] | None = None, *, wait: bool = True, repository: Path = fresh,
@@ -199,7 +202,7 @@ def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[...,
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody can enter, unlike pytest's own."""
+    """A folder that all users can access, unlike pytest's own folder."""
     path = Path(tempfile.mkdtemp())
     path.chmod(0o777)
     yield path
@@ -208,7 +211,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def tidy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """Removes the files of a passed test immediately, because copies of large repositories add up."""
+    """Removes the files of a passed test immediately, because copies of large repositories need much space."""
     yield
     if not getattr(request.node, "failed", False):
         shutil.rmtree(tmp_path, ignore_errors=True)
@@ -223,7 +226,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.fixture
 def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Pool]]:
-    """Call it with directives to serve the repository `fresh` with a status page."""
+    """Returns a function that serves the repository `fresh` with a status page. Its arguments are directives."""
     started = []
 
     def begin(pool: dict[str, object] | None = None) -> Pool:
@@ -237,7 +240,8 @@ def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable
 
 @pytest.fixture
 def peer_of(fossil: Fossil):
-    """Makes a hand-written client of a served repository, which logs in as a user that it adds."""
+    """Returns a function that creates a hand-written client of a served repository. The client logs in as a new
+    user."""
     def make(server: servers.Server, login: str = "hand", capabilities: str = "giox", repository: Path | None = None,
              path: str = "/") -> Peer:
         file = repository or server.target

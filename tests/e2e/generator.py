@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Makes the repository that most end-to-end tests use: 2,000 check-ins and a 20 MB binary file.
+"""Creates the repository that most end-to-end tests use. It has 2,000 check-ins and a 20 MB binary file.
 
     generator.py FILE [--check-ins N] [--seed N]
 
-The first third has SHA1 names, the rest SHA3 ones. The same seed gives the same artifacts.
+The first third of the artifacts have SHA1 names. The others have SHA3 names. The same seed produces the same artifacts.
 """
 
 import argparse
@@ -25,7 +25,7 @@ BINARY_SIZE = 20 << 20
 
 
 def build(path: Path, fossil: Fossil, check_ins: int = CHECK_INS, seed: int = SEED, binary_size: int = BINARY_SIZE) -> None:
-    """Makes the repository PATH. Repositories made with the same arguments differ only in their server codes."""
+    """Builds the repository PATH. Repositories built with the same arguments differ only in their server codes."""
     history = History(seed)
     fossil("init", "--sha1", "--admin-user", ADMIN, "--date-override", "2009-12-31T12:00:00", path)
     with tempfile.TemporaryDirectory(prefix="generator-") as name:
@@ -53,7 +53,7 @@ def _import(path: Path, fossil: Fossil, stream: bytes, folder: Path) -> None:
 def _add_binary(path: Path, fossil: Fossil, folder: Path, content: bytes) -> None:
     checkout = Checkout(fossil, path, folder, "tail-19")
     checkout.commit_file("large.bin", content, "a large binary file", "--date-override", "2020-03-28T12:00:00")
-    # A later version that shares most of its content, so that it is stored as a delta of some size.
+    # The versions are similar, so fossil stores the first one as a delta.
     checkout.write("large.bin", content[:1000] + b"inserted" + content[1000:])
     checkout.commit("a change in it", "--date-override", "2020-03-28T13:00:00")
     checkout("close", "--force")

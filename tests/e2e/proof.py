@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Proves that a repository file is correct: the derived tables equal those of `quarry rebuild`, and those of
-`fossil rebuild` except for the order of processing, and fossil and SQLite find no faults.
+"""Proves that a repository file is correct. The derived tables must equal those of `quarry rebuild`, and, except for
+the order of processing, those of `fossil rebuild`. fossil and SQLite must not find faults.
 
-    proof.py FILE...      prints what is wrong, line by line; exit status 0 if nothing is
+    proof.py FILE...      prints one line per fault; exits with 0 if there are no faults
 
-The file itself is only read: the rebuild happens on a copy.
+The file itself is only read. The rebuild runs on a copy.
 """
 
 import difflib
@@ -16,8 +16,8 @@ from pathlib import Path
 from support import places, repofile
 from support.fossil import Fossil
 
-# How row ids in a column are replaced by names that are the same in every copy of the repository. An id that does not
-# refer to a row stays unchanged: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
+# SQL expressions that replace the row IDs in a column with names, which are the same in every copy of the repository.
+# An ID that does not refer to a row stays unchanged: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
 BLOB = "coalesce((SELECT uuid FROM blob WHERE blob.rid={0}), {0})"
 TAG = "coalesce((SELECT tagname FROM tag WHERE tag.tagid={0}), {0})"
 FILE = "coalesce((SELECT name FROM filename WHERE filename.fnid={0}), {0})"
@@ -25,8 +25,8 @@ TICKET = "coalesce((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id={0}), {0})"
 PLAIN = "{0}"
 LEFT_OUT = None
 
-# Columns whose values are replaced before they are compared. A table that a repository does not have is skipped.
-# Columns that are not listed here are compared byte by byte.
+# Columns whose values are replaced before they are compared. Other columns are compared byte by byte. Missing tables
+# are skipped.
 DERIVED = {
     "event": {"objid": BLOB, "tagid": TAG},
     "mlink": {"mid": BLOB, "fid": BLOB, "pmid": BLOB, "pid": BLOB, "fnid": FILE, "pfnid": FILE},
@@ -34,27 +34,27 @@ DERIVED = {
     "leaf": {"rid": BLOB},
     "filename": {"fnid": LEFT_OUT},
     "tag": {"tagid": LEFT_OUT},
-    # The time of a cluster's tag is the time at which it was processed, which a rebuild changes.
+    # A cluster's tag has the time at which the cluster was processed. A rebuild changes this time.
     "tagxref": {"tagid": TAG, "srcid": BLOB, "origid": BLOB, "rid": BLOB,
                 "mtime": "CASE WHEN tagid=(SELECT tagid FROM tag WHERE tagname='cluster') THEN NULL ELSE {0} END"},
     "cherrypick": {"parentid": BLOB, "childid": BLOB},
-    # srctype 2 is a wiki page, identified by its tag; all others are artifacts.
+    # A srctype of 2 means a wiki page, which is identified by its tag. All other sources are artifacts.
     "backlink": {"srcid": f"CASE srctype WHEN 2 THEN {TAG} ELSE {BLOB} END"},
     "attachment": {"attachid": BLOB},
     "ticket": {"tkt_id": LEFT_OUT},
     "ticketchng": {"tkt_id": TICKET, "tkt_rid": BLOB},
     "forumpost": {"fpid": BLOB, "froot": BLOB, "fprev": BLOB, "firt": BLOB},
-    # Sync state that a rebuild computes again.
+    # A rebuild computes this sync state again.
     "phantom": {"rid": BLOB},
     "unclustered": {"rid": BLOB},
     "orphan": {"rid": BLOB, "baseline": BLOB},
-    # Primary data that a rebuild must not change.
+    # A rebuild must not change this primary data.
     "private": {"rid": BLOB},
 }
 
 
 def dump(path: Path) -> list[str]:
-    """Every row of every derived table as one line, sorted within its table."""
+    """Returns every row of every derived table as one line, sorted within its table."""
     lines = []
     with repofile.database(path) as connection:
         tables = {name for name, in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")}
@@ -62,7 +62,7 @@ def dump(path: Path) -> list[str]:
             if table not in tables:
                 continue
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            # A project's own ticket tables may record from which change a field is.
+            # A project's own ticket tables can have columns that refer to the change that set a field.
             special = {name: BLOB for name in columns if name.startswith("baseline for ")} | special
             shown = [name for name in columns if special.get(name, PLAIN) is not LEFT_OUT]
             expressions = ", ".join(special.get(name, PLAIN).format(f'{table}."{name}"') for name in shown)
@@ -73,12 +73,11 @@ def dump(path: Path) -> list[str]:
 
 
 def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[str]:
-    """Rows that exist on only one side, with similar ones next to each other."""
-    # Sorts the rows that exist on only one side, so that similar ones are neighbours. Unlike difflib on the whole dump,
-    # this is fast even for large dumps.
+    """Returns the rows that exist on only one side, sorted by similarity."""
+    # Sorting places similar rows next to each other. difflib is too slow for large dumps.
     only_ours, only_rebuilt = set(ours) - set(rebuilt), set(rebuilt) - set(ours)
     if not only_ours and not only_rebuilt:
-        # Both sides have the same rows, but not equally often.
+        # Both sides have the same rows, but some rows occur a different number of times.
         return [] if ours == rebuilt else [line for line in difflib.unified_diff(ours, rebuilt, "file", "rebuilt", n=0)][:limit]
     lonely = [(line, "- in the file:  ") for line in only_ours] + [(line, "+ after rebuild: ") for line in only_rebuilt]
     shown = [mark + line for line, mark in sorted(lonely)]
@@ -88,8 +87,8 @@ def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[st
 
 
 def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
-    """Rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing, which
-    `quarry verify` decides from the artifacts."""
+    """Returns the rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing.
+    `quarry verify` decides this from the artifacts."""
     rebuilt = dump(theirs)
     wrong = differences(ours, rebuilt)
     if not wrong:
@@ -103,7 +102,7 @@ def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
 
 
 def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
-    """The faults of the repository at PATH, one line each."""
+    """Returns the faults of the repository at PATH, one line each."""
     with tempfile.TemporaryDirectory(prefix="proof-") as folder:
         fossil = fossil or Fossil(Path(folder) / "home")
         copy = repofile.copy(path, Path(folder) / "copy.fossil")
@@ -123,7 +122,6 @@ def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
 
 
 def check(path: Path, fossil: Fossil | None = None) -> None:
-    """Fails if the repository at PATH has faults."""
     wrong = findings(path, fossil)
     assert not wrong, f"{path.name} is not what a rebuild makes of it:\n" + "\n".join(wrong)
 

@@ -1,4 +1,4 @@
-"""The generated repositories for benchmarks are valid for fossil and have the promised size and shape."""
+"""The generated repositories for benchmarks are valid for fossil and have the documented size and shape."""
 
 import subprocess
 import sys

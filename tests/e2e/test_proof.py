@@ -1,4 +1,4 @@
-"""The proof itself: it accepts repositories that fossil made, and detects each kind of wrong row."""
+"""The proof accepts repositories that fossil has made, and detects each kind of wrong row."""
 
 import pytest
 
@@ -37,7 +37,6 @@ def test_a_planted_wrong_row_is_found(small, fossil, damage, trace):
 
 @pytest.mark.slow
 def test_a_generated_repository_is_the_same_for_the_same_seed(small_original, fossil, tmp_path):
-    """This makes failures reproducible, and benchmarks of different days comparable."""
     again = tmp_path / "again.fossil"
     generator.build(again, fossil, check_ins=60, binary_size=0)
     assert repofile.artifacts(again) == repofile.artifacts(small_original)

@@ -1,5 +1,5 @@
-"""The tests and files that are named in README.md, the table of PHP-FPM's tests, and in src/README.md, the source map,
-exist."""
+"""Checks that the tests in the table of PHP-FPM's tests (tests/e2e/README.md) and the files in the source map
+(src/README.md) exist."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 def rows() -> list[tuple[list[str], str, str]]:
-    """The rows of the table: names of PHP-FPM's tests, the behavior, and what tests it here."""
+    """Returns the rows of the table: names of PHP-FPM's tests, the behavior, and our tests."""
     _, _, text = (HERE / "README.md").read_text().partition("| PHP-FPM's test |")
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| `")]
     assert all(len(row) == 3 for row in cells)
