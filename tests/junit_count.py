@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Counts the tests of a JUnit file: "N passed, N failed, N skipped".
+"""Counts the tests of a JUnit file, and prints "N passed, N failed, N skipped".
 
     tests/junit_count.py FILE
 """

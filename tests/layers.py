@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks the includes: the layers of modules, the rooms within a module, and the libraries that only one module may use.
+"""Checks the includes between modules, between the rooms of a module, and of libraries that only one module can use.
 
-A module is a folder in src/ and one in include/quarry/. It may include its own headers and those of the modules in its
-row of LAYERS. A large module has folders, its rooms, with the includes in ROOMS. Includes must not be circular. Prints
-violations, and exits with 1 if there are any.
+A module is a folder in src/ and a folder in include/quarry/. It can include its own headers and the headers of the
+modules in its row of LAYERS. The folders of a large module are called rooms. ROOMS lists the includes that are allowed
+between them. Circular includes are not allowed. The script prints violations, and exits with 1 if it finds any.
 """
 
 import re
@@ -34,9 +34,9 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
-# Module -> room -> the rooms whose headers it may include. These must be listed before it, so that includes are not
-# circular. "" is the module's own folder; a room within a room is named by its path. Modules without rooms are not
-# listed. A room includes its own headers by their names alone.
+# Maps a module and a room to the rooms whose headers the room can include. These rooms must come first, which prevents
+# circular includes. "" is the module's own folder, and a nested room is named by its path. Modules without rooms are
+# not in this table. A room includes its own headers by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),
@@ -78,7 +78,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
-# Header (as a pattern) -> the module that may include it, and the maximum number of files that may.
+# Maps a header pattern to the only module that can include it, and to the maximum number of files that include it.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
     r"git2(/.*)?\.h": ("changes", 1),
@@ -93,7 +93,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def sources() -> list[tuple[str, Path]]:
-    """Every source and header with its module."""
     found = []
     for base in (TOP / "src", TOP / "include" / "quarry"):
         for path in sorted(base.rglob("*")):
@@ -103,13 +102,13 @@ def sources() -> list[tuple[str, Path]]:
 
 
 def room_of(module: str, path: Path) -> str:
-    """The room of MODULE that PATH is in."""
+    """Returns the room of MODULE that contains PATH."""
     room = path.parent.relative_to(TOP / "src" / module).as_posix()
     return "" if room == "." else room
 
 
 def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
-    """The file that PATH, of MODULE, includes; None if it is not a header of ours."""
+    """Returns the file that PATH, of MODULE, includes. Returns None if the header is not one of ours."""
     if header.startswith("quarry/"):
         return TOP / "include" / header
     folders = [folder for folder in path.parents if TOP / "src" / module in (folder, *folder.parents)]
@@ -118,7 +117,7 @@ def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
 
 
 def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
-    """The rule that PATH breaks by including FOUND, a header in src/; None if it breaks none."""
+    """Returns the rule that PATH breaks by including FOUND, a header in src/, or None if the include is allowed."""
     if path.parent == found.parent:
         return f"\"{header}\" is a header of the same room" if "/" in header else None
     room, other = room_of(module, path), room_of(module, found)
@@ -151,7 +150,7 @@ def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> lis
 
 
 def circles(includes: dict[Path, list[Path]]) -> list[str]:
-    """Headers that include themselves, directly or indirectly."""
+    """Returns the headers that include themselves, directly or indirectly."""
     found: list[str] = []
     done: set[Path] = set()
 
@@ -170,7 +169,7 @@ def circles(includes: dict[Path, list[Path]]) -> list[str]:
 
 
 def rooms_above_themselves() -> list[str]:
-    """Rows of ROOMS that name a room that is not listed before them."""
+    """Returns the rows of ROOMS that name a room that comes later."""
     found = []
     for module, rooms in ROOMS.items():
         names = list(rooms)

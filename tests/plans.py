@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""Checks how SQLite runs every statement of src/repository, whatever the statistics say about the tables' sizes.
+"""Checks SQLite's query plans for every statement of src/repository, with different statistics about table sizes.
 
-`sqlite_stat1` of a repository may be from its first days, when every table had one row: a full scan then looks cheaper
-than using an index. So this prepares each statement in an empty repository that has no statistics, those of a real
-project, those of a new one (one row in every table), and mixtures in which one table differs from all others. Prints,
-and exits with 1, where
+The statistics of a repository (`sqlite_stat1`) are sometimes outdated, for example from a time when every table had one
+row. A full scan then seems cheaper than the use of an index. This script therefore prepares each statement in an empty
+repository with several statistics: without any, with those of a real project, with those of a new project (one row in
+every table), and with mixtures in which one table differs from all others. It prints the following faults, and exits
+with 1 if it finds any:
 
-  - a statement walks over a table (SCAN), or makes an index or a filter of one for itself, and is not in WALKS;
-  - a plan depends on the statistics, and the statement is not in WALKS;
-  - one walk is inside another (which is quadratic), whatever WALKS says;
-  - a statement that is only run if it does not walk (ASKED) walks even with the statistics of a real project;
-  - a statement is not checked, because it is composed at run time and is not in MADE or PASSED.
+  - A statement that is not in WALKS scans a table, or builds a temporary index or filter.
+  - The plan of a statement that is not in WALKS depends on the statistics.
+  - A scan is nested in another scan, which takes quadratic time. WALKS does not allow this.
+  - A statement in ASKED, which is only run if it does not scan, scans even with the statistics of a real project.
+  - A statement that is composed at run time is not in MADE or PASSED, and cannot be checked.
 
-An SQL literal is a string that begins with an SQL keyword in capitals; literals side by side are one.
+An SQL literal is a string that begins with an SQL keyword in capitals. Adjacent literals are joined.
 """
 
 import itertools
@@ -29,14 +30,14 @@ KEYWORD = re.compile(r"\s*(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|CREATE|DROP|
 HOLE = re.compile(r"(?<!'){}(?!')")
 PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN|VACUUM)\b")
 
-# Statements that are not run if they would scan a table, which their caller checks first (would_scan), by a part of
-# their text.
+# Statements whose caller first checks (would_scan) that they do not scan a table, and does not run them otherwise. Each
+# key is a part of the statement's text. The value is the purpose.
 ASKED = {
     "LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1": "a clone, which otherwise looks up row by row",
 }
 
-# Statements that may scan a table, by a part of their text (after "= ": their whole text), and the reason. "rebuild"
-# means that they process the whole history by design.
+# Statements that are allowed to scan a table, and the reason. A key is a part of the statement's text, or its whole
+# text after "= ". "rebuild" means that the statement processes the whole history by design.
 WALKS = {
     # Small tables, and scans that end with the first row.
     "FROM sqlite_schema": "as many rows as tables and indexes",
@@ -65,7 +66,6 @@ WALKS = {
     "FROM reportfmt WHERE mtime>=0": "an area of the configuration",
     "FROM concealed WHERE mtime>=0": "an area of the configuration",
     "FROM subscriber WHERE sverified": "an area of the configuration",
-    # Mail to subscribers.
     "FROM pending_alert": "pending notifications, at most a day's events",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",
     "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
@@ -79,12 +79,11 @@ WALKS = {
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
     "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
     "SELECT max(rid) FROM blob WHERE rid<?1": "once for ten thousand row numbers without a row",
-    # The end of a client's clone, which processes everything that was received.
+    # The end of a client's clone, which processes all received artifacts.
     "FROM sqlite_temp_schema": "as many rows as temporary tables",
     "FROM temp.kept_delta AS k": "a clone",
     "INSERT OR IGNORE INTO unclustered(rid) SELECT rid FROM blob": "a clone",
     "= SELECT rid FROM private": "a clone",
-    # Rebuild and verify.
     "= SELECT rid FROM blob ORDER BY rid": "rebuild; verify",
     "SELECT rid, srcid FROM delta ORDER BY rid": "rebuild; verify",
     "SELECT DISTINCT srcid FROM delta WHERE srcid<>0": "rebuild; verify",
@@ -104,13 +103,13 @@ WALKS = {
     "FROM delta AS d WHERE EXISTS(SELECT 1 FROM private WHERE rid=d.srcid)": "verify",
 }
 
-# The tables of the configuration and their keys, and the rows that are sent.
+# Maps the configuration's tables to their keys. SENT selects the rows that are sent.
 CONFIGURATION = {"config": "name", "user": "login", "shun": "uuid", "reportfmt": "title", "concealed": "hash",
                  "subscriber": "semail"}
 SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subscriber WHERE sverified AND",
         "config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND"]
 
-# Literals with placeholders, and the statements that are made from them.
+# Maps literals with placeholders to the statements that are made from them.
 MADE = {
     "SELECT mtime, {} FROM {} mtime>=0": [f"SELECT mtime FROM {rows} mtime>=0" for rows in SENT],
     "SELECT mtime FROM {} WHERE {}=?1": [f"SELECT mtime FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
@@ -142,7 +141,7 @@ MADE = {
     "SELECT {} FROM ticket WHERE tkt_uuid=?1": ["SELECT title FROM ticket WHERE tkt_uuid=?1"],
 }
 
-# Calls whose argument is not a literal, and where the literals are.
+# Maps calls whose argument is not a literal to the location of the literals.
 PASSED = {
     ("checkin_links.cc", "sql"): "the callers, in the same function",
     ("database.cc", "std::string_view sql"): "the definition",
@@ -178,7 +177,7 @@ CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT
 CREATE TABLE modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT);
 """
 
-# ANALYZE of the public history of nginx (50,622 artifacts); the rows of tables that it does not have are invented.
+# ANALYZE of the public history of nginx (50,622 artifacts). The rows of tables that are missing there are invented.
 REAL = """
 blob|sqlite_autoindex_blob_1|50622 1
 delta|delta_i1|39623 1
@@ -233,7 +232,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)
 
 
 def literals(text: str) -> list[tuple[int, str]]:
-    """The string literals of C++ source, each with the line in which it begins."""
+    """Returns the string literals of C++ source, each with the line in which it begins."""
     found: list[tuple[int, str]] = []
     parts: list[str] = []
     start = 0
@@ -259,7 +258,7 @@ def split(script: str) -> list[str]:
 
 
 def arguments(text: str) -> list[tuple[int, str]]:
-    """The first argument of each call that takes SQL, with its line."""
+    """Returns the first argument of each call that takes SQL, with its line."""
     found = []
     for call in re.finditer(r"\b(?:query|query_once|execute|has_row|first_integer|first_text|integers|prepared|would_scan|"
                             r"end_transaction)\(", text):
@@ -304,7 +303,7 @@ class Check:
     def _world(self, rows: Statistics | None) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:", isolation_level=None)
         self._make_schema(database)
-        database.execute("CREATE TEMP TABLE private_check_in(rid)")  # a table that rebuild creates itself
+        database.execute("CREATE TEMP TABLE private_check_in(rid)")  # only rebuild creates this table
         for script in self.scripts:
             if re.match(r"CREATE TEMP TABLE (IF NOT EXISTS )?\w+\((?!line)", script.sql):
                 database.execute(script.sql)
@@ -361,7 +360,7 @@ class Check:
         allowed = [key for key in WALKS if key in plain or key in (statement.file, "= " + plain)]
         plans: dict[tuple[str, ...], str] = {}
         for world, database in self.worlds.items():
-            # These are only checked here: they must not scan in this state, or they would never run.
+            # These statements are only checked here. If they scan in this state, they are never run.
             if asked and world != "fresh":
                 continue
             try:
@@ -391,7 +390,7 @@ PREPARES = re.compile(r"AUTOMATIC|BLOOM FILTER")
 
 
 def plan_of(database: sqlite3.Connection, sql: str) -> tuple[tuple[str, ...], list[str]]:
-    """The lines of the plan of SQL, and those of them that are scans."""
+    """Returns the lines of the plan of SQL, and those lines that are scans."""
     count = max([int(number) for number in re.findall(r"\?(\d+)", sql)], default=0)
     rows = database.execute("EXPLAIN QUERY PLAN " + sql, [None] * count).fetchall()
     # Temporary results of recursive queries and subqueries are not tables.

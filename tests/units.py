@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Run the unit tests of a build folder and count their cases.
+"""Runs the unit tests of a build folder and counts their cases.
 
     tests/units.py [--long] BUILD [NAME...]
     tests/units.py --targets BUILD NAME...
-
-NAME selects tests/unit/**/test-NAME (default: all). With --long, run the cases of doctest's suite "long", which are
-otherwise excluded. With --targets, print the ninja targets that the tests need instead. The output of a program that
-fails is shown. The last line is "N passed, N failed"; the exit code is 1 if anything failed or if nothing ran.
+ NAME selects tests/unit/**/test-NAME (default: all). With --long, the script runs the cases of doctest's suite "long",
+which are otherwise excluded. With --targets, it runs no tests and prints the ninja targets that they need. The output
+of
+failed programs is printed. The last line is "N passed, N failed". The exit status is 1 if a test failed or none ran.
 """
 
 import os
@@ -17,18 +17,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-# Number of lines of a failed program's output that are printed, because it can be long.
+# Maximum number of printed lines of a failed program's output.
 LINES_SHOWN = 200
-# A generous limit that only a program that hangs reaches, even on a slow machine and under sanitizers.
+# Timeout in seconds. Only a program that hangs exceeds it, even on a slow machine and with sanitizers.
 SECONDS = 1800
-# The programs that take longest start first, so that none runs alone at the end.
+# The programs that take longest start first. None of them then runs alone at the end.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 
 
 def programs(build: Path, names: list[str]) -> dict[str, str]:
-    """The unit tests that the build folder can build, as a map of names to ninja targets."""
+    """Returns the unit tests of the build folder as a map of names to ninja targets."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True)
     found = {name: target for target, name in re.findall(r"^(tests/unit/\S*/test-([\w-]+)):", listed.stdout, re.M)}
     if unknown := [name for name in names if name not in found]:
@@ -37,8 +37,8 @@ def programs(build: Path, names: list[str]) -> dict[str, str]:
 
 
 def run(program: Path, option: str) -> tuple[int, int, float, str]:
-    """Runs a program. Returns the number of cases passed and failed, seconds, and output. A program that crashes counts
-    as a failure."""
+    """Runs a program. Returns the numbers of passed and failed cases, the time in seconds, and the output. A crash
+    counts as a failure."""
     begin = time.monotonic()
     try:
         done = subprocess.run([program, option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
