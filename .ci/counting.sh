@@ -1,9 +1,9 @@
 # Counts test results and prints the summary. Sourced by check and .ci/run.
 # shellcheck shell=bash disable=SC2154
 
-# Tests leave nothing in the tree except build folders.
+# Prevents __pycache__ folders in the source tree.
 export PYTHONDONTWRITEBYTECODE=1
-# Prefer the Python that Debian's packages are installed for.
+# Debian's packages are installed for this Python.
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -13,7 +13,7 @@ skipped=0
 part=
 part_begin=0
 parts=()
-# heading NAME: begins a part, and records how long the previous one took.
+# heading NAME: begins a part, and records the duration of the previous part.
 heading() {
   [ -z "$part" ] || parts+=("$(printf '%3d:%02d  %s' $(((SECONDS - part_begin) / 60)) $(((SECONDS - part_begin) % 60)) "$part")")
   part=$1
@@ -21,8 +21,8 @@ heading() {
   [ -z "$part" ] || printf '\n== %s\n' "$part"
 }
 
-# count_from FILE: adds the counts in the last line of FILE, "N passed, N failed[, N skipped]". A file without such a line
-# counts as a failure, because the program that wrote it has crashed.
+# count_from FILE: adds the counts in the last line of FILE, "N passed, N failed[, N skipped]". If this line is missing,
+# the program that wrote the file has crashed, which counts as a failure.
 count_from() {
   local line
   line=$(tail -n 1 "$1")
@@ -35,7 +35,7 @@ count_from() {
   fi
 }
 
-# one NAME COMMAND…: runs COMMAND as one test. Its output is shown if it fails. Needs a folder $work.
+# one NAME COMMAND…: runs COMMAND as one test, and prints its output if it fails. Requires a folder $work.
 one() {
   local name=$1
   shift
@@ -49,25 +49,27 @@ one() {
   fi
 }
 
-# end_to_end BUILD OPTION…: runs the end-to-end tests with OPTIONs of pytest, and counts each test.
+# end_to_end BUILD OPTION…: runs the end-to-end tests with these pytest options, and counts each test.
 end_to_end() {
   local build=$1 options=(-q --tb=short "--junitxml=$work/e2e.xml")
   shift
-  # Without axe-core two tests of pages are skipped, which counts as a failure in CI.
+  # Without axe-core, pytest skips two tests of pages. In CI this is a failure.
   if ! fetch_axe "$build/axe-core"; then
     [ -z "${CI:-}" ] || failed=$((failed + 1))
     echo "Tests that need axe-core are skipped."
   fi
   [ ! -f "$build/axe-core/axe.min.js" ] || export QUARRY_AXE=$build/axe-core/axe.min.js
-  # The tests mostly wait, so more of them run than there are cores. Tests of a file share servers and stay together.
+  # There are more pytest workers than cores, because tests mostly wait. Tests of a file share servers, so one worker
+  # runs all of them.
   $python -c 'import xdist' 2> /dev/null && options+=(-n $(($(nproc) + 1)) --dist loadfile)
   QUARRY_BUILD=$build $python -m pytest "${options[@]}" "$@" || true
   $python tests/junit_count.py "$work/e2e.xml" > "$work/e2e.log" || true
   count_from "$work/e2e.log"
 }
 
-# thread_sanitizer: runs the tests of code with threads under ThreadSanitizer: the disk-assisted queue, streams, and walks
-# over all artifacts. Tests that kill processes are excluded, because ThreadSanitizer does not follow a fork.
+# thread_sanitizer: runs the tests of multithreaded code under ThreadSanitizer. This code is the disk-assisted queue,
+# streams, and walks over all artifacts. Tests that kill processes are excluded, because ThreadSanitizer does not follow
+# a fork.
 thread_sanitizer() {
   configure build-tsan . -Dwerror=true -Db_sanitize=thread -Db_lundef=false "${quick_build[@]}" -Dcpp_args=-g1 &&
     ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
@@ -79,7 +81,7 @@ thread_sanitizer() {
     TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository-walk
 }
 
-# fuzz SECONDS FILE: runs each fuzz target for SECONDS and counts it as one test; the output goes to FILE.
+# fuzz SECONDS FILE: runs each fuzz target for SECONDS and counts it as one test. Writes the output to FILE.
 fuzz() {
   local line targets=0
   tests/fuzz/run "$1" 2>&1 | tee "$2" || true
@@ -94,7 +96,7 @@ fuzz() {
   [ $targets -gt 0 ] || failed=$((failed + 1))
 }
 
-# finish: prints the time of each part and the counts, and exits with 1 if anything failed or if nothing ran.
+# finish: prints the duration of each part and the counts. Exits with 1 if a test failed or none ran.
 finish() {
   heading ""
   printf '\n'

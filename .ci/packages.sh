@@ -1,4 +1,4 @@
-# The Debian 12 packages that the project needs, and how they are installed. Sourced by quickstart and check.
+# Lists and installs the Debian 12 packages that the project needs. Sourced by quickstart, check and .ci/run.
 # shellcheck shell=bash disable=SC2034
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libkainjow-mustache-dev doctest-dev
@@ -10,14 +10,14 @@ test_packages=(fossil nginx-light apache2-bin sqlite3 python3-pytest python3-pyt
   procps strace acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
   chromium chromium-driver python3-selenium)
 bench_packages=(wrk)
-# The first clang in Debian 12 that supports std::expected.
+# clang-19 is the oldest clang in Debian 12 that supports std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)
 
-# install_packages PACKAGE…: installs those that are missing, and lists them.
+# install_packages PACKAGE…: lists and installs the missing packages.
 install_packages() {
   local package missing=() as_root=()
   if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
-    echo "There is no apt-get on this system, so nothing is installed. Required packages (Debian's names):"
+    echo "apt-get is not available, so no packages are installed. Required packages (Debian names):"
     echo "  $*"
     return
   fi
@@ -40,8 +40,8 @@ install_packages() {
     apt-get -qq install --no-install-recommends "${missing[@]}" > /dev/null
 }
 
-# fetch_axe FOLDER: downloads axe-core, which tests use to check the accessibility of pages, to FOLDER/axe.min.js with
-# npm. Debian does not have a package of it.
+# fetch_axe FOLDER: uses npm to download axe-core to FOLDER/axe.min.js, because Debian does not package it. Tests check
+# the accessibility of pages with axe-core.
 fetch_axe() {
   local version=4.14.1 sum=e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
   [ ! -f "$1/axe.min.js" ] || return 0
