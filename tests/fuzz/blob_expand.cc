@@ -1,4 +1,4 @@
-// Input: a compressed blob, as in a file or from a peer.
+// Input: a compressed blob as stored in a repository or received from a peer.
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/blob_reader.h"
 
@@ -14,7 +14,7 @@ using namespace quarry::artifact;
 
 namespace {
 
-/// Expands BLOB piece by piece. Returns nullopt if it is incomplete.
+/// Expands BLOB in pieces. Returns nullopt if BLOB is incomplete.
 std::optional<std::string> in_pieces(std::string_view blob, std::size_t max_size) {
   auto reader = BlobReader::open(blob, max_size);
   if (!reader) return std::nullopt;
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(expanded->size() == *declared);
     REQUIRE(expanded->size() <= kMaxSize);
   }
-  // The converse need not be true, because zlib checks the window size that a stream announces.
+  // The reverse is not always true, because zlib checks the declared window size of a stream.
   if (const auto read = in_pieces(input, kMaxSize)) REQUIRE(expanded == *read);
 
   REQUIRE(blob_expand(blob_compress(input), input.size()) == input);

@@ -1,4 +1,4 @@
-// Arbitrary bytes as a sync body: first as plain cards, then as a compressed body of cards.
+// Input: a sync body, which is read both as plain cards and as compressed cards.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 
-/// Whether INNER lies within OUTER, so that only bytes of the body are returned.
+/// Returns whether INNER is a part of the memory of OUTER.
 bool lies_within(std::string_view inner, std::string_view outer) {
   return inner.empty() || (inner.data() >= outer.data() &&
                            inner.data() + inner.size() <= outer.data() + outer.size());

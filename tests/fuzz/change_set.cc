@@ -1,5 +1,5 @@
-// Input: a meta file, or a job file. If it is accepted, writing it and parsing it again must give the
-// same result.
+// Input: a meta file or a job file. Accepted input must stay the same when it is written and parsed
+// again.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Input: the source, a NUL, and a delta on it. The delta is also used as a target.
+// Input: a source, a NUL, and a delta on the source. The delta is also used as a target.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Arbitrary bytes as input of the gateway: a request's head, a pool's records, a reply's headers.
+// Input of the gateway: the head of a request, FastCGI records of a pool, or the header of a reply.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,7 +44,7 @@ void read_head(std::string_view bytes) {
   const auto refusal = http::refuse_head(bytes, kMaxBody);
   if (!refusal) return;
   REQUIRE(refusal->status >= 400 && refusal->status <= 505);
-  // What the client sent must not shape the reply.
+  // Text from the client must not add lines to the reply.
   REQUIRE(is_one_line(refusal->text) && http::is_field_value(refusal->text));
   REQUIRE(http::reason_phrase(refusal->status) != "Unknown");
 }

@@ -1,4 +1,4 @@
-// What a fuzz target asserts: a property that does not hold is a finding, like a crash.
+// An assertion of a fuzz target. A failed assertion is a finding, like a crash.
 #pragma once
 
 #include <cstdio>

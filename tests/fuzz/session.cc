@@ -1,7 +1,7 @@
-// Arbitrary bytes as the cards of a request by a user with all capabilities, on a real file.
+// Input: the cards of a request by a user with all capabilities, on a real repository file.
 //
-// There must be no crash, each reply must end correctly, and the file is verified regularly. It is
-// recreated from time to time, so that a finding needs few inputs to reproduce.
+// Each reply must end correctly. The file is regularly verified and created again, because few
+// inputs are then needed to reproduce a finding.
 #include <stdlib.h>
 
 #include <cstdint>
@@ -54,7 +54,7 @@ void check(const fs::path& path) {
 void give_nobody_all_capabilities(Repository& repository) {
   auto receipt = repository.receive();
   REQUIRE(receipt.has_value());
-  // Built-in users have a time; this record is later, so it wins.
+  // This record is later than the built-in user, so it replaces the user.
   const ConfigRecord record{
       .table = "user",
       .mtime = INT64_C(4000000000),

@@ -1,6 +1,6 @@
-// Input: damage to the files of a queue: bytes changed, files truncated, extended, exchanged or
-// removed. From what is left, the queue must deliver only messages that were enqueued, in their
-// order, and then continue to work.
+// Input: damage to the files of a queue. Bytes are changed, and files are truncated, extended,
+// exchanged or removed. The queue must still work. It must deliver only messages that were enqueued,
+// in the original order.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,6 @@ MemoryFileSystem::Image files_with_messages() {
   return system.image();
 }
 
-/// Reads numbers from the front of an input.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

@@ -1,5 +1,5 @@
-// Input: an artifact. Because a fuzzer cannot find an MD5, the input is also used with its correct Z
-// card.
+// Input: an artifact. The input is also parsed with a correct Z card, because a fuzzer cannot find an
+// MD5 hash.
 #include "quarry/artifact/structural.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Checks a hash. Capital letters are allowed, and kept as written.
+/// Checks a hash. Capital letters are allowed, and are not changed.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -133,7 +133,7 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
-/// Whether a hash contains capital letters, which are never written.
+/// Returns whether a hash in ARTIFACT contains capital letters, which are never written.
 bool names_in_capitals(const Structural& artifact) {
   const auto is_tags = [](const TagCard& tag) { return has_capitals(tag.target); };
   const auto is_files = [](const FileCard& file) { return has_capitals(file.hash); };
@@ -143,10 +143,10 @@ bool names_in_capitals(const Structural& artifact) {
          std::ranges::any_of(artifact.members, has_capitals);
 }
 
-/// Checks that writing ARTIFACT and parsing it again gives the same, for types that can be written.
+/// Checks that ARTIFACT stays the same when it is written and parsed again, if it can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
-  if (artifact.date && *artifact.date < kYearZero) return;  // possible in a D card, as a number
+  if (artifact.date && *artifact.date < kYearZero) return;  // a D card can contain it as a number
   if (names_in_capitals(artifact)) return;
   std::string text;
   if (artifact.type == StructuralType::kCluster) {
@@ -167,7 +167,7 @@ void require_round_trip(const Structural& artifact) {
   REQUIRE(again->date == artifact.date);
   REQUIRE(std::ranges::equal(again->files, artifact.files, same_file));
   if (artifact.type == StructuralType::kControl) {
-    // A name that begins with an escaped NUL is empty, and an empty name cannot be written.
+    // A name that begins with an escaped NUL is parsed as an empty name, which cannot be written.
     REQUIRE(again->user == (artifact.user.empty() ? "anonymous" : artifact.user));
     REQUIRE(std::ranges::is_permutation(again->tags, artifact.tags, same_tag));
   }

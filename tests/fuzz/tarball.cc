@@ -1,6 +1,6 @@
-// Input: the compression of a tarball (a byte), and its archive; or, for a quarter of the values of
-// the byte, the complete tarball. An accepted tarball must have the properties on which the queue
-// relies, and be accepted again after it is rewritten.
+// Input: a byte that selects a compression, and an archive. For a quarter of the values of this
+// byte, the input is a complete tarball instead. An accepted tarball must have the properties on
+// which the queue relies. It must be accepted again after it is rewritten.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ std::string tarball_of(std::string_view input) {
   const auto way = static_cast<unsigned char>(input.front()) % 4;
   input.remove_prefix(1);
   if (way == 0) return std::string(input);
-  // The end mark is added, because a fuzzer does not find blocks of zeros.
+  // A fuzzer does not find the blocks of zeros at the end of an archive.
   const std::string archive = std::string(input) + tar_end();
   if (way == 1) return archive;
   return way == 2 ? gzip(archive) : zstd(archive);
