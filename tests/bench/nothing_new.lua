@@ -1,4 +1,4 @@
--- One sync request with nothing new, over and over. Arguments: the file with its body.
+-- Repeats a sync request that has nothing new. Arguments: the file with its body, and optionally "close".
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/x-fossil"
 

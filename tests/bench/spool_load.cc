@@ -1,18 +1,17 @@
-// The sender and the receiver of messages, to compare the queue with rsyslog. Both use little
-// processor time: messages are made before the clock starts, sent many at a time, and checked in the
-// receive buffer.
+// Sends and receives the messages for the comparison of the queue with rsyslog. Uses little
+// processor time. Messages are generated before the clock starts, sent in batches, and checked in
+// the receive buffer.
 //
 //   spool_load send SOCKET --count N       prints {"began", "taken"}
-//   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all have
-//                                          arrived, or when it is told to end
+//   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all
+//                                          messages have arrived, or after SIGTERM
 //
-// A message is one line of RFC 5424 with almost nothing to parse. All have the same length, and
-// each contains its number and bytes derived from the number:
+// A message is a minimal line of RFC 5424. All messages have the same length. Each message contains
+// its number and bytes derived from the number:
 //
 //   <134>1 - - - - - - 0000012345 xyzabcdefgh...
 //
-// Times are seconds of the machine's monotonic clock, which is also what Python's time.monotonic()
-// reads.
+// Times are seconds of the machine's monotonic clock, which Python's time.monotonic() also reads.
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -47,9 +46,9 @@ namespace base = quarry::base;
 constexpr std::string_view kHeader = "<134>1 - - - - - - ";
 constexpr std::size_t kDigits = 10;
 constexpr std::size_t kPrefix = kHeader.size() + kDigits + 1;
-constexpr std::size_t kLength = 127;  // of a message, without the line's end
-constexpr std::size_t kPeriod = 61;   // messages with the same remainder have the same filling
-constexpr double kPatience = 120;     // seconds
+constexpr std::size_t kLength = 127;  // of a message, without the newline
+constexpr std::size_t kPeriod = 61;   // number of different fillings
+constexpr double kPatience = 120;     // timeout in seconds
 constexpr double kMaxIdle = 5;        // seconds after the last message
 
 volatile std::sig_atomic_t asked_to_end = 0;
@@ -58,7 +57,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The parts of every message.
 class Shape {
  public:
   Shape() {
@@ -74,7 +72,8 @@ class Shape {
     text += '\n';
   }
 
-  /// The number of LINE (without its end); nullopt if any byte differs from what was sent.
+  /// Returns the number of LINE, which must not contain the newline. Returns nullopt if any byte
+  /// differs from the sent message.
   std::optional<std::uint64_t> number_of(std::string_view line) const {
     if (line.size() != kLength || !line.starts_with(kHeader)) return std::nullopt;
     std::uint64_t number = 0;
@@ -99,8 +98,6 @@ struct Options {
   std::uint64_t count = 0;
 };
 
-// --- sending -------------------------------------------------------------------------------------
-
 constexpr std::size_t kWrite = std::size_t{64} << 10;
 
 bool send_all(const base::Fd& socket, std::string_view bytes) {
@@ -113,8 +110,8 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Ends the stream, and waits until the other end has read everything and closes the connection:
-/// then it has queued all messages.
+/// Ends the stream, and waits until the receiver closes the connection. The receiver has then queued
+/// all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
   pollfd wait = {socket.get(), POLLIN, 0};
@@ -139,8 +136,6 @@ base::Result<void> send(const Options& options) {
   fmt::print("{{\"began\": {:.6f}, \"taken\": {:.6f}}}\n", began, now());
   return {};
 }
-
-// --- receiving -----------------------------------------------------------------------------------
 
 constexpr std::size_t kRead = std::size_t{256} << 10;
 
@@ -180,10 +175,9 @@ class Tally {
   std::uint64_t messages_ = 0;
   std::uint64_t distinct_ = 0;
   std::uint64_t spoilt_ = 0;
-  std::uint64_t out_of_order_ = 0;  // distinct messages that do not follow their predecessor
+  std::uint64_t out_of_order_ = 0;
 };
 
-/// A connection and its incomplete line.
 class Source {
  public:
   explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
@@ -216,7 +210,7 @@ class Receiver {
   Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
       : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Runs until every message has arrived, no message has arrived for a while, or the time is over.
+  /// Runs until every message has arrived, no message has arrived for kMaxIdle, or kPatience is over.
   void run() {
     const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())

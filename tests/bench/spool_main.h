@@ -1,4 +1,4 @@
-// The end of the programs that measure the queue: an error is printed as one line.
+// Error handling of the programs that measure the queue. An error is printed as one line.
 #pragma once
 
 #include <cstdio>
@@ -14,12 +14,13 @@ inline int told(const char* program, const char* why) {
   return EXIT_FAILURE;
 }
 
-/// The exit status for DONE.
+/// Returns the exit status for DONE. Prints its error if it failed.
 inline int status_of(const char* program, const base::Result<void>& done) {
   return done ? EXIT_SUCCESS : told(program, done.error().message.c_str());
 }
 
-/// main() by RUN.
+/// Calls RUN with the arguments of main(), and returns its exit status. Prints the message of an
+/// exception.
 inline int run_main(const char* program, int argc, char** argv, int (*run)(int, char**)) {
   try {
     return run(argc, argv);

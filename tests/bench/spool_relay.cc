@@ -1,11 +1,11 @@
-// A relay like rsyslog: lines arrive on a stream socket, wait in a queue, and go to another stream
-// socket. It does nothing else, so that only the queues are compared.
+// A relay like rsyslog. It receives lines on a stream socket, queues them, and sends them to another
+// stream socket.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...
 //
-// Every parameter of the queue is an option with its name without "queue.". With a filename a queue
-// in memory is disk-assisted. SIGTERM ends the program.
+// Every parameter of the queue is an option, whose name is the parameter's name without "queue.".
+// With --filename, the queue is disk-assisted. SIGTERM stops the program.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -41,7 +41,7 @@ namespace spool = quarry::spool;
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
-// The same size as that of a read by imptcp.
+// rsyslog's imptcp reads the same size.
 constexpr std::size_t kRead = std::size_t{128} << 10;
 constexpr int kLookUp = 50;  // milliseconds between checks for the signal
 constexpr std::chrono::seconds kNextTry{1};
@@ -66,7 +66,8 @@ class Forwarder {
   }
 
  private:
-  /// Sends text_. Returns the number of bytes sent: all, unless the queue or the connection ends.
+  /// Sends text_. Returns the number of sent bytes, which is smaller than the size of text_ only if the
+  /// queue stops or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {
@@ -87,7 +88,7 @@ class Forwarder {
 
   spool::Delivery settle(std::span<const spool::Message> batch, std::size_t sent) {
     if (sent == text_.size()) return {.delivered = batch.size()};
-    // A message that was sent only in part is sent again.
+    // A partly sent message is sent again over the next connection.
     socket_.reset();
     std::size_t delivered = 0;
     for (const spool::Message& message : batch) {
@@ -103,7 +104,6 @@ class Forwarder {
   std::string text_;
 };
 
-/// An incoming connection.
 class Source {
  public:
   explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
@@ -133,7 +133,7 @@ class Source {
   std::size_t kept_ = 0;  // bytes of an incomplete line
 };
 
-/// Puts lines from all connections into the queue, until it is told to end.
+/// Reads lines from all connections and enqueues them until SIGTERM arrives.
 class Input {
  public:
   Input(base::Fd listener, spool::Queue& queue) : listener_(std::move(listener)), queue_(queue) {}
@@ -149,8 +149,7 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // The connection is closed only after its messages are in the queue, because the sender waits
-      // for that.
+      // The connection must be closed only after its messages are in the queue.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
