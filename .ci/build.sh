@@ -1,4 +1,4 @@
-# Configures a build folder. Sourced by quickstart, check and .ci/run, which share build/.
+# Configures a build folder. quickstart, check and .ci/run source this file and share build/.
 # shellcheck shell=bash disable=SC2034
 
 # Options for a short compilation: large unity units, -Og (faster here than -O0 and -O1), no debug information. A build

@@ -1,9 +1,9 @@
-# Counts test results and prints the summary. Sourced by check and .ci/run.
+# Counts test results and prints the summary. check and .ci/run source this file.
 # shellcheck shell=bash disable=SC2154
 
 # Prevents __pycache__ folders in the source tree.
 export PYTHONDONTWRITEBYTECODE=1
-# Debian's packages are installed for this Python.
+# Debian installs Python packages only for this Python.
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -21,8 +21,8 @@ heading() {
   [ -z "$part" ] || printf '\n== %s\n' "$part"
 }
 
-# count_from FILE: adds the counts in the last line of FILE, "N passed, N failed[, N skipped]". If this line is missing,
-# the program that wrote the file has crashed, which counts as a failure.
+# count_from FILE: adds the counts in the last line of FILE, "N passed, N failed[, N skipped]". A missing line
+# counts as a failure, because the program that wrote the file has crashed.
 count_from() {
   local line
   line=$(tail -n 1 "$1")

@@ -1,4 +1,4 @@
-# Lists and installs the Debian 12 packages that the project needs. Sourced by quickstart, check and .ci/run.
+# Lists and installs the Debian 12 packages that the project needs. quickstart, check and .ci/run source this file.
 # shellcheck shell=bash disable=SC2034
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libkainjow-mustache-dev doctest-dev

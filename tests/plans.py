@@ -39,7 +39,6 @@ ASKED = {
 # Statements that are allowed to scan a table, and the reason. A key is a part of the statement's text, or its whole
 # text after "= ". "rebuild" means that the statement processes the whole history by design.
 WALKS = {
-    # Small tables, and scans that end with the first row.
     "FROM sqlite_schema": "as many rows as tables and indexes",
     "FROM shun LIMIT 1": "one row",
     "FROM private LIMIT 1": "one row",
@@ -50,7 +49,6 @@ WALKS = {
     "FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1": "as many rows as settings",
     "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
     "FROM event INDEXED BY event_i1 ORDER BY mtime DESC": "ends after so many rows",
-    # Whole tables that a request needs.
     "FROM leaf": "the branches, and the tip of one: a leaf each, and some more",
     "FROM unclustered AS u": "what no cluster names yet: below a thousand once clusters are made",
     "FROM phantom AS p": "what is missing",
@@ -79,7 +77,6 @@ WALKS = {
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
     "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
     "SELECT max(rid) FROM blob WHERE rid<?1": "once for ten thousand row numbers without a row",
-    # The end of a client's clone, which processes all received artifacts.
     "FROM sqlite_temp_schema": "as many rows as temporary tables",
     "FROM temp.kept_delta AS k": "a clone",
     "INSERT OR IGNORE INTO unclustered(rid) SELECT rid FROM blob": "a clone",
@@ -360,7 +357,8 @@ class Check:
         allowed = [key for key in WALKS if key in plain or key in (statement.file, "= " + plain)]
         plans: dict[tuple[str, ...], str] = {}
         for world, database in self.worlds.items():
-            # These statements are only checked here. If they scan in this state, they are never run.
+            # Statements in ASKED are only checked with these statistics. If they scan with these statistics, they are
+            # never run.
             if asked and world != "fresh":
                 continue
             try:

@@ -35,14 +35,14 @@ COUNT = 200_000
 #: The queue's files are complete after this number of seconds without a write.
 QUIET = 1.0
 
-#: Defaults of rsyslog for the queue of a ruleset, except the timeout, which is disabled so that no message is
-#: discarded. The size must exceed the high water mark by at least two batches of 1024 messages. Otherwise, rsyslog can
+#: rsyslog's defaults for the queue of a ruleset, except the timeout, which is long enough that rsyslog does not discard
+#: messages. The size must exceed the high water mark by at least two batches of 1024 messages. Otherwise, rsyslog can
 #: wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message. The queue is therefore smaller, which moves most messages to the disk, and fewer
-#: messages are sent.
+#: rsyslog syncs after each message. Fewer messages are therefore sent, and a smaller queue makes most of them go to the
+#: disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -77,7 +77,7 @@ class Sink(Program):
         assert self.process.is_running(), self.process.output()
 
     def wait(self, seconds: float) -> dict:
-        """Waits until all messages have arrived, at most SECONDS, and returns the final counts."""
+        """Waits until all messages have arrived or SECONDS have passed. Returns the final counts."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:

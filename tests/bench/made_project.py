@@ -31,12 +31,12 @@ MAX_OPEN, MAX_FINISHED = 20, 10
 # Fractions of the check-ins on the main line that add a file, and that rename a file.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# Probability that an older manifest becomes a delta on the second next check-in instead of the next check-in. Several
-# deltas then share one source.
+# Probability that an older manifest becomes a delta on the check-in after the next one. Several deltas then share one
+# source.
 WAITS = 0.3
 # Positions in the history at which the main line gets an additional name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
-# Line counts of the files that change most, in descending order of their changes.
+# Line counts of the files that change most. The first file changes most often.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
 YOUNG = 0.6  # fraction of their final size
 WARM = 20
@@ -168,7 +168,7 @@ class Project:
             line = self.random.choice(self.open)
         self._change(line)
         tags = []
-        if line.starts and self.random.random() > 0.01:  # otherwise it is a fork without a branch name of its own
+        if line.starts and self.random.random() > 0.01:  # other branches are forks without a name of their own
             tags = [f"*branch * {line.name}", f"*sym-{line.name} *", f"-sym-{self.main.name} *"]
         self._check_in(line, [line.head], self.text.comment(), tags)
         line.left -= 1

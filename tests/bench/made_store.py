@@ -14,7 +14,7 @@ from array import array
 
 from support import delta
 
-#: Copies shorter than this are stored as literal text, which is smaller.
+#: Shorter copies are stored as literal text, because the text is smaller than a copy command.
 SHORTEST_COPY = 16
 #: fossil does not make deltas of smaller artifacts.
 SMALLEST_FOR_DELTA = 50
@@ -66,8 +66,8 @@ class Store:
         return Artifact(self.count, digest.hexdigest(), lines, self.receipt)
 
     def settle(self, artifact: Artifact, source: Artifact | None = None) -> None:
-        """Stores ARTIFACT as a delta on SOURCE, which must not become a delta before. Stores ARTIFACT whole if SOURCE
-        is None."""
+        """Stores ARTIFACT as a delta on SOURCE. SOURCE must not have been stored as a delta itself. Stores ARTIFACT
+        whole if SOURCE is None."""
         assert not artifact.is_settled and artifact is not source
         assert source is None or not source.is_settled or source.is_whole, "a chain must end in a whole one"
         artifact.is_settled = True

@@ -98,7 +98,8 @@ def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def real_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """Returns the number of artifacts per second in a push by the stock client, which uses most of the time itself."""
+    """Returns the number of artifacts per second in a push by the stock client. The client itself takes most of the
+    time."""
     target, server = _pushed_into(launch, workload)
     client = workload.folder / "pushing.fossil"
     client.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
-"""Sends change sets through the whole queue, from the request to the check-in. Measures the number per second on one
-branch, compared with `fossil commit`; the latency of a single change set; and its latency while 10,000 others wait."""
+"""Measures how change sets pass the whole queue, from the request to the check-in. The measured values are the number
+per second on one branch, compared with `fossil commit`, the latency of a single change set, and its latency while
+10,000 others wait."""
 
 import contextlib
 import os
@@ -154,8 +155,8 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Measures while COUNT change sets wait. Returns the milliseconds until each new change set is staged, and the
-    seconds until one is staged after a kill and a restart."""
+    """Returns two latencies while COUNT change sets wait: the milliseconds until each new change set is staged, and the
+    seconds from a kill and restart until one is staged."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)

@@ -88,7 +88,7 @@ def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[st
 
 def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
     """Returns the rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing.
-    `quarry verify` decides this from the artifacts."""
+    `quarry verify` checks whether only the order differs."""
     rebuilt = dump(theirs)
     wrong = differences(ours, rebuilt)
     if not wrong:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 
-/// Returns whether INNER is a part of the memory of OUTER.
+/// Returns whether INNER points into OUTER.
 bool lies_within(std::string_view inner, std::string_view outer) {
   return inner.empty() || (inner.data() >= outer.data() &&
                            inner.data() + inner.size() <= outer.data() + outer.size());

@@ -16,7 +16,7 @@ using namespace quarry::artifact;
 
 namespace {
 
-/// Reads every byte of TEXT, so that AddressSanitizer checks the access.
+/// Reads every byte of TEXT. AddressSanitizer checks each access.
 void touch(std::string_view text) {
   REQUIRE(std::count(text.begin(), text.end(), '\0') == 0);
 }

@@ -1,6 +1,6 @@
 // Input: a byte that selects a compression, and an archive. For a quarter of the values of this
 // byte, the input is a complete tarball instead. An accepted tarball must have the properties on
-// which the queue relies. It must be accepted again after it is rewritten.
+// which the queue relies. A rewritten tarball must also be accepted.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -85,8 +85,8 @@ class Both:
                 (repofile.value(self.path, "SELECT value FROM config WHERE name='backoffice'") or "0 0 0 0").split()]
 
     def pass_time(self, seconds):
-        """Moves the expiry of the lease back by SECONDS. No process is allowed to wait for the lease meanwhile. Returns
-        the lease holder."""
+        """Moves the expiry of the lease back by SECONDS. Fails if a process is waiting for the lease. Returns the lease
+        holder."""
         current = self.lease()[0]
         # fossil considers a zombie alive.
         wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")

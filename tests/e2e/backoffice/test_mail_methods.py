@@ -1,5 +1,5 @@
 """Mail is sent to a real SMTP server, by a command, or to a database. The SMTP server accepts mail, rejects it, hangs,
-or is down. Runs are also killed or overlap."""
+or is down. Some tests kill runs or start overlapping runs."""
 
 import contextlib
 import signal
@@ -103,7 +103,7 @@ def test_a_relay_that_was_down_for_an_hour_gets_each_mail_once(world, relay):
 def test_a_relay_that_hangs_is_tried_once_per_run(world, relay):
     with socket.create_server(("127.0.0.1", relay.port)) as silent:
         assert send(world).returncode == 1
-        # The run waits for one timeout of a minute, not for one timeout per subscriber.
+        # The run waits for one timeout of a minute, not for a timeout per subscriber.
         silent.setblocking(False)
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
@@ -203,6 +203,6 @@ def test_killed_runs_lose_no_mail(world, relay):
         move_clock(world, 3600)
         assert send(world).returncode == 0
         assert sorted(set(relay.reached())) == addresses
-        # Each kill can repeat one mail.
+        # Each kill can cause one duplicate mail.
         assert len(relay.mails) <= 200 + 8
     assert waiting(world) == 0

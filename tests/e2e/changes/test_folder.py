@@ -53,8 +53,8 @@ def test_adding_and_removing_repositories_does_not_disturb_a_gate(server, fresh,
     (folder / "two.fossil").unlink()
 
     def is_removed():
-        """Removes the queue's folder repeatedly until it is gone. The daemons also remove it, and can still write to it
-        meanwhile."""
+        """Tries to remove the queue's folder. An attempt can fail, because the daemons also use and remove the
+        folder."""
         shutil.rmtree(folder / "two.fossil.changes", ignore_errors=True)
         return not (folder / "two.fossil.changes").exists()
 

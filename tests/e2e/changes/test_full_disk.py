@@ -131,7 +131,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
                                ("execution", "run", "done")):
         if kind == "execution":
-            # The cached contents are removed. The daemon can otherwise use them without disk space, or delete them to
+            # The daemon can use cached contents without disk space, or delete them to free space.
             # free space.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
@@ -142,7 +142,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         else:
             # Moving the job to run/ does not need space, but extracting the tarball does.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The first failure is that of writing the pid file.
+            # The first failure is the failure to write the pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)
@@ -169,7 +169,7 @@ def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, reposito
     gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
     gate.chmod(0o755)
     id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
-    # A single crash fails the change set at this limit. A full disk does not count as a crash.
+    # With this limit, a single crash makes the change set fail. A full disk does not count as a crash.
     daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",
                       "changes.max_crashes=1", "changes.max_put_off=0")
     for kind in ("prequeue", "queueing", "execution"):

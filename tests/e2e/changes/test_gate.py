@@ -121,7 +121,7 @@ def test_a_gate_inherits_no_descriptors(tmp_path: Path):
         os.set_inheritable(file.fileno(), True)
         done = subprocess.run(command("python3", "-I", "-c", "import os\nprint(sorted(os.listdir('/proc/self/fd')))"),
                               capture_output=True, text=True, timeout=PATIENCE, check=True, pass_fds=[file.fileno()])
-    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # 3 is the folder that the program lists
+    assert verdict_in(done.stdout).output == "['0', '1', '2', '3']\n"  # 3: the listed folder
 
 
 def test_a_gate_cannot_read_the_repository(everybodys: Path):
@@ -344,7 +344,7 @@ def test_without_bubblewrap_no_gate_is_run(tmp_path: Path):
 
 
 def test_the_error_of_bwrap_is_shown(everybodys: Path):
-    # This stand-in fails like bwrap on a kernel without user namespaces.
+    # This substitute fails like bwrap on a kernel without user namespaces.
     (everybodys / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (everybodys / "bwrap").chmod(0o755)
     verdict = script("echo never", env={**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"})

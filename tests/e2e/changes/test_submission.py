@@ -114,7 +114,7 @@ def test_garbage_in_cookies_and_dates(server, writer, fresh):
 
 
 def test_secrets_are_neither_logged_nor_returned(server, writer, fresh, quarry, tmp_path):
-    """The secrets are also hidden in the list of processes."""
+    """The list of processes must not contain the secrets either."""
     secret = hashlib.sha1(f"{writer.code}/writer/pen".encode()).hexdigest()
     body = tarball({"a": b"1"})
     headers = writer.headers("POST", "/queue", body, changes.TARBALL)

@@ -1,5 +1,5 @@
-"""A `fossil` that crashes, hangs, or sends excessive or invalid output is limited and logged. The same applies to
-clients that do not read."""
+"""The server limits and logs `fossil` processes that crash, hang, or send excessive or invalid output, and clients that
+do not read."""
 
 import concurrent.futures
 import contextlib
@@ -133,7 +133,7 @@ def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):
 
 
 def test_a_page_that_meets_a_locked_database_is_requested_again(serve):
-    """fossil replies 400 both if another process was writing and if the request is malformed."""
+    """fossil replies with 400 if another process is writing, but also if the request is malformed."""
     _, visitor = serve()
     met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
     assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)

@@ -15,7 +15,7 @@ from support.program import quarry
 
 ALL = "/status?live&all"
 
-# Each worker caches the courier's state for some seconds. One worker has only one cached copy.
+# Each worker caches the courier's state for some seconds. With a single worker, all requests use the same copy.
 ONE = {"pm.max_children": 1}
 
 

@@ -143,7 +143,7 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
         return answer
     let_in = [target for target in SPELLINGS if b"%2Fann;" in post(target, b"word")]
     assert {"/login", "/enter", "/login/"} <= set(let_in), "these are logins"
-    for _ in range(6):  # after six failures the delay exceeds the rest of the test
+    for _ in range(6):  # after six failures, the delay is longer than the rest of the test
         wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait")
     statuses = {target: post(target, b"word") for target in SPELLINGS}
     assert not [target for target, answer in statuses.items() if b"%2Fann;" in answer]

@@ -36,8 +36,7 @@ def test_failures_delay_logins_and_a_success_clears_them(served, way):
 
 
 def test_a_right_authorization_header_clears_nothing(served):
-    """fossil's reply does not show whether fossil has checked the header. The reply therefore does not reset the
-    count."""
+    """fossil's reply does not show whether fossil has checked the header. Quarry therefore does not reset the count."""
     guess = Stranger(served).basic
     assert guess("ann", "word").status == 200
     fail(guess)
@@ -120,7 +119,7 @@ def test_each_repository_of_a_folder_has_its_own_users(start, fresh, tmp_path):
         shutil.copy(fresh, folder / f"{name}.fossil")
     server = start({"pages": "fossil", "repositories": folder, "repository": None, "sync.login_failures": str(ALLOWED)})
     own, other = Stranger(server, prefix="/own"), Stranger(server, prefix="/other")
-    # fossil delays its reply to each of these requests, so each counts as a failure. The next attempt has to wait long.
+    # Each of these requests counts as a failure, because fossil delays its reply. The next attempt has to wait long.
     with concurrent.futures.ThreadPoolExecutor(6) as crowd:
         list(crowd.map(lambda _: other.form("ann", "wrong"), range(6)))
     for _ in range(3):
@@ -177,8 +176,8 @@ def test_the_password_of_another_repositorys_administrator_counts(served, fresh,
 
 
 def test_a_guess_counts_even_if_its_client_disconnects(served):
-    """fossil delays its reply only after a failure. A client that disconnects early has thereby learned that the
-    password is wrong."""
+    """fossil delays its reply only after a failure. A client can therefore recognize a wrong password and disconnect
+    before the reply."""
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):

@@ -85,7 +85,8 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # Workers keep connections open after this push. SQLite takes different locks if a page closes the last
+        # Workers keep connections open after this push. SQLite uses different locks when a page closes the last
+        # connection.
         # connection.
         self.push(self.peers[0])
         for thread in self.threads:
@@ -115,15 +116,13 @@ class Crowd:
 
 
 def page_checkpoints(server, traces: Path) -> list[bool]:
-    """Returns a value for each checkpoint by a process that makes pages: whether it held the write lock during the
-    whole checkpoint."""
+    """Returns whether each checkpoint by a page process held the write lock from beginning to end."""
     others = [server.main.pid, *process.children(server.main.pid)]
     return [held for trace in traces.iterdir() if int(trace.suffix[1:]) not in others for held in checkpoints(trace)]
 
 
 def checkpoints(trace: Path) -> list[bool]:
-    """Returns a value for each checkpoint of one process: whether it held the write lock during the whole
-    checkpoint."""
+    """Returns whether each checkpoint of one process held the write lock from beginning to end."""
     held, current, found = set(), [], []
     for line in trace.read_text().splitlines():
         lock = LOCK.match(line)

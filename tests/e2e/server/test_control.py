@@ -96,7 +96,7 @@ def test_status_equals_the_status_page(watched, tmp_path):
         return json.loads(fastcgi.ask(tmp_path / "status", "/status", "json&full").text)
 
     def still(page: dict) -> dict:
-        """Removes the figures from PAGE that change by themselves."""
+        """Removes the figures that change over time from PAGE."""
         for each in page["processes"]:
             del each["start since"]
         del page["start since"]

@@ -76,7 +76,7 @@ def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
 def test_errors_of_clients_are_notices(start, sent, logged):
-    """Scanners send such requests all day."""
+    """Scanners constantly send such requests."""
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}"})
     wait_until(lambda: process.port_answers(port), "the front")
@@ -324,7 +324,6 @@ def test_lines_of_many_workers_never_mix(start, access):
 
 
 def test_the_access_log_can_be_standard_error(start):
-    """This is common in containers."""
     server = start({"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'}, settings={"error_log": None})
     server.ask(path="/ping")
     assert "asked /ping" in server.main.output().splitlines()

@@ -50,7 +50,7 @@ def test_a_removed_socket_does_not_prevent_a_reload(start, tmp_path, what):
 
 @pytest.mark.parametrize("kind", ["link to a file", "another socket", "file"])
 def test_a_file_that_replaced_a_socket_is_not_changed(start, tmp_path, kind):
-    """A user with write access to the folder could otherwise make root change the mode of other files."""
+    """A user with write access to the folder must not be able to make root change the mode of other files."""
     server = start({"ping.path": "/ping", "listen.mode": "0666"})
     victim = tmp_path / "victim"
     server.socket.unlink()

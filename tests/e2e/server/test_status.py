@@ -80,7 +80,7 @@ def test_the_page_has_the_names_of_php_fpm_in_its_order_and_then_our_own(pool, p
 
 @pytest.mark.parametrize("query", FORMATS[:-1])
 def test_the_page_equals_that_of_php_fpm_except_for_numbers(pool, php, query):
-    """Format openmetrics is not compared, because its help texts differ from those of PHP-FPM."""
+    """The openmetrics format is not compared, because its help texts differ from those of PHP-FPM."""
     def as_lines(text):
         text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
         text = re.sub(r"PHP-FPM|Quarry", "SERVER", text)

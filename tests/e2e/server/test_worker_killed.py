@@ -92,7 +92,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
     web server, ten kills are enough, because the worker behaves in the same way. A kill that comes too late is repeated
     in the next push."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
-    # Each push contains only its own batch if the client does not offer other artifacts by igot cards.
+    # The client then does not send igot cards, and each push contains only its own batch.
     repofile.execute(client, "DELETE FROM unclustered")
     served = tmp_path / "served.fossil"
     fossil.new(served)

@@ -114,8 +114,7 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-        # The feeder must only see the complete change. During the change, it can still save lines that are then
-        # removed.
+        # The feeder is stopped during the change. A running feeder can save lines that are removed afterwards.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)

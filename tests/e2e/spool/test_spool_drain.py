@@ -15,7 +15,7 @@ from support.spool import following, lines, unread
 
 
 class Reader:
-    """Reads the output of `drain` from a pipe. Can acknowledge it on another pipe."""
+    """Reads the output of `drain` from a pipe, and can acknowledge lines on another pipe."""
 
     def __init__(self, source: int, acknowledge: int):
         self.source = source

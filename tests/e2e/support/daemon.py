@@ -59,7 +59,7 @@ class Daemon:
         return self
 
     def log(self) -> str:
-        """Returns the error log, preceded by the output before the log was opened."""
+        """Returns the output before the log was opened, followed by the error log."""
         texts = [path.read_text(errors="replace") for path in (self.main.output_path, self.log_path) if path.exists()]
         return "".join(texts)
 

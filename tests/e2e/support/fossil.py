@@ -52,8 +52,8 @@ class Fossil:
         self("new", *options, path)
 
     def timeline(self, repository: Path) -> str:
-        """Returns every event as a line. Fossil shows tags in the order in which they were computed. They are sorted
-        here because this order is not part of the history."""
+        """Returns every event as a line. Tags are sorted, because their order in fossil's output is not part of the
+        history."""
         text = self("timeline", "-n", 0, "-W", 0, "-R", repository)
         return re.sub(r"(?<= tags: )([^)\n]*)", lambda tags: ", ".join(sorted(tags[1].split(", "))), text)
 
@@ -96,8 +96,8 @@ class Checkout:
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """Commits while other processes write to the repository, and retries. fossil reads first and then begins to
-        write. It fails immediately if another process has written in between. A fossil that exits can also write
+        """Commits while other processes write to the repository, and retries. fossil fails immediately if another
+        process has written between its first read and its first write. A fossil that exits can also write
         statistics."""
         for _ in range(20):
             try:

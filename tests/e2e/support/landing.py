@@ -48,7 +48,7 @@ def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
 
 
 def landed(repository: Path, *change_sets: dict, batch: int = 1) -> list[str]:
-    """Lands the change sets and returns their check-ins. Every change set must land, and for the first time."""
+    """Lands the change sets and returns their check-ins. Every change set must land and must not have landed before."""
     outcomes = land(repository, *change_sets, batch=batch)
     assert all(outcome.get("was_there") is False for outcome in outcomes), outcomes
     return [outcome["check_in"] for outcome in outcomes]

@@ -18,7 +18,7 @@ def set_up(path: Path, fossil: Fossil, folder: Path, **settings: str) -> None:
     """Makes fossil create its tables, and delivers mail to FOLDER unless SETTINGS say otherwise. Underscores in setting
     names stand for hyphens."""
     folder.mkdir(exist_ok=True)
-    # fossil otherwise sends alerts immediately that the test expects to be pending.
+    # Without this setting, fossil sends alerts immediately, but the test expects them to be pending.
     fossil("settings", "backoffice-disable", "on", "-R", path)
     fossil("alerts", "status", "-R", path)
     values = {"email_send_method": "dir", "email_send_dir": str(folder), "email_url": URL, "email_subname": "[proj]",

@@ -116,7 +116,8 @@ def memory_kib(pid: int, field: str) -> int:
 
 
 def pss_kib(pid: int) -> int:
-    """Returns the resident memory. Pages that several processes share count in part."""
+    """Returns the proportional set size (PSS). The size of a shared page is divided by the number of processes that
+    share it."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1])
@@ -201,6 +202,5 @@ class Process:
 
 
 def times_waited(pid: int) -> int:
-    """Returns the number of voluntary context switches. It grows each time that the process has woken up and waits
-    again."""
+    """Returns the number of voluntary context switches. It grows each time that the process starts to wait."""
     return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])

@@ -158,8 +158,8 @@ class Launcher:
 
 
 def disable_backoffice(target: Path) -> None:
-    """Disables Fossil's backoffice, which outlives the program that starts it. It could otherwise write to a folder of
-    the next test."""
+    """Disables Fossil's backoffice, which outlives the program that starts it and can write to a folder of the next
+    test."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)
@@ -228,8 +228,8 @@ def start_nginx(config: Path, port: int) -> Process:
 
 
 def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
-    """Writes the sample configuration, in which addresses and MORE are replaced, and a minimal configuration of nginx
-    that includes it. Returns the latter file."""
+    """Writes the sample configuration and a minimal configuration of nginx that includes it. Replaces the addresses and
+    the texts in MORE. Returns the minimal configuration."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
                                                         "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
@@ -246,8 +246,8 @@ def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) ->
 
 
 def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """Writes the sample configuration and a minimal configuration of Apache that includes it. Returns the latter
-    file."""
+    """Writes the sample configuration and a minimal configuration of Apache that includes it. Returns the minimal
+    configuration."""
     write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
                                                          "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (

@@ -37,8 +37,8 @@ class Siege:
         return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
 
     def peak_memory_mib(self) -> float:
-        """Returns the largest memory peak of our processes. Checks that no process was replaced, because its peak would
-        be lost."""
+        """Returns the largest memory peak of our processes. Checks that no process was replaced, because the peak of a
+        replaced process is unknown."""
         pids = set(process.children(self.server.main.pid))
         assert self.children <= pids
         return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024

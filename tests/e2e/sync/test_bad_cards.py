@@ -166,8 +166,8 @@ def test_bad_delta_on_a_stored_artifact(siege, what):
 @pytest.mark.ours("it keeps the delta, and the true artifact is never stored")
 @pytest.mark.parametrize("what", BAD_DELTAS)
 def test_bad_delta_whose_source_arrives_later(siege, fossil, what):
-    """The error can only be detected when the source arrives. It must then affect neither the source nor the true
-    artifact."""
+    """The error can only be detected when the source arrives. It must affect neither the source nor the artifact that
+    really has the declared name."""
     source = b"the source for one that " + what.encode() + b"\n" + SOURCE
     target = b"the target of it, " + what.encode() + b"\n" + TARGET
     siege.peer.push(wire.delta_card(wire.sha3(target), wire.sha3(source), BAD_DELTAS[what]))

@@ -8,7 +8,7 @@ from support.fossil import Checkout
 
 
 def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
-    """Two clones from SERVER, each with a check-out."""
+    """Makes two clones of the repository of SERVER, each with a check-out."""
     checkouts = []
     for name in ("left", "right"):
         clone = tmp_path / f"{name}.fossil"

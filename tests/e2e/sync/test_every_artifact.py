@@ -74,7 +74,8 @@ def test_from_client_to_client(served, client, fossil, tmp_path):
 
 
 def in_requests(peer, made, seed):
-    """Pushes MADE in several requests. SEED determines the order and the division."""
+    """Pushes MADE in several requests. SEED determines the order and how the artifacts are divided among the
+    requests."""
     chance = random.Random(seed)
     chance.shuffle(made)
     while made:
@@ -170,8 +171,8 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
         peer.push(wire.file_card(artifact))
     events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
     waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
-    # The first check-in existed before. The first version of the technote lost its event to the second version. Without
-    # a known target, an attachment gets the letter of a wiki page.
+    # The first check-in is older than the table pending_alert. The second version of the technote replaced the event of
+    # the first version. An attachment without a known target has the letter of a wiki page.
     assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
     repofile.execute(fresh, "DELETE FROM pending_alert")
     later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})

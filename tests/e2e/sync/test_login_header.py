@@ -57,7 +57,7 @@ class HeaderProxy:
 
 @pytest.fixture
 def newer(launch, fresh) -> Iterator[HeaderProxy]:
-    """A proxy in front of a server of `fresh`, which does not allow anything without a login."""
+    """A proxy in front of a server of `fresh`. Users without a login do not have any capabilities."""
     repofile.set_capabilities(fresh, "nobody", "")
     between = HeaderProxy(launch(fresh).port)
 

@@ -1,5 +1,5 @@
-"""Repositories that old versions of fossil have made and nobody has rebuilt work although tables, columns or indexes
-are missing."""
+"""Repositories that were made by old versions of fossil and never rebuilt still work, although tables, columns or
+indexes are missing."""
 
 import os
 import shutil

@@ -42,7 +42,7 @@ def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, t
     server = launch(with_private)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("trusted", "word"), clone, "--private")
-    # Replies to a clone never contain private artifacts. The client requests them afterwards.
+    # Replies to a clone never contain private artifacts. The client requests private artifacts afterwards.
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
     assert private_names(clone) == private_names(with_private), "it stays private there"

@@ -9,7 +9,7 @@ from support.fossil import Checkout, clone_and_open
 
 @pytest.fixture
 def closed(fresh):
-    """A repository that does not allow anything without a login."""
+    """A repository in which users without a login do not have any capabilities."""
     repofile.set_capabilities(fresh, "nobody", "")
     repofile.set_capabilities(fresh, "anonymous", "")
     return fresh

@@ -242,7 +242,8 @@ def test_generated_requests(served_folder, original, fossil, tmp_path):
 PULL, PUSH = f"pull {wire.SERVER_CODE} CODE", f"push {wire.SERVER_CODE} CODE"
 HIDDEN, OPEN = wire.file_card(b"hidden"), wire.file_card(b"open")
 NAME, OTHER = wire.sha3(b"hidden"), wire.sha3(b"other")
-#: Cases that are rare in generated requests. Each case has a change of the repository, and requests with their users
+#: Cases that are rare in generated requests. Each case has SQL that changes the repository, and a list of requests with
+#: their users ("" is nobody).
 #: ("": nobody).
 SCENARIOS = {
     "no rights": ("", [("", card) for card in ("clone 3 1", "clone", PULL, PUSH, "private", "pragma send-private")]),

@@ -29,7 +29,7 @@ def live(path):
 
 
 def later(path):
-    """Sets a later time for the unversioned files in PATH. The changes in PATH then win."""
+    """Sets a later time for the unversioned files in PATH. In a sync, these files replace older files."""
     repofile.execute(path, "UPDATE unversioned SET mtime=mtime+1000")
     repofile.execute(path, "DELETE FROM config WHERE name='uv-hash'")
 
