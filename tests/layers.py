@@ -34,9 +34,9 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
-# Maps a module and a room to the rooms whose headers the room can include. These rooms must come first, which prevents
-# circular includes. "" is the module's own folder, and a nested room is named by its path. Modules without rooms are
-# not in this table. A room includes its own headers by their names alone.
+# Maps a module and a room to the rooms whose headers the room can include. To prevent circular includes, these rooms
+# must come first. "" is the module's own folder, and a nested room is named by its path. Modules without rooms are not
+# in this table. A room includes its own headers by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),

@@ -30,8 +30,8 @@ KEYWORD = re.compile(r"\s*(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|CREATE|DROP|
 HOLE = re.compile(r"(?<!'){}(?!')")
 PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN|VACUUM)\b")
 
-# Statements whose caller first checks (would_scan) that they do not scan a table, and does not run them otherwise. Each
-# key is a part of the statement's text. The value is the purpose.
+# Statements that are only run if they do not scan a table. The caller checks this with would_scan. Each key is a part
+# of a statement's text, and each value is the purpose of the statement.
 ASKED = {
     "LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1": "a clone, which otherwise looks up row by row",
 }

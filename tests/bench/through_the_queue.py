@@ -113,7 +113,7 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
 
 
 def is_at_rest(pid: int) -> bool:
-    """Whether the process PID and all of its descendants are sleeping and do not wait for the disk."""
+    """Returns whether the process PID and all of its descendants are sleeping and do not wait for the disk."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and all(is_at_rest(child) for child in children(pid))

@@ -25,7 +25,6 @@ from support.wire import Peer
 pytest.register_assert_rewrite("proof")
 
 # A shell that runs the tests in the background ignores SIGINT. Programs started by the tests inherit this setting.
-# disposition.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

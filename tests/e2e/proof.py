@@ -16,8 +16,9 @@ from pathlib import Path
 from support import places, repofile
 from support.fossil import Fossil
 
-# SQL expressions that replace the row IDs in a column with names, which are the same in every copy of the repository.
-# An ID that does not refer to a row stays unchanged: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
+# SQL expressions that replace the row IDs in a column with names. The names are the same in every copy of the
+# repository. An ID that does not refer to a row stays unchanged: mlink.pid 0 and -1, mlink.fid and pmid 0,
+# tagxref.srcid 0.
 BLOB = "coalesce((SELECT uuid FROM blob WHERE blob.rid={0}), {0})"
 TAG = "coalesce((SELECT tagname FROM tag WHERE tag.tagid={0}), {0})"
 FILE = "coalesce((SELECT name FROM filename WHERE filename.fnid={0}), {0})"

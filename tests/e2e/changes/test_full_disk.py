@@ -132,7 +132,6 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
                                ("execution", "run", "done")):
         if kind == "execution":
             # The daemon can use cached contents without disk space, or delete them to free space.
-            # free space.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
         fill(disk)

@@ -64,7 +64,8 @@ def at_base() -> dict[str, bytes]:
 
 
 class People:
-    """Submitters, who retry until the queue has accepted their change sets, even if quarryd is killed meanwhile."""
+    """Users who submit change sets. They retry until the queue has accepted a change set, even if quarryd is killed
+    meanwhile."""
 
     def __init__(self, server: Server, repository: Path):
         for number in range(SUBMITTERS):

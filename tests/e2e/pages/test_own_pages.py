@@ -13,7 +13,8 @@ HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/w
 
 
 def is_strict(page) -> bool:
-    """Whether the page's content security policy only allows its style sheet, which is identified by its hash."""
+    """Returns whether the page's content security policy only allows its style sheet. The style sheet is identified by
+    its hash."""
     policy = page.headers["content-security-policy"]
     return policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
 

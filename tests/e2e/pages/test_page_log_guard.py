@@ -87,7 +87,6 @@ class Crowd:
     def __enter__(self):
         # Workers keep connections open after this push. SQLite uses different locks when a page closes the last
         # connection.
-        # connection.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()

@@ -58,7 +58,7 @@ GARBAGE = {
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the server closes the connection without a reply."""
+    """Returns whether the server closes the connection without a reply."""
     with contextlib.suppress(ConnectionResetError, BrokenPipeError):
         return connection.recv(100) == b""
     return True

@@ -207,7 +207,7 @@ def acl_of(path: Path) -> list[str]:
 
 
 def may_connect(path: Path, user: int) -> bool:
-    """Whether USER, without supplementary groups, can connect to the socket PATH."""
+    """Returns whether USER, without supplementary groups, can connect to the socket PATH."""
     script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
                           capture_output=True, text=True, check=False)

@@ -38,7 +38,7 @@ def test_worker_that_takes_too_long_is_killed_and_replaced(start):
 
 
 def is_refused(port: int) -> bool:
-    """Whether the pool closes a connection from an address that is not allowed without a reply."""
+    """Returns whether the pool closes a connection from a forbidden address without a reply."""
     with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=("127.0.0.2", 0)) as connection:
         return connection.recv(1) == b""
 

@@ -24,7 +24,7 @@ def test_repository_cache(start, fresh, fossil, tmp_path, size, kept):
 
 
 def test_content_cache(start, generated):
-    """Cached content is not computed from deltas again, which saves processor time."""
+    """Cached content saves processor time, because it is not computed from deltas again."""
     repofile.add_user(generated, "hand", "written", "gio")
     code = repofile.project_code(generated)
     names = [name for name, in repofile.query(generated, "SELECT uuid FROM event JOIN blob ON rid=objid WHERE type='ci'"

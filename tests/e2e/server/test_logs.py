@@ -109,7 +109,7 @@ def test_log_limit_divides_a_long_message_into_lines(start, form):
 
 @pytest.mark.parametrize("buffering", ["yes", "no"])
 def test_log_buffering_makes_each_line_one_write(fresh, tmp_path, buffering):
-    """The socket preserves message boundaries, which makes each write(2) visible."""
+    """The test reads the log from a socket that preserves message boundaries. Each write(2) is therefore visible."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     config = tmp_path / "quarryd.conf"
     config.write_text(section("global", {"log_buffering": buffering})

@@ -19,7 +19,7 @@ from support.process import Process, wait_until
 from support.program import quarry, quarryd
 from support.servers import pool_config
 
-#: Executes quarryd with an open socket as descriptor 3, which is the first one that a service manager passes.
+#: Executes quarryd with an open socket as descriptor 3. A service manager passes its first socket as this descriptor.
 ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
            "os.execv(sys.argv[2], sys.argv[2:])"
 

@@ -27,7 +27,7 @@ def bytes_read(pid):
 
 
 def sleeps(pid):
-    """Whether the process is sleeping and does not wait for the disk."""
+    """Returns whether the process is sleeping and does not wait for the disk."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):

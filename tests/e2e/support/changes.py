@@ -121,7 +121,7 @@ class Queue:
         raise AssertionError(f"{id_} is in {found}")
 
     def is_in(self, id_: str, *stages: str) -> bool:
-        """Whether the change set is in one of STAGES. The result is also correct while the change set is being
+        """Returns whether the change set is in one of STAGES. The result is also correct while the change set is being
         moved."""
         return any(name.startswith(id_) for stage in stages for name in self.names(stage))
 
@@ -143,7 +143,7 @@ class Queue:
             return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
 
     def take(self, id_: str, stage: str = "queue") -> None:
-        """Creates a job file from the tarball's meta file, which is the essential work of the prequeue daemon."""
+        """Creates a job file from the tarball's meta file. This is the main task of the prequeue daemon."""
         name = next(each for each in self.names("prequeue") if each.startswith(id_))
         submission = dict(line.split(" ", 1) for line in
                           (self.base / "data" / f"{name}.submission").read_text().splitlines())

@@ -9,7 +9,7 @@ from . import fastcgi, places, process
 from .process import Process, wait_until
 
 
-#: Disables signal handlers of sanitizers, which turn the signals of a crash into an exit.
+#: Disables the signal handlers of sanitizers. These handlers turn the signals of a crash into an exit.
 WITHOUT_HANDLERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_sigbus=0"}
 
 

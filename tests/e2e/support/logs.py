@@ -58,7 +58,7 @@ def journal_fields(datagram: bytes) -> dict[str, str]:
 
 
 def holds_open(pid: int, path: Path) -> bool:
-    """Whether the process PID has opened the file that is now at PATH."""
+    """Returns whether the process PID has opened the file that is now at PATH."""
     wanted = path.stat()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:

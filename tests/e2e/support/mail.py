@@ -74,7 +74,8 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """Returns all mails in FOLDER, except a mail that is being written, whose name begins with a dot."""
+    """Returns all mails in FOLDER. The name of a mail that is still being written begins with a dot, and the mail is
+    ignored."""
     return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 

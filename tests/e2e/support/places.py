@@ -46,6 +46,6 @@ def corpus(name: str) -> Path | None:
 
 @functools.cache
 def is_sanitized() -> bool:
-    """Whether quarryd was built with AddressSanitizer, which makes memory usage meaningless."""
+    """Returns whether quarryd was built with AddressSanitizer. Measured memory usage is then meaningless."""
     libraries = subprocess.run(["ldd", program("quarryd")], capture_output=True, text=True, check=False)
     return "libasan" in libraries.stdout or b"__asan_init" in program("quarryd").read_bytes()

@@ -22,8 +22,8 @@ PATIENCE = 120.0
 
 
 def ports() -> Iterator[int]:
-    """Returns an endless sequence of ports, which repeats after all ports have been used. Concurrent tests use
-    different ports."""
+    """Returns an endless sequence of ports. A port is repeated only after all others. Concurrent tests use different
+    ports."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     share = range(FIRST_PORT + worker, LAST_PORT, workers)
@@ -63,7 +63,7 @@ def port_answers(port: int) -> bool:
 
 
 def tcp_input_is_read(port: int) -> bool:
-    """Whether the server on PORT has accepted every connection and read all sent data."""
+    """Returns whether the server on PORT has accepted every connection and read all sent data."""
     lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return all(int(line[4].split(":")[1], 16) == 0 for line in lines if int(line[1].split(":")[1], 16) == port)
 
@@ -135,7 +135,7 @@ def sockets(pid: int) -> int:
 
 
 def exists(pid: int) -> bool:
-    """Whether PID exists and is not a zombie."""
+    """Returns whether PID exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

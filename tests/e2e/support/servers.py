@@ -60,7 +60,7 @@ class Server:
         return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
-        """Whether all initial children of quarryd have started and set their names."""
+        """Returns whether all initial children of quarryd have started and set their names."""
         names = [process.name(pid) for pid in process.children(self.main.pid)]
         return "ready: process" in self.log() and process.name(self.main.pid) not in names
 

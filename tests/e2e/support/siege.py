@@ -1,4 +1,4 @@
-"""A server for a whole file of attacks, which is checked after each attack."""
+"""A server for all attacks of a test file. The server is checked after each attack."""
 
 import contextlib
 from collections.abc import Iterator
@@ -45,9 +45,9 @@ class Siege:
 
 
 def is_refused(answer: wire.Answer) -> bool:
-    """Whether the reply contains only an error card, or is an HTTP error with a reason."""
+    """Returns whether the reply contains only an error card, or is an HTTP error with a reason."""
     if answer.status == 200:
         matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
-        # The reply that refuses a clone begins with `push`, from which the client learns the project code.
+        # The reply that refuses a clone begins with `push`. It gives the client the project code.
         return matter in (["error"], ["push", "error"]) and bool(answer.errors()[0].strip())
     return 400 <= answer.status < 600 and answer.status != 500 and len(answer.raw.strip()) > 0

@@ -47,7 +47,7 @@ class Stranger:
 
 
 def is_in(page) -> bool:
-    """Whether fossil has logged the client in. The reply then sets a login cookie."""
+    """Returns whether fossil has logged the client in. The reply then sets a login cookie."""
     return bool(re.search(r"=[0-9A-F]{20,}%2F", page.headers.get("set-cookie", "")))
 
 

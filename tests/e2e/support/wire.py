@@ -22,7 +22,7 @@ def sha3(data: bytes) -> str:
 
 
 def is_named(name: str, data: bytes) -> bool:
-    """Whether NAME is the hash of DATA. The length of NAME determines the algorithm."""
+    """Returns whether NAME is the hash of DATA. The length of NAME determines the algorithm."""
     return name == (sha1(data) if len(name) == 40 else sha3(data))
 
 
@@ -215,7 +215,7 @@ class Peer:
             return bytes(received)
 
 
-#: The server code of the hand-written client, which differs from those of all repositories.
+#: The server code of the hand-written client. All repositories have different server codes.
 SERVER_CODE = "00112233445566778899aabbccddeeff00112233"
 
 

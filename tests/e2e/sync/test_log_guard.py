@@ -196,7 +196,7 @@ class Crowd:
 
     def push(self) -> None:
         data = self.random.randbytes(self.random.randrange(1, 40 * KIB))
-        # A killed worker sends either no reply or only a part of it.
+        # A killed worker sends no reply or an incomplete reply.
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             answer = self.random.choice(self.peers).push(wire.file_card(data))
             if answer.status == 200 and not answer.errors():

@@ -244,7 +244,6 @@ HIDDEN, OPEN = wire.file_card(b"hidden"), wire.file_card(b"open")
 NAME, OTHER = wire.sha3(b"hidden"), wire.sha3(b"other")
 #: Cases that are rare in generated requests. Each case has SQL that changes the repository, and a list of requests with
 #: their users ("" is nobody).
-#: ("": nobody).
 SCENARIOS = {
     "no rights": ("", [("", card) for card in ("clone 3 1", "clone", PULL, PUSH, "private", "pragma send-private")]),
     "the right to clone alone": ("UPDATE user SET cap='g' WHERE login='nobody'", [

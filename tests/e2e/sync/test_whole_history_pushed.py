@@ -98,7 +98,7 @@ def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil,
     peer = peer_of(launch(empty))
     contents = repofile.contents(small)
     names = sorted(repofile.public_artifacts(small))
-    # Deltas are only made on earlier artifacts in this order, which prevents cycles. The artifacts are sent in a
+    # To prevent cycles, deltas are only made on artifacts that come earlier in this order. The artifacts are sent in a
     # different order.
     rank = names.copy()
     chance.shuffle(rank)
