@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the includes between modules, between the rooms of a module, and of libraries that only one module can use.
+"""Checks which modules, rooms and libraries the sources include.
 
 A module is a folder in src/ and a folder in include/quarry/. It can include its own headers and the headers of the
 modules in its row of LAYERS. The folders of a large module are called rooms. ROOMS lists the includes that are allowed

@@ -21,7 +21,7 @@ from pathlib import Path
 LINES_SHOWN = 200
 # Timeout in seconds. Only a program that hangs exceeds it, even on a slow machine and with sanitizers.
 SECONDS = 1800
-# The programs that take longest start first. None of them then runs alone at the end.
+# These programs take longest. They start first, because the others can run beside them.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")

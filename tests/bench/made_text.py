@@ -39,8 +39,8 @@ class Text:
         return text if len(words) < 14 else text.replace(" ", "\n\n", 9).replace("\n\n", " ", 8)
 
     def edited(self, lines: list[bytes], goal: int) -> list[bytes]:
-        """Returns LINES with a few lines inserted, replaced or removed. Below GOAL lines, more lines are inserted than
-        removed."""
+        """Returns LINES with a few lines inserted, replaced or removed. If there are fewer than GOAL lines,
+        more lines are inserted than removed."""
         lines = list(lines)
         for _ in range(self.random.choices((1, 2, 3, 5), (78, 15, 5, 2))[0]):
             count = min(150, int(self.random.paretovariate(1.2)))

@@ -110,7 +110,7 @@ class Crowd:
         assert answer.status == 200 and not answer.errors(), answer.raw
 
     def visit(self, browser: Browser) -> None:
-        # fossil replies 400 if another process was writing.
+        # fossil replies with 400 if another process was writing.
         assert browser.get("/timeline").status in (200, 400)
 
 

@@ -112,7 +112,7 @@ def test_process_max_limits_all_pools_together(start, fresh, tmp_path):
 
 
 def test_a_pool_starved_by_process_max_grows_first(start, fresh, tmp_path):
-    """The separate process of the status page does not count for process.max."""
+    """The separate process of the status page does not count towards process.max."""
     words = {"listen": tmp_path / "other.sock", "repository": fresh, "pm": "ondemand", "pm.max_children": 3,
              "pm.status_path": "/status", "pm.status_listen": tmp_path / "status.sock", **daemon.user()}
     server = start({"pm.max_children": 2}, settings={"process.max": 2}, more=daemon.section("other", words))

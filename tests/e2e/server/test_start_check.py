@@ -122,7 +122,7 @@ def test_too_few_descriptors_for_the_first_children(world):
 
 @as_root
 def test_a_front_that_cannot_reach_its_pool(world):
-    """Without this check, the front replies 502 to every request."""
+    """Without this check, the front replies with 502 to every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("http", user="nobody")

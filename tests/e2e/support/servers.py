@@ -98,8 +98,8 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Registers the server to be stopped. This is called before waiting, because a server that does not become
-        ready must also be stopped."""
+        """Registers the server, which stop_all stops. This is called before waiting, because a server that does not
+        become ready must also be stopped."""
         self.started.append(server)
         return server
 
