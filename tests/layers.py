@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Checks which modules, rooms and libraries the sources include.
 
-A module is a folder in src/ and a folder in include/quarry/. It can include its own headers and the headers of the
-modules in its row of LAYERS. The folders of a large module are called rooms. ROOMS lists the includes that are allowed
-between them. Circular includes are not allowed. The script prints violations, and exits with 1 if it finds any.
+A module is a folder in src/ and a folder in include/quarry/. A module can include its own headers and the headers of
+the modules in its row of LAYERS. The folders of a large module are called rooms. ROOMS lists the includes that are
+allowed between them. Circular includes are not allowed. The script prints violations, and exits with 1 if it finds any.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""Compares the process manager with PHP-FPM. Both run behind one nginx with pools of the same size, and are measured
-alternately."""
+"""Compares the process manager with PHP-FPM. Both servers run behind one nginx with pools of the same size. They are
+measured alternately."""
 
 import contextlib
 import itertools

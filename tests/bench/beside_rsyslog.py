@@ -1,5 +1,5 @@
-"""Compares the queue with rsyslog. Both receive messages on a socket, queue them with the same parameters and send them
-to another socket. The two programs are measured alternately.
+"""Compares the queue with rsyslog. Both programs receive messages on a socket, queue them with the same parameters, and
+send them to another socket. The two programs are measured alternately.
 
 rsyslog uses its fastest modules according to our measurements: imptcp on a Unix socket with one thread, the parser for
 the old format, a template of the unchanged message, and omfwd over TCP, which sends 16 KiB at once. Quarry's queue runs

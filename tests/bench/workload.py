@@ -31,8 +31,8 @@ class Workload:
 
 
 def prepare(folder: Path, repository: Path | None) -> Workload:
-    """Prepares all files in FOLDER. They are made from REPOSITORY if it is set, otherwise from hiredis if the corpus is
-    available, otherwise from a generated repository."""
+    """Prepares all files in FOLDER. The source is REPOSITORY if it is set. The default is hiredis if the corpus is
+    available, or a generated repository."""
     fossil = Fossil(folder / "home")
     served = folder / "served.fossil"
     source = repository or places.corpus("hiredis.fossil")

@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def server_kind(request: pytest.FixtureRequest) -> str:
-    """The kind of server. It is a separate fixture because pytest then runs all tests of one shared server together."""
+    """The kind of server. With a separate fixture, pytest runs all tests of one shared server together."""
     return request.param
 
 
@@ -123,8 +123,8 @@ def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fo
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
-    """Returns a generated repository, and builds it if it does not exist. It is kept for later runs in the file that
-    the environment variable VARIABLE names. Concurrent test processes share one file."""
+    """Returns a generated repository, and builds it if it does not exist. The environment variable VARIABLE names a
+    file in which the repository is kept for later runs. Concurrent test processes share one file."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -146,8 +146,8 @@ def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil)
 
 @pytest.fixture(scope="session")
 def small_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
-    """The small generated repository without the large file. It has 60 imported check-ins and everything that is made
-    by commands."""
+    """The small generated repository without the large file. The repository has 60 imported check-ins and the part of
+    the history that is made by commands."""
     return kept_or_built("QUARRY_GENERATED_SMALL", tmp_path_factory,
                          lambda path: generator.build(path, fossil, check_ins=60, binary_size=0))
 
@@ -184,8 +184,8 @@ def fresh(fossil: Fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Daemon]]:
-    """Returns a function that starts quarryd with the test's own directives (see Daemon). It waits until quarryd is
-    ready unless WAIT is false."""
+    """Returns a function that starts quarryd with the test's own directives (see Daemon). The function waits until
+    quarryd is ready unless WAIT is false."""
     started = []
 
     def make(pool: dict[str, object] | None = None, *, wait: bool = True, repository: Path = fresh,
@@ -225,7 +225,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.fixture
 def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Pool]]:
-    """Returns a function that serves the repository `fresh` with a status page. Its arguments are directives."""
+    """Returns a function that serves the repository `fresh` with a status page. The arguments of this function are
+    directives."""
     started = []
 
     def begin(pool: dict[str, object] | None = None) -> Pool:

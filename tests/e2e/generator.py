@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Creates the repository that most end-to-end tests use. It has 2,000 check-ins and a 20 MB binary file.
+"""Creates the repository that most end-to-end tests use. The repository has 2,000 check-ins and a 20 MB binary file.
 
     generator.py FILE [--check-ins N] [--seed N]
 
-The first third of the artifacts have SHA1 names. The others have SHA3 names. The same seed produces the same artifacts.
+The first third of the artifacts have SHA1 names. The other artifacts have SHA3 names. The same seed produces the same
+artifacts.
 """
 
 import argparse

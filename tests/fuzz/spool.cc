@@ -1,6 +1,6 @@
 // Input: damage to the files of a queue. Bytes are changed, and files are truncated, extended,
-// exchanged or removed. The queue must still work. It must deliver only messages that were enqueued,
-// in the original order.
+// exchanged or removed. The queue must still work, and must deliver only messages that were
+// enqueued, in the original order.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

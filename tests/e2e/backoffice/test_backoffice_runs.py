@@ -195,7 +195,8 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     wait_until(lambda: len(runs(log)) >= 2 and not jobs(server), "the end of all")
     ends = [calendar.timegm(time.strptime(line[:19], "%Y-%m-%dT%H:%M:%S")) for line in runs(log)]
     assert ends[-1] >= int(asked)
-    # Runs start at least two seconds apart. Their logged end times are whole seconds, and can be only one second apart.
+    # Runs start at least two seconds apart. The logged end times are whole seconds, so they can be only one second
+    # apart.
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 

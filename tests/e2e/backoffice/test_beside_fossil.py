@@ -1,5 +1,5 @@
-"""`fossil server` and quarryd serve the same file, both with their backoffice. They share the lease, and each alert is
-sent once."""
+"""`fossil server` and quarryd serve the same file, both with their backoffice. The two servers share the lease, and
+each alert is sent once."""
 
 import concurrent.futures
 import contextlib

@@ -219,7 +219,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
                                     "changes.retry_delay": "200ms", "changes.max_put_off": "1"})
     writer, queue = somebody(server.port, path), Queue(base / "small.changes")
     before = check_ins(path)
-    # This is enough space to open the repository, but not to store the files.
+    # The remaining space is enough to open the repository, but not to store the files.
     fill(disk, keep=150_000)
     id_ = writer.submit(tarball({"new.bin": os.urandom(300_000)})).json["id"]
 

@@ -1,4 +1,4 @@
-"""Submitters are mailed if their change sets do not land. Their addresses are not revealed to others."""
+"""Submitters are mailed if their change sets do not land. The addresses of submitters are not revealed to others."""
 
 import email
 import email.policy

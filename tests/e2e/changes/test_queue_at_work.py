@@ -64,7 +64,7 @@ def at_base() -> dict[str, bytes]:
 
 
 class People:
-    """Users who submit change sets. They retry until the queue has accepted a change set, even if quarryd is killed
+    """Users who submit change sets. A user retries until the queue has accepted a change set, even if quarryd is killed
     meanwhile."""
 
     def __init__(self, server: Server, repository: Path):
@@ -128,8 +128,8 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Generates change sets that change one line. Most are based on the first check-in, and the others replace the
-    file."""
+    """Generates change sets that change one line. Most change sets are based on the first check-in, and the others
+    replace the file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1

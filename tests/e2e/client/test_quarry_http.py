@@ -68,7 +68,7 @@ def test_fossil_works_with_it_behind_inetd(inetd, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-#: A web server that only supports CGI. It is a separate process because it changes its environment.
+#: A web server that only supports CGI. The server is a separate process because it changes its environment.
 CGI_SERVER = """
 import http.server, os, sys
 os.chdir(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Login requests in forms that browsers do not send. Each of them either counts as a login attempt or does not log the
+"""Login requests in forms that browsers do not send. Each request either counts as a login attempt or does not log the
 user in."""
 
 import socket

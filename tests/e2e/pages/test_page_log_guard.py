@@ -1,5 +1,5 @@
-"""Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h). They copy
-frames of the log into the file only while they hold the write lock."""
+"""Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h). These
+processes copy frames of the log into the file only while they hold the write lock."""
 
 import random
 import re
@@ -44,7 +44,7 @@ def page_processes(server) -> list[int]:
 
 
 def contents(repository: Path) -> str:
-    """Returns the contents of the file. They are read by another process, because this process loses its SQLite locks
+    """Returns the contents of the file. Another process reads the file, because this process loses its SQLite locks
     when it closes the file."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 

@@ -151,7 +151,7 @@ def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
 
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):
-    """The log contains the URL as the client sent it. It is reopened in the same way as for syncs."""
+    """The log contains the URL as the client sent it. The log is reopened in the same way as for syncs."""
     port = process.free_port()
     log = tmp_path / "access.log"
     server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},

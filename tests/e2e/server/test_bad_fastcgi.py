@@ -1,5 +1,5 @@
-"""Invalid requests to a pool's socket are closed and logged. They do not affect other clients and are limited in time
-and memory."""
+"""Invalid requests to a pool's socket are closed and logged. Such requests do not affect other clients, and are limited
+in time and memory."""
 
 import contextlib
 import os

@@ -21,7 +21,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
-    """Returns a worker and the gateway. Both are started with the directives WORDS."""
+    """Starts a worker and the gateway with the directives WORDS. Returns both process IDs."""
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
 

@@ -191,7 +191,7 @@ def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
 def test_a_hanging_logging_daemon_does_not_delay_requests(start, daemon):
     server = start(settings={"error_log": f"syslog:{daemon.path}"})
     daemon.wait_for(b"ready")
-    # From here on the log daemon does not read. Its queue is full long before the last request.
+    # From here on the log daemon does not read. The log daemon's queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
         assert b"405" in server.ask("PUT", f"/unheard/{i}")

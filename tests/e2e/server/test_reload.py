@@ -190,8 +190,8 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
 
 
 class Regular:
-    """A client that sends requests to the HTTP front over one connection. It reconnects only after the front has
-    announced that it will close the connection."""
+    """A client that sends requests to the HTTP front over one connection. The client reconnects only after the front
+    has announced that it will close the connection."""
 
     def __init__(self, port: int):
         self.port = port

@@ -1,4 +1,4 @@
-"""quarryd under a service manager: readiness, reload, watchdog and socket activation. Also the pid file and the sample
+"""quarryd under a service manager: readiness, reload, watchdog, socket activation, the pid file and the sample
 units."""
 
 import contextlib

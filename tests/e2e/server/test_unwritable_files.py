@@ -15,7 +15,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a
 
 @pytest.fixture
 def kept_for_reading(fresh, open_folder):
-    """A repository in a folder. Both belong to a different user than the pool's user."""
+    """A repository in a folder. The pool's user owns neither of them."""
     path = shutil.copy(fresh, open_folder / "kept.fossil")
     path.chmod(0o644)
     open_folder.chmod(0o755)

@@ -1,5 +1,5 @@
-"""`quarry spool` is a durable pipe that loses nothing if a process at either end is killed. Also tests the commands
-that inspect it."""
+"""`quarry spool` is a durable pipe that loses nothing if a process at either end is killed. The commands that inspect a
+queue are also tested."""
 
 import json
 import os

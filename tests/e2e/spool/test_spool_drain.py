@@ -257,7 +257,7 @@ def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
 
 
 def test_shell_acknowledges_processed_lines(spool, tmp_path):
-    """The example in the manual. Its consumer fails once."""
+    """The example in the manual. The consumer in this example fails once."""
     spool("feed", given=lines(1, 20))
     script = """
         quarry=$1; folder=$2; cd "$3"

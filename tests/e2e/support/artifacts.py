@@ -12,7 +12,8 @@ def with_checksum(cards: list[str]) -> bytes:
 
 
 def repository_checksum(files: dict[str, bytes]) -> str:
-    """Returns the checksum of the R card. It covers names, sizes and contents of all files, sorted by name."""
+    """Returns the checksum of the R card. The checksum covers names, sizes and contents of all files, sorted by
+    name."""
     digest = hashlib.md5()
     for name in sorted(files):
         digest.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -35,8 +36,8 @@ def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parent
 
 
 def control(date: str, user: str, tags: list[str]) -> bytes:
-    """Returns a control artifact. TAGS are T cards without the leading letter. They contain the full hashes of their
-    targets."""
+    """Returns a control artifact. TAGS are T cards without the leading letter. These cards contain the full hashes of
+    their targets."""
     return with_checksum([f"D {date}", f"U {fossilize(user)}", *[f"T {tag}" for tag in tags]])
 
 

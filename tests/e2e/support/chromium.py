@@ -21,7 +21,7 @@ class Shown:
 
 
 def show(url: str, folder: Path, milliseconds: int = 0) -> Shown:
-    """Loads URL and returns the page after MILLISECONDS of the page's virtual time. The browser's profile is in FOLDER."""
+    """Loads URL and returns the page after MILLISECONDS of virtual time. The browser's profile is in FOLDER."""
     arguments = [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                  "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                  "--enable-logging=stderr", "--dump-dom"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import places
 
-#: A substitute for ssh. It records its arguments and passes the command to a shell, as sshd does.
+#: A substitute for ssh. The script records its arguments and passes the command to a shell, as sshd does.
 SSH = """#!/bin/sh
 for word in "$@"; do printf '%s\\n' "$word" >> "$SSH_ARGUMENTS"; done
 while [ $# -gt 0 ]; do

@@ -16,5 +16,5 @@ def failing(folder: Path) -> Path:
 
 
 def hanging(folder: Path) -> Path:
-    """Writes a program that hangs. It creates FOLDER/begun when it gets the first request."""
+    """Writes a program that hangs. The program creates FOLDER/begun when it gets the first request."""
     return write(folder / "hanging", f"head -c 1 | grep -q . && : > '{folder}/begun'; exec sleep 600")

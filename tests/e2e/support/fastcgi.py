@@ -1,4 +1,4 @@
-"""A hand-written FastCGI client for a pool's socket. It sends complete requests and incomplete requests."""
+"""A hand-written FastCGI client for a pool's socket. The client sends complete and incomplete requests."""
 
 import socket
 import struct

@@ -150,7 +150,7 @@ def group(number: int) -> list[str]:
 
 
 class Process:
-    """A program in its own process group. Its output goes to a file."""
+    """A program in its own process group. The program's output goes to a file."""
 
     def __init__(self, arguments: list[object], output: Path, **more: object):
         """MORE contains further arguments of Popen."""
@@ -202,5 +202,5 @@ class Process:
 
 
 def times_waited(pid: int) -> int:
-    """Returns the number of voluntary context switches. It grows each time that the process starts to wait."""
+    """Returns the number of voluntary context switches. This number grows each time that the process starts to wait."""
     return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])

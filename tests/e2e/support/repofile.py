@@ -66,7 +66,8 @@ def clusters(path: Path) -> set[str]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Returns the bytes of every artifact by name. They are expanded from the stored rows without another program."""
+    """Returns the bytes of every artifact by name. Artifacts are expanded from the stored rows without another
+    program."""
     sources = dict(query(path, "SELECT rid, srcid FROM delta"))
     stored = {rid: (name, content) for rid, name, content in
               query(path, "SELECT rid, uuid, content FROM blob WHERE size>=0")}
@@ -126,7 +127,7 @@ def shun(path: Path, name: str) -> None:
     execute(path, "INSERT OR IGNORE INTO shun(uuid,mtime) VALUES(?,0)", name)
 
 
-#: Tables with rows about artifacts. They are empty in an empty repository.
+#: Tables with rows about artifacts. These tables are empty in an empty repository.
 ARTIFACT_TABLES = ("blob", "delta", "rcvfrom", "private", "event", "mlink", "plink", "leaf", "filename", "tagxref",
                    "cherrypick", "backlink", "attachment", "ticket", "ticketchng", "phantom", "unclustered", "orphan",
                    "unsent")

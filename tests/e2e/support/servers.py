@@ -98,7 +98,7 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Registers the server, which stop_all stops. This is called before waiting, because a server that does not
+        """Registers the server, which stop_all stops. Must be called before waiting, because a server that does not
         become ready must also be stopped."""
         self.started.append(server)
         return server

@@ -48,6 +48,6 @@ def is_refused(answer: wire.Answer) -> bool:
     """Returns whether the reply contains only an error card, or is an HTTP error with a reason."""
     if answer.status == 200:
         matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
-        # The reply that refuses a clone begins with `push`. It gives the client the project code.
+        # The reply that refuses a clone begins with `push`. The `push` card gives the client the project code.
         return matter in (["error"], ["push", "error"]) and bool(answer.errors()[0].strip())
     return 400 <= answer.status < 600 and answer.status != 500 and len(answer.raw.strip()) > 0

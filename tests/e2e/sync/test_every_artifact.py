@@ -96,8 +96,8 @@ def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
 
 
 @pytest.mark.parametrize("definition", [
-    # This ticket table does not have the columns tkt_ctime and status. It has a generated column and a column named
-    # after an SQL keyword. The table ticketchng is missing.
+    # This ticket table does not have the columns tkt_ctime and status. The table has a generated column and a column
+    # named after an SQL keyword. The table ticketchng is missing.
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, \"order\", comment,"
     " words AS (length(comment)));",
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, status, title,"

@@ -43,7 +43,7 @@ def index_of(repository: Path) -> Path:
 
 
 def contents(repository: Path) -> str:
-    """Returns the contents of the file. They are read by another process, because a process loses SQLite's locks on a
+    """Returns the contents of the file. Another process reads the file, because a process loses SQLite's locks on a
     file when it closes the file."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 

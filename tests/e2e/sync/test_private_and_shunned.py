@@ -14,7 +14,7 @@ def private_names(path):
 
 @pytest.fixture
 def with_private(small):
-    """A repository with a private branch. It has a user with the capability `x`, and a user without it."""
+    """A repository with a private branch, a user with the capability `x`, and a user without this capability."""
     assert private_names(small)
     repofile.add_user(small, "trusted", "word", "giox")
     repofile.add_user(small, "plain", "word", "gio")

@@ -1,5 +1,5 @@
-"""Compares Quarry with `fossil http`. Both get the same requests on copies of one repository. They must reply with the
-same cards, and their tables must be equal afterwards.
+"""Compares Quarry with `fossil http`. Both programs get the same requests on copies of one repository. The programs
+must reply with the same cards, and the tables must be equal afterwards.
 
 Requests are generated from seeds. The output of a failed test contains the seed and the request. QUARRY_REQUESTS sets
 the number of requests (default: 250).
@@ -15,7 +15,8 @@ Intended differences:
 - Clusters are made at different times. The copies are renewed before a hundred artifacts are unclustered.
 - Quarry removes artifacts that become private from `unclustered`. fossil keeps these rows and skips them.
 - Quarry ignores white space before a comment and on a blank line, as documented. fossil does not.
-- Quarry deletes `hook-embargo` in the next push that does not request artifacts. In fossil, readers also delete it.
+- Quarry deletes `hook-embargo` in the next push that does not request artifacts. In fossil, readers also delete this
+  row.
 - Rows of `rcvfrom` differ for requests that stored nothing.
 - Quarry's readers do not write the row `uv-hash` of `config`, which is a cache.
  Requests that exploit a security hole of fossil or crash it are not generated. Other tests in tests/unit/sync/server

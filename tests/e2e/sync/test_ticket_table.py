@@ -147,8 +147,8 @@ def crossed(count: int) -> str:
     return f"FROM {', '.join(f't AS t{number}' for number in range(count))}"
 
 
-#: Statements that fossil executes although they take minutes or gigabytes. They have many steps, one long step, a long
-#: text, a sorter, a long preparation, or generated columns.
+#: Statements that fossil executes although they take minutes or gigabytes. These statements have many steps, one long
+#: step, a long text, a sorter, a long preparation, or generated columns.
 GREEDY = {
     "steps": f"WITH {TENS} SELECT sum(instr(hex(zeroblob(16000+t0.x)), hex(zeroblob(8000))||'1')) {crossed(6)}",
     "rows": f"WITH {TENS} SELECT randomblob(30000) AS r {crossed(7)} ORDER BY r",
@@ -171,8 +171,8 @@ GREEDY = {
 }
 
 
-# Runs a command and prints its peak memory in KiB. This is a separate small process, because a child inherits the peak
-# of its parent.
+# Runs a command and prints its peak memory in KiB. The command is started by this separate small process, because a
+# child inherits the peak of its parent.
 MEASURE = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], check=False).returncode
