@@ -110,8 +110,8 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Ends the stream, and waits until the receiver closes the connection. The receiver has then queued
-/// all messages.
+/// Ends the stream, and waits until the receiver closes the connection. The receiver has then
+/// queued all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
   pollfd wait = {socket.get(), POLLIN, 0};
@@ -210,7 +210,8 @@ class Receiver {
   Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
       : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Runs until every message has arrived, no message has arrived for kMaxIdle, or kPatience is over.
+  /// Runs until every message has arrived, no message has arrived for kMaxIdle, or kPatience is
+  /// over.
   void run() {
     const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())

@@ -1,5 +1,5 @@
-// A relay like rsyslog. It receives lines on a stream socket, queues them, and sends them to another
-// stream socket.
+// A relay like rsyslog. It receives lines on a stream socket, queues them, and sends them to
+// another stream socket.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...
@@ -66,8 +66,8 @@ class Forwarder {
   }
 
  private:
-  /// Sends text_. Returns the number of sent bytes, which is smaller than the size of text_ only if the
-  /// queue stops or the connection ends.
+  /// Sends text_. Returns the number of sent bytes. The number is smaller than the size of text_ only
+  /// if the queue stops or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {

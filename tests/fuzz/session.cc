@@ -1,7 +1,7 @@
 // Input: the cards of a request by a user with all capabilities, on a real repository file.
 //
-// Each reply must end correctly. The file is verified and recreated regularly. A finding can then be
-// reproduced with few inputs.
+// Each reply must end correctly. The file is verified and recreated regularly. A finding can then
+// be reproduced with few inputs.
 #include <stdlib.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Input: an artifact. The input is also parsed with a correct Z card, because a fuzzer cannot find an
-// MD5 hash.
+// Input: an artifact. The input is also parsed with a correct Z card, because a fuzzer cannot find
+// an MD5 hash.
 #include "quarry/artifact/structural.h"
 
 #include <algorithm>

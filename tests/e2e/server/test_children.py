@@ -1,4 +1,4 @@
-"""Tests the configuration of child processes with /proc, their sockets and the logs."""
+"""Checks the configuration of child processes in /proc, on their sockets and in the logs."""
 
 import grp
 import itertools
