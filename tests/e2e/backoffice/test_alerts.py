@@ -37,7 +37,7 @@ def world(tmp_path, fossil):
 
 
 def happen(path):
-    """Adds wiki pages, tickets, a technote and a forum thread. Some of them wait for moderation."""
+    """Adds wiki pages, tickets, a technote and a forum thread. Some of these artifacts wait for moderation."""
     page = documents.wiki_page("A Page", "2026-01-02T00:00:00", "text")
     ticket = documents.identifier("ticket")
     (first,) = mail.store(path, page)

@@ -85,7 +85,7 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # Workers keep connections open after this push. SQLite uses different locks when a page closes the last
+        # Workers keep connections open after this push. SQLite uses different locks when a page process closes the last
         # connection.
         self.push(self.peers[0])
         for thread in self.threads:

@@ -58,7 +58,7 @@ class Screen:
         fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 120, 0, 0))
 
     def wait(self) -> int:
-        """Waits until the program exits. Checks that it has restored the terminal. Returns the exit status."""
+        """Waits until the program exits. Checks that the program has restored the terminal. Returns the exit status."""
         def has_ended():
             self.read()
             return self.process.poll() is not None

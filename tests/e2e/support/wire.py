@@ -182,7 +182,8 @@ class Peer:
             connection.close()
 
     def ask(self, cards: bytes | str, content_type: str = PLAIN) -> Answer:
-        """Sends CARDS. Signs them if this peer has a login, and compresses them if CONTENT_TYPE requires it."""
+        """Sends CARDS. Signs the cards if this peer has a login. Compresses them if CONTENT_TYPE requires
+        compression."""
         body = cards.encode() if isinstance(cards, str) else cards
         if self.login:
             body = signed(body, self.login, self.secret)
