@@ -65,6 +65,8 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       // The delay grows, but the job does not run out of attempts.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
+    case Verdict::kInterrupted:
+      return {.to = Stage::kPending, .why = "interrupted, because the server stopped"};
     case Verdict::kFailed:
       break;
   }

@@ -33,12 +33,13 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules);
 /// How an execution ended. The values are exit codes of `quarry-changes execute`.
 enum class Verdict : std::uint8_t {
   kLanded = 0,
-  kSkipped = 99,     // not now: another process executes it, or the gate skipped it
-  kFailed = 100,     // permanent failure
-  kDeferred = 111,   // temporary failure
-  kNoRoom = 112,     // a disk is full: temporary too, but not counted as a deferral of the job
-  kTerminated = 15,  // SIGTERM
-  kAbandoned = 1,    // SIGHUP
+  kSkipped = 99,      // not now: another process executes it, or the gate skipped it
+  kFailed = 100,      // permanent failure
+  kDeferred = 111,    // temporary failure
+  kNoRoom = 112,      // a disk is full: temporary too, but not counted as a deferral of the job
+  kTerminated = 15,   // SIGTERM
+  kAbandoned = 1,     // SIGHUP
+  kInterrupted = 10,  // SIGUSR1: the server stops, so the job is executed again later
 };
 
 /// Where a job moves next, and why.

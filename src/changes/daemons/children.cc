@@ -46,6 +46,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kNoRoom:
     case Verdict::kTerminated:
     case Verdict::kAbandoned:
+    case Verdict::kInterrupted:
       break;
     default:
       return std::nullopt;
@@ -94,13 +95,14 @@ Result<void> Children::make_idle_one() {
     return base::fail_errno("cannot create a socket pair for a child");
   }
   base::Fd ours(ends[0]), its(ends[1]);
+  const pid_t daemon = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("cannot fork a child");
   if (pid == 0) {
     ours.reset();
     close_all();
     try {
-      live_(std::move(its));
+      live_(std::move(its), daemon);
     } catch (const std::exception& error) {
       base::log(base::LogLevel::kError, "{}", error.what());
       ::_exit(static_cast<int>(Verdict::kFailed));
@@ -142,6 +144,12 @@ void Children::stop(const ChangeSetId& id, int signal, std::string_view why) con
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     ::kill(child.pid, signal);
+  }
+}
+
+void Children::interrupt() const {
+  for (const Child& child : children_) {
+    if (!child.names.empty()) ::kill(child.pid, SIGUSR1);
   }
 }
 

@@ -9,6 +9,9 @@
 //   rollback NAME   the child rolls back the change sets that the job NAME lists; NAME is in run/,
 //                   and the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
+//
+// SIGUSR1 interrupts all jobs of a child: they return to pending/. A child does the same when its
+// daemon has exited, because the next daemon may give the job to another child.
 #pragma once
 
 #include <sys/types.h>
@@ -40,9 +43,9 @@ struct Answer {
 
 class Children {
  public:
-  /// The main function of a child. SOCKET is the child's end of the connection. The child exits
-  /// when the function returns.
-  using Live = std::function<void(base::Fd socket)>;
+  /// The main function of a child of the process DAEMON. SOCKET is the child's end of the
+  /// connection. The child exits when the function returns.
+  using Live = std::function<void(base::Fd socket, pid_t daemon)>;
 
   explicit Children(Live live) : live_(std::move(live)) {}
   ~Children();
@@ -60,6 +63,8 @@ class Children {
   void kill(const ChangeSetId& id) const;
   /// Asks the child that is executing ID to stop that job, by sending SIGNAL.
   void stop(const ChangeSetId& id, int signal, std::string_view why) const;
+  /// Interrupts all jobs that are being executed, by SIGUSR1.
+  void interrupt() const;
   /// Descriptors to poll for answers.
   std::vector<int> descriptors() const;
   /// The answers received since the last call.
@@ -91,9 +96,10 @@ class Children {
 std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
-/// The main function of a child: executes jobs in DIRECTORIES until SOCKET is closed or the child
-/// is asked to stop. If REPORTS_BEGIN is set, it also reports each job that has moved to run/.
-void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
+/// The main function of a child of the process DAEMON: executes jobs in DIRECTORIES until SOCKET is
+/// closed or the child is asked to stop. If REPORTS_BEGIN is set, it also reports each job that has
+/// moved to run/.
+void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directories& directories,
            Executor& executor, const base::Clock& clock, bool reports_begin);
 
 }  // namespace quarry::changes

@@ -29,11 +29,12 @@ Result<void> run_queueing(const DaemonOptions& options) {
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
   Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
     // This runs in a child: close everything that belongs to the daemon, except this queue.
-    auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket) {
+    auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket,
+                                                                            pid_t daemon) {
       loop.leave_daemon();
       Directories directories(base::FileSystem::real(), queue.base);
       const auto executor = make_executor(queue);
-      serve(std::move(socket), queue, directories, *executor, base::system_clock(),
+      serve(std::move(socket), daemon, queue, directories, *executor, base::system_clock(),
             static_cast<bool>(options.report));
     };
     managed.worker = std::make_unique<Execution>(loop.context_of(managed), std::move(live));

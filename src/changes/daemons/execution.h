@@ -28,6 +28,7 @@ class Execution final : public QueueWorker {
   std::optional<base::UnixMillis> next_time() const override;
   bool is_idle() const override;
   void finish() override { is_finishing_ = true; }
+  void interrupt() override { children_.interrupt(); }
   void leave_daemon() override {
     children_.close_all();
     rollback_.leave_daemon();

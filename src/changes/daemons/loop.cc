@@ -18,6 +18,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
+/// Time limit for interrupted jobs to end. The master allows 5 seconds until it kills its children.
+constexpr std::chrono::seconds kInterruptionTime{3};
 constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
@@ -228,6 +230,19 @@ std::optional<base::UnixMillis> Loop::next_time() const {
   return next;
 }
 
+/// Stops as SIGNAL requests: SIGQUIT lets running jobs end, and the other signals interrupt them.
+/// Returns the time limit.
+std::chrono::milliseconds Loop::stop(int signal) {
+  is_finishing_ = true;
+  std::chrono::milliseconds patience{0};
+  for (const auto& managed : queues_) {
+    managed->worker->finish();
+    if (signal != SIGQUIT) managed->worker->interrupt();
+    patience = std::max(patience, managed->options.patience);
+  }
+  return signal == SIGQUIT ? patience : kInterruptionTime;
+}
+
 Result<void> Loop::run() {
   QUARRY_TRY(begin());
   std::optional<base::UnixMillis> last;  // deadline for running jobs
@@ -240,14 +255,9 @@ Result<void> Loop::run() {
     if (last && base::system_clock().now() >= *last) return {};
     const int signal = wait();
     is_time = base::system_clock().now() >= next_scan_;
-    if (signal == 0 || is_finishing_) continue;
-    is_finishing_ = true;
-    std::chrono::milliseconds patience{0};
-    for (const auto& managed : queues_) {
-      managed->worker->finish();
-      patience = std::max(patience, managed->options.patience);
-    }
-    last = {base::system_clock().now().value + patience.count()};
+    if (signal == 0) continue;
+    const auto time_limit = stop(signal);
+    last = {base::system_clock().now().value + time_limit.count()};
     next_scan_ = {std::min(next_scan_.value, last->value)};
   }
 }

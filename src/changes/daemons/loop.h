@@ -80,6 +80,7 @@ class Loop {
   void remove_finished();
   void work(bool is_time);
   int wait();
+  std::chrono::milliseconds stop(int signal);
   bool is_idle() const;
   std::optional<base::UnixMillis> next_time() const;
 

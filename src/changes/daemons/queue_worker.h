@@ -55,6 +55,8 @@ class QueueWorker {
   virtual bool is_idle() const { return true; }
   /// Called when the daemon is about to exit: no new work may be started.
   virtual void finish() {}
+  /// Called when the daemon has to exit within seconds: interrupts work that is in progress.
+  virtual void interrupt() {}
   /// For use in a child: closes everything that belongs to the daemon.
   virtual void leave_daemon() {}
 };

@@ -81,15 +81,20 @@ class Mailbox {
   std::map<ChangeSetId, std::string> stops_;
 };
 
-/// Handles requests to stop a job, which are sent as SIGTERM and SIGHUP.
+/// Whether the child has to exit after the current jobs.
+bool is_exiting() {
+  return stop_signal == SIGTERM || stop_signal == SIGUSR1;
+}
+
+/// Handles requests to stop the current jobs, which are sent as SIGTERM, SIGHUP and SIGUSR1, and the
+/// end of DAEMON.
 class SignalledStop final : public Stop {
  public:
-  explicit SignalledStop(Mailbox& mailbox) : mailbox_(mailbox) {
+  SignalledStop(Mailbox& mailbox, pid_t daemon) : mailbox_(mailbox), daemon_(daemon) {
     struct sigaction action {};
     action.sa_handler = on_stop;
     ::sigemptyset(&action.sa_mask);
-    ::sigaction(SIGTERM, &action, nullptr);
-    ::sigaction(SIGHUP, &action, nullptr);
+    for (const int signal : {SIGTERM, SIGHUP, SIGUSR1}) ::sigaction(signal, &action, nullptr);
     // Signals that stop the daemon must not interrupt the current jobs.
     for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
@@ -97,6 +102,7 @@ class SignalledStop final : public Stop {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
   }
   std::optional<Verdict> wanted() const override {
+    if (stop_signal == SIGUSR1 || ::getppid() != daemon_) return Verdict::kInterrupted;
     if (stop_signal == 0) return std::nullopt;
     return stop_signal == SIGHUP ? Verdict::kAbandoned : Verdict::kTerminated;
   }
@@ -112,6 +118,7 @@ class SignalledStop final : public Stop {
 
  private:
   Mailbox& mailbox_;
+  pid_t daemon_;
 };
 
 /// A command of the daemon.
@@ -142,7 +149,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
   bool is_open = mailbox.receive();
   std::optional<std::string> line;
   while (!(line = mailbox.next())) {
-    if (!is_open || stop_signal == SIGTERM) return std::nullopt;
+    if (!is_open || is_exiting()) return std::nullopt;
     mailbox.wait();
     is_open = mailbox.receive();
   }
@@ -153,7 +160,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
   if (is_meant) return order;
   // Stop requests that have arrived so far are for previous jobs.
   mailbox.forget_stops();
-  if (stop_signal == SIGTERM) return std::nullopt;
+  if (is_exiting()) return std::nullopt;
   SignalledStop::forget();
   return order;
 }
@@ -187,10 +194,10 @@ Outcome roll_back(Directories& directories, const ChangeSetName& name, Executor&
 
 }  // namespace
 
-void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
+void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directories& directories,
            Executor& executor, const base::Clock& clock, bool reports_begin) {
   Mailbox mailbox(socket.get());
-  const SignalledStop stop(mailbox);
+  const SignalledStop stop(mailbox, daemon);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
     const auto begun = [&](const ChangeSetId& id) {
@@ -212,7 +219,7 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
     const auto synced = directories.sync_folders();
     if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
     if (!is_sent) return;
-    if (stop_signal == SIGTERM) return;
+    if (is_exiting()) return;
     SignalledStop::forget();
     mailbox.forget_stops();
   }

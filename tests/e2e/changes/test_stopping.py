@@ -1,10 +1,12 @@
-"""Change sets that are stopped while their gate runs."""
+"""Change sets that are stopped, and servers that stop, while a gate runs."""
 
 import os
+import signal
+from pathlib import Path
 
 import pytest
 
-from support import repofile
+from support import process, repofile
 from support.changes import somebody, tarball
 from support.process import processes, wait_until
 
@@ -43,3 +45,66 @@ def test_stopping_a_change_set_kills_its_gate(server, fresh, fossil, quarry, mar
     assert not list((fresh.parent / f"{fresh.name}.changes" / "tmp").iterdir())
     server.stop()
     assert fossil.integrity(fresh) == ""
+
+
+@pytest.fixture
+def go(everybodys):
+    """The gate waits until this file exists."""
+    return everybodys / "go"
+
+
+@pytest.fixture
+def waiting(launch, repository, everybodys, go, mark):
+    """Starts a server whose gate has begun to wait, and returns the server and the change set."""
+    gate = everybodys / "gate"
+    gate.write_text(f"#!/bin/sh\nsh -c 'until [ -e {go} ]; do sleep 0.05; done; : {mark}'\n")
+    gate.chmod(0o755)
+
+    def start():
+        return launch(repository, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
+                                            "changes.gate_read": everybodys,
+                                            **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
+
+    server = start()
+    id_ = somebody(server.port, repository).submit(tarball({"a.txt": b"slow\n"})).json["id"]
+    wait_until(lambda: processes(mark), "the gate")
+    return server, id_, start
+
+
+def assert_lands(server, repository, id_):
+    writer = somebody(server.port, repository)
+    wait_until(lambda: writer.get(f"/queue/{id_}.json").json["stage"] == "done", "it has landed")
+    assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == 3  # with the initial one
+
+
+def test_nothing_lands_after_the_server_has_stopped(waiting, fresh, fossil, go, mark):
+    server, id_, start = waiting
+    server.stop()
+    assert not processes(mark)
+    go.touch()
+    check_ins = repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'")
+    assert check_ins == 2
+    assert_lands(start(), fresh, id_)
+    assert fossil.integrity(fresh) == ""
+
+
+def test_the_end_of_a_daemon_interrupts_its_gates(waiting, fresh, go, mark):
+    server, id_, _ = waiting
+    gates = processes(mark)
+    daemon, = (pid for pid in process.children(server.main.pid)
+               if b"\0execution\0" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: not set(gates) & set(processes(mark)), "the gate has ended")
+    wait_until(lambda: processes(mark), "the next daemon's gate")
+    go.touch()
+    assert_lands(server, fresh, id_)
+
+
+def test_a_reload_interrupts_no_gate(waiting, fresh, go, mark):
+    server, id_, _ = waiting
+    gates = processes(mark)
+    os.kill(server.main.pid, signal.SIGUSR2)
+    wait_until(lambda: server.log().count("ready: ") == 2, "the reload")
+    assert processes(mark) == gates
+    go.touch()
+    assert_lands(server, fresh, id_)

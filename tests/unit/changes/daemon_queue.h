@@ -24,10 +24,10 @@ struct Queue : DaemonWorld {
         repository(folder / "repository"),
         prequeue(context(), checker),
         queueing(context()),
-        execution(context(), [this](base::Fd socket) {
+        execution(context(), [this](base::Fd socket, pid_t daemon) {
           execution.leave_daemon();
           TextExecutor executor(repository);
-          serve(std::move(socket), options, directories, executor, clock, true);
+          serve(std::move(socket), daemon, options, directories, executor, clock, true);
         }) {
     REQUIRE(prequeue.begin());
     REQUIRE(queueing.begin());

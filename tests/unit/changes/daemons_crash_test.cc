@@ -92,7 +92,7 @@ struct Machine {
         executor(repository, files),
         prequeue(world.context(), world.checker),
         queueing(world.context()),
-        execution(world.context(), [this](Fd socket) {
+        execution(world.context(), [this](Fd socket, pid_t) {
           execution.leave_daemon();
           answer_rollbacks(std::move(socket));
         }) {

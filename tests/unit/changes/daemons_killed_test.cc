@@ -40,11 +40,11 @@ struct Daemons : DaemonWorld {
       : DaemonWorld(files, folder / "q.changes"),
         prequeue(context(), checker),
         queueing(context()),
-        execution(context(), [this, &folder, child_files](quarry::base::Fd socket) {
+        execution(context(), [this, &folder, child_files](quarry::base::Fd socket, pid_t daemon) {
           execution.leave_daemon();
           TextExecutor executor(folder / "repository");
           Directories own(child_files(), options.base);
-          serve(std::move(socket), options, own, executor, clock, false);
+          serve(std::move(socket), daemon, options, own, executor, clock, false);
         }) {}
 
   void work_until_done(std::uint64_t number) {
