@@ -191,6 +191,12 @@ def test_commits_pushes_and_clones_during_a_run(launch_gateway, generated, fossi
         assert not fossil.integrity(each)
 
 
+def test_a_backoffice_run_compacts_only_if_requested(small):
+    store_whole(small)
+    assert quarry("backoffice", small).returncode == 0
+    assert deltas(small) == 0 and progress(small) == ""
+
+
 def test_a_server_compacts_if_configured(start, small, fossil):
     contents = store_whole(small)
     server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "backoffice.compact": "yes"}, repository=small)

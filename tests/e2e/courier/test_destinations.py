@@ -78,16 +78,19 @@ def assert_waits(courier: Courier, name: str, why: str) -> None:
     assert why in courier.status()[name]["last_error"]
 
 
-def test_mail_with_a_login(tmp_path: Path):
+@pytest.mark.parametrize("over_tls", [False, True])
+def test_mail_with_a_login(tmp_path: Path, over_tls: bool):
+    tls = certificate(tmp_path) if over_tls else None
+    encryption = {"starttls": "required", "ca_file": tls[0]} if tls else {"starttls": "off"}
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     right.write_text("secret\n")
     wrong.write_text("another\n")
-    with MailServer(login=("ann", "secret")) as server, running(tmp_path / "c", {
-            name: mail(server, user="ann", password_file=tmp_path / name, starttls="off") for name in ("right", "wrong")}) \
+    with MailServer(tls, login=("ann", "secret")) as server, running(tmp_path / "c", {
+            name: mail(server, user="ann", password_file=tmp_path / name, **encryption) for name in ("right", "wrong")}) \
             as courier:
         courier.hand_over([event(1)])
         courier.wait_until_delivered("right")
-        assert_waits(courier, "wrong", "127.0.0.1")
+        assert_waits(courier, "wrong", "Login denied")
         assert len(server.mails) == 1 and "secret" not in courier.log() and "another" not in courier.log()
 
 

@@ -161,6 +161,7 @@ TEST_CASE("the XML and HTML pages have PHP-FPM's elements") {
   CHECK(has(html, "<tr><th>process manager</th><td>dynamic</td></tr>\n"));
   CHECK(has(html, "<table border=\"1\">\n<tr><th>pid</th><th>state</th>"));
   CHECK(html.ends_with("</table></body></html>"));
+  CHECK_FALSE(has(html, "<script"));
 }
 
 TEST_CASE("every line of the OpenMetrics page is a comment or a sample, and the last is EOF") {
