@@ -106,10 +106,11 @@ Result<void> check_password(const PeerOptions& peer) {
   const bool logs_in = PeerUrl::is_http(peer.url) && !is_guest;
   if (logs_in && peer.password_file.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("needs a password_file, for {}", base::printable(user)));
+                fmt::format("needs a password_file for user {}", base::printable(user)));
   }
   if (!logs_in && !peer.password_file.empty()) {
-    return fail(ErrorCode::kInvalid, "has a password_file, but no user in an http or https url");
+    return fail(ErrorCode::kInvalid,
+                "password_file requires an http or https url that contains a user");
   }
   return {};
 }
@@ -127,7 +128,7 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
       return fail(ErrorCode::kInvalid, "needs either url or remote");
     }
     if (peer.retry_max_delay < peer.retry_delay) {
-      return fail(ErrorCode::kInvalid, "has a retry.max_delay below its retry.delay");
+      return fail(ErrorCode::kInvalid, "retry.max_delay is less than retry.delay");
     }
     return peer.url.empty() ? Result<void>() : check_password(peer);
   }
@@ -136,12 +137,11 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
 Result<const master::PoolConfig*> pool_of(const master::Config& config, const std::string& name) {
   if (name.empty()) {
     if (config.pools.size() == 1) return &config.pools.front();
-    return fail(ErrorCode::kInvalid, "needs a pool, because there are several");
+    return fail(ErrorCode::kInvalid, "needs pool = NAME, because there are several pools");
   }
   const auto at = std::ranges::find(config.pools, name, &master::PoolConfig::name);
   if (at != config.pools.end()) return &*at;
-  return fail(ErrorCode::kInvalid,
-              fmt::format("pool: there is no pool [{}]", base::printable(name)));
+  return fail(ErrorCode::kInvalid, fmt::format("pool: [{}] does not exist", base::printable(name)));
 }
 
 /// Finds the repository of PEER: in POOL's folder, the only one of POOL, or any other file.
@@ -161,7 +161,7 @@ Result<void> find_repository(const master::PoolConfig& pool, const std::string& 
                     ? fmt::format("repository: [{}] serves a single file; omit repository, or "
                                   "give the path of another file",
                                   pool.name)
-                    : "needs a repository, its name in the pool's folder");
+                    : "needs repository = NAME, the name of a repository in the pool's folder");
   } else {
     peer.file = pool.repositories / (repository + ".fossil");
   }
@@ -183,10 +183,11 @@ Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectio
   QUARRY_TRY_ASSIGN(const master::PoolConfig* pool, pool_of(config, section.pool));
   ConfiguredPeer peer{.options = section.peer, .pool = pool->name, .file = {}, .name = {}};
   if (!pool->process.chroot.empty()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("repositories of [{}] cannot have peers, because its chroot has no "
-                            "programs",
-                            pool->name));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format(
+            "repositories of [{}] cannot have peers: its chroot does not contain the programs",
+            pool->name));
   }
   QUARRY_TRY(find_repository(*pool, section.repository, peer));
   return peer;

@@ -61,7 +61,7 @@ bool goes_before(const ChangeSetName& a, const ChangeSetName& b) {
 
 base::Error not_here(std::string_view id) {
   return {.code = ErrorCode::kNotFound,
-          .message = fmt::format("there is no change set {}, or it has been deleted", id)};
+          .message = fmt::format("change set {} does not exist or has been deleted", id)};
 }
 
 Directories::Directories(base::FileSystem& files, fs::path base)

@@ -160,8 +160,9 @@ Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
   }
   QUARRY_TRY_ASSIGN(job.meta, meta_of(std::move(of_meta)));
   if (job.meta.type != name.type) {
-    return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but its name has {}",
-                                                 word_of(job.meta.type), word_of(name.type)));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("##movetype is {}, but the move type in its name is {}",
+                            word_of(job.meta.type), word_of(name.type)));
   }
   return job;
 }

@@ -59,8 +59,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       if (++job.deferrals <= rules.max_deferrals)
         return {.to = Stage::kPending, .why = std::move(why)};
       return {.to = Stage::kFail,
-              .why = fmt::format("deferred {} times, the last time because: {}", job.deferrals - 1,
-                                 why)};
+              .why = fmt::format("deferred {} times; last reason: {}", job.deferrals - 1, why)};
     case Verdict::kNoRoom:
       // The delay grows, but the job does not run out of attempts.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
@@ -76,7 +75,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
 Step step_after_crash(Job& job, std::string how, const Rules& rules) {
   if (++job.crashes < rules.max_crashes) return {.to = Stage::kPending, .why = std::move(how)};
   return {.to = Stage::kFail,
-          .why = fmt::format("it crashed {} times, the last time because: {}", job.crashes, how)};
+          .why = fmt::format("it crashed {} times; last reason: {}", job.crashes, how)};
 }
 
 }  // namespace quarry::changes

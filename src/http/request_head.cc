@@ -94,12 +94,13 @@ Verdict judge(const Head& head, std::size_t max_body) {
   if (head.transfer_encoding) return refuse(411, "a body needs a Content-Length");
   const std::uint64_t length = head.content_length.value_or(0);
   if (head.method != "POST") {
-    if (length > 0) return refuse(400, fmt::format("{} requests may not have a body", head.method));
+    if (length > 0)
+      return refuse(400, fmt::format("{} requests must not have a body", head.method));
     return std::nullopt;
   }
   if (!head.content_length) return refuse(411, "a body needs a Content-Length");
   if (length > max_body) {
-    return refuse(413, fmt::format("a body of {} bytes is over the limit of {}", length, max_body));
+    return refuse(413, fmt::format("a body of {} bytes exceeds the limit of {}", length, max_body));
   }
   return std::nullopt;
 }

@@ -101,14 +101,14 @@ std::string_view advice(int status) {
     case 403:
       return "Log in as a user with access, or ask the administrator of this server for access.";
     case 404:
-      return "Check the spelling of the address, capital letters too. The project may have moved, "
-             "or you may not have access to it.";
+      return "Check the spelling of the address, including capital letters. The project might have "
+             "moved, or you might not have access to it.";
     case 405:
     case 415:
       return "Go back and use the page's links and buttons. To get the project's files, clone it: "
              "fossil clone.";
     case 408:
-      return "Your connection may be slow or broken: try again.";
+      return "Your connection might be slow or broken: try again.";
     case 411:
     case 413:
       return "Send less data in one request, or ask the administrator of this server to raise the "

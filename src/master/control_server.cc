@@ -13,8 +13,8 @@ namespace {
 constexpr int kConnectionsAtOnce = 64;
 
 constexpr std::string_view kRefused =
-    "{\"error\":\"only root and the user that quarryd was started as may ask\"}\n";
-constexpr std::string_view kUnknown = "{\"error\":\"no such question\"}\n";
+    "{\"error\":\"only root and the user that quarryd was started as can use this socket\"}\n";
+constexpr std::string_view kUnknown = "{\"error\":\"unknown request\"}\n";
 
 /// Returns whether the peer of FD may send questions. The socket's mode already restricts access,
 /// but this check also works if the mode was changed.

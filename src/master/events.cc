@@ -174,9 +174,10 @@ void Loop::on_emergency() {
   const auto last = base::parse_number<std::int64_t>(note);
   const bool is_again =
       last && now - *last < std::chrono::microseconds(global_.emergency_restart_interval).count();
-  base::log(LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold): {}",
-            global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
-            is_again ? "all were already replaced in this time" : "all are replaced");
+  base::log(
+      LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold); {}",
+      global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
+      is_again ? "all children were already replaced within this time" : "replacing all children");
   if (is_again) return;
   note = std::to_string(now);
   // As in PHP-FPM, this is done by a reload if possible.

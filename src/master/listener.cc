@@ -47,7 +47,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
     // This is not fatal, because connections on the socket can still be served.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
-                "{}: new connections do not arrive there until quarryd is restarted",
+                "{}: the socket gets no new connections until quarryd is restarted",
                 changed.error().message);
       return listener;
     }

@@ -24,7 +24,7 @@ std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char
       ->allow_extra_args(false);
   cli.add_option("--courier", line.courier, "Path of the courier's socket, for events");
   cli.add_flag("--notices", line.has_notices,
-               "Also send notices for submitters whose change sets did not land");
+               "Also send notices to submitters whose change sets did not land");
   cli.add_flag("--once", line.is_once, "Exit when there is nothing left to do");
   try {
     cli.parse(argc, argv);

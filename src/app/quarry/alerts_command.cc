@@ -33,7 +33,8 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
   }
   if (!report->is_enabled && report->complaints.empty()) {
     fmt::print(stderr,
-               "quarry: mail is disabled: no table of subscribers, or email-send-method is off\n");
+               "quarry: mail is disabled: the table of subscribers is missing, or "
+               "email-send-method is off\n");
   }
   if (!is_rehearsal && report->is_enabled) {
     fmt::print("events: {}  mails sent: {}  failed: {}  given up: {}  waiting: {}\n",

@@ -139,7 +139,7 @@ class BackofficeRun {
   /// Sleeps until the lease may be free. Meanwhile the repository is closed, and the process does
   /// not occupy one of the master's slots.
   bool pause(std::chrono::seconds time) const {
-    trace(fmt::format("sleeps for {} s", time.count()));
+    trace(fmt::format("sleeping for {} s", time.count()));
     if (master_.fd() < 0) return sleep_for(time, master_, false);
     constexpr std::chrono::hours kForEver{24 * 365};
     master_.send({control::Verb::kPause});
@@ -166,7 +166,7 @@ class BackofficeRun {
   }
 
   base::Result<void> work(repository::Repository& repository) {
-    trace(fmt::format("{}: begins", repository.path().string()));
+    trace(fmt::format("{}: started", repository.path().string()));
     const auto begin = steady_clock::now();
     const auto jobs = jobs_for(arguments_, repository);
     const backoffice::RunReport report = backoffice::run_jobs(repository, jobs, is_interrupted);

@@ -22,7 +22,7 @@ void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::i
   const std::int64_t left = until - now;
   const bool is_here = backoffice::real_processes().started(pid).has_value();
   fmt::print("{:9}process {}, {}; until {} ({} s {})\n", name, pid,
-             is_here ? "which exists here" : "which does not exist here",
+             is_here ? "running on this machine" : "not running on this machine",
              base::iso_seconds({std::min(until, kLastTime) * 1000}), left < 0 ? -left : left,
              left < 0 ? "ago" : "from now");
 }

@@ -48,7 +48,7 @@ void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
                      "ssh command and its first arguments (default: ssh -e none -T)");
   command.add_flag("--once", arguments.once, "Do not save the URL");
   command.add_flag("--save-password", arguments.save_password,
-                   "Save the password, readable for everybody who can read the repository");
+                   "Save the password in the repository; anyone who can read the file can read it");
   command.add_flag("--private", arguments.with_private, "Include private branches");
   command.add_flag("--uv", arguments.with_unversioned, "Include unversioned files");
   command.add_flag("--quiet", arguments.quiet, "Print only errors");
@@ -105,10 +105,11 @@ void add_backoffice(CLI::App& command, Run& run) {
   auto& arguments = arguments_of(command, run, run_backoffice);
   command.add_option("FILE", arguments.files, "Repository files")->required();
   command.add_option("--poll", arguments.poll,
-                     "Keep running, with this interval between checks for changes, in seconds");
+                     "Keep running, and check for changes at this interval in seconds");
   command
       .add_option("--min", arguments.min,
-                  "With --poll: interval of runs of an unchanged repository, in seconds (0: never)")
+                  "With --poll: interval in seconds at which unchanged repositories are processed "
+                  "too (0: never)")
       ->capture_default_str();
   command.add_flag("--nodelay", arguments.no_delay,
                    "Run immediately, or exit if another process holds the lease");
@@ -138,7 +139,7 @@ void add_alerts(CLI::App& alerts, Run& run) {
   sending->add_option("FILE", sent.file, "Repository file")->required();
   sending->add_flag("--digest", sent.digest, "Send the digest instead of alerts");
   sending->add_flag("--renewal", sent.renewal,
-                    "Also notify subscribers whose subscriptions end soon");
+                    "Also notify subscribers whose subscriptions expire soon");
   sending->add_flag("--test", sent.is_test, "Print the mails, and do not mark them as sent");
   CLI::App* listing = alerts.add_subcommand("pending", "List pending notifications");
   auto& listed = arguments_of(*listing, run, run_alerts_pending);
@@ -149,11 +150,11 @@ void add_compact(CLI::App& command, Run& run) {
   auto& compact = arguments_of(command, run, run_compact);
   command.add_option("FILE", compact.file, "Repository file to compact")->required();
   command
-      .add_option(
-          "--budget", compact.budget,
-          "Time limit in seconds, after which the next run continues (default: 0, no limit)")
+      .add_option("--budget", compact.budget,
+                  "Time limit in seconds; the next run continues the work (default: 0, no limit)")
       ->check(CLI::Range(0.0, 1e6));
-  command.add_flag("--vacuum", compact.vacuum, "Then rewrite the whole file without free pages");
+  command.add_flag("--vacuum", compact.vacuum,
+                   "Afterwards, rewrite the whole file without free pages");
   command.add_flag("--quiet", compact.quiet, "Print only errors");
 }
 
@@ -223,8 +224,9 @@ void add_spool(CLI::App& spool, Run& run) {
   auto& status = add_spool_command(spool, run, "status", "Show the number and size of messages",
                                    run_spool_status);
   spool.get_subcommand("status")->add_flag("--json", status.as_json, "Print JSON");
-  auto& listed = add_spool_command(
-      spool, run, "list", "List messages: number, severity, size, beginning", run_spool_list);
+  auto& listed = add_spool_command(spool, run, "list",
+                                   "List messages with number, severity, size and first bytes",
+                                   run_spool_list);
   add_dead_option(spool, "list", listed);
   auto& exported = add_spool_command(spool, run, "export", "Print all messages, and keep them",
                                      run_spool_export);
@@ -253,19 +255,21 @@ void add_spool(CLI::App& spool, Run& run) {
                         "discardmark", "discardseverity", "samplinginterval", "maxfilesize",
                         "maxdiskspace", "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
   auto& drained = add_spool_command(
-      spool, run, "drain", "Print messages, and delete those that were read", run_spool_drain);
+      spool, run, "drain", "Print messages, and delete them after the reader has read them",
+      run_spool_drain);
   CLI::App* draining = spool.get_subcommand("drain");
   draining->add_flag("-0,--null", drained.is_null, "End messages with NUL instead of newline");
   draining->add_flag("-f,--follow", drained.follow, "Wait for more messages");
   draining
-      ->add_option(
-          "--ack", drained.acknowledgements,
-          "Descriptor to read acknowledgements from: an empty line for each message, or a number "
-          "of messages (default: messages count as done when the reader has taken them)")
+      ->add_option("--ack", drained.acknowledgements,
+                   "File descriptor to read acknowledgments from: an empty line for each message, "
+                   "or a line with a number of messages (default: a message counts as acknowledged "
+                   "when the reader has read it)")
       ->type_name("FD")
       ->check([](const std::string& given) {
         const bool is_input = given != "1" && given != "2" && !given.starts_with('-');
-        return is_input ? std::string() : std::string("must be a descriptor to read from");
+        return is_input ? std::string()
+                        : std::string("must be a file descriptor that is open for reading");
       });
   add_queue_parameters(
       *draining, drained,
@@ -322,16 +326,16 @@ constexpr Command kCommands[] = {
      add_whole_file_command<run_verify>},
     {"rebuild", "Recompute all derived tables from the artifacts, in one transaction",
      add_whole_file_command<run_rebuild>},
-    {"compact", "Store old versions as deltas on newer ones, while others use the file",
+    {"compact", "Store old versions as deltas on newer ones, while the repository stays in use",
      add_compact},
-    {"backoffice", "Do the background work of repositories: events, hooks, mail, maintenance",
+    {"backoffice", "Run the background jobs of repositories: events, hooks, mail, maintenance",
      add_backoffice},
     {"peer", "Sync with the peers of the configuration, and show their state", add_peer},
     {"lease", "Show which process holds the lease for the background work", add_lease},
     {"alerts", "Send mail alerts to the subscribers of a repository", add_alerts},
     {"status", "Show the status of a running server", add_status},
     {"top", "Show the activity of a running server, live", add_top},
-    {"spool", "Use a durable queue, or inspect its files", add_spool},
+    {"spool", "Write to, read from or inspect a durable queue", add_spool},
     {"courier", "Show and test the delivery of events", add_courier},
     {"submit", "Submit a change set to a server's queue, which lands it on a branch", add_submit},
     {"queue", "Show or change a queue of change sets, local or on a server", add_queue},

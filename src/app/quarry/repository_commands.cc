@@ -46,7 +46,7 @@ void print_result(const std::string& file, const repository::CompactedSlice& sli
     fmt::print("{}: {} of {} artifacts became deltas: {} before, {} now{}\n", file, slice.rewritten,
                slice.examined, megabytes(slice.size_before), megabytes(slice.size_after),
                slice.is_done ? "" : "; not done yet");
-    fmt::print("longest time that the file was locked: {:.1f} ms\n",
+    fmt::print("longest lock of the file: {:.1f} ms\n",
                static_cast<double>(slice.longest_lock.count()) / 1000);
   }
   if (free_space > 0) {
@@ -105,8 +105,8 @@ int run_verify(const WholeFileArguments& arguments) {
   for (const std::string& fault : verified->faults) fmt::print("{}\n", fault);
   if (!arguments.quiet) {
     for (const auto& [where, rows] : verified->order_dependent) {
-      fmt::print("{}: {} row{} by processing order ({})\n", where.first, rows,
-                 rows == 1 ? " differs" : "s differ", where.second);
+      fmt::print("{}: {} row{} on the processing order ({})\n", where.first, rows,
+                 rows == 1 ? " depends" : "s depend", where.second);
     }
   }
   if (const std::size_t count = verified->faults.size(); count > 0) {

@@ -13,28 +13,29 @@ std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
                "quarryd");
   cli.set_version_flag("--version", "quarryd " QUARRY_VERSION);
   auto* config = cli.add_option("-c,--config", line.config, "Configuration file");
-  auto* serve =
-      cli.add_option("--serve", line.serve,
-                     "Repository or folder of repositories to serve without a configuration file");
-  cli.add_option("--http", line.http, "Address of --serve")->capture_default_str()->needs(serve);
+  auto* serve = cli.add_option(
+      "--serve", line.serve,
+      "Repository, or folder of repositories, to serve without a configuration file");
+  cli.add_option("--http", line.http, "With --serve: address and port to listen on")
+      ->capture_default_str()
+      ->needs(serve);
   cli.add_option("--children", line.children,
-                 "Number of workers of --serve (default: two per processor, at least four)")
+                 "With --serve: number of workers (default: two per processor, at least four)")
       ->check(CLI::Range(1, 10000))
       ->needs(serve);
   cli.add_flag("--changes", line.has_changes, "With --serve: also accept change sets")
       ->needs(serve);
   cli.add_flag("--no-pages", line.has_no_pages,
-               "With --serve: no web pages, even if fossil is installed")
+               "With --serve: do not serve web pages, even if fossil is installed")
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and exit; -tt also prints it");
   auto* background =
-      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready");
+      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background after the start");
   cli.add_flag("-F,--nodaemonize", line.in_foreground,
-               "Stay in the foreground, even if the configuration has daemonize")
+               "Stay in the foreground, even if the configuration sets daemonize")
       ->needs(config)
       ->excludes(background->needs(config));
-  cli.add_option("-p,--prefix", line.prefix,
-                 "Folder to which relative paths in the configuration refer")
+  cli.add_option("-p,--prefix", line.prefix, "Base folder of relative paths in the configuration")
       ->check(CLI::ExistingDirectory)
       ->needs(config);
   serve->excludes(config);

@@ -62,8 +62,8 @@ std::string gate_error(const master::PoolConfig& pool) {
   if (found->uid == 0) return "changes.gate_user: gates may not run as root";
   if (user == 0 || user == found->uid) return {};
   return fmt::format(
-      "changes.gate_user: the pool's user cannot become {}; without this directive gates run as "
-      "the pool's user, isolated by the sandbox",
+      "changes.gate_user: the pool's user cannot switch to {}; omit this directive to run gates as "
+      "the pool's user in the sandbox",
       base::printable(gate_user));
 }
 

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kMaxReadTime{200};
 // duration of the last read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
-constexpr auto kUnreadable = "The user of this pool cannot read its files.";
+constexpr auto kUnreadable = "The user of this pool is not allowed to read the files.";
 
 /// Returns a function that calls READ, which may be slow, at most once per interval and returns its
 /// last result in between.
@@ -148,7 +148,7 @@ pages::CourierView read_courier(const std::filesystem::path& folder) {
   if (!status) {
     view.problem = status.error().code == base::ErrorCode::kDenied
                        ? kUnreadable
-                       : "Its files cannot be read; see `quarry courier status`.";
+                       : "The courier's files cannot be read; see `quarry courier status`.";
     return view;
   }
   view.is_running = status->is_held;

@@ -130,7 +130,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   if (!options.is_enabled) return std::nullopt;
   if (!pool.process.chroot.empty()) {
     base::log(base::LogLevel::kNotice,
-              "[pool {}] the backoffice does not run in a chroot (see \"backoffice\" in "
+              "[pool {}] the backoffice is not available in a chroot (see \"backoffice\" in "
               "quarry.conf(5))",
               pool.name);
     return std::nullopt;
@@ -221,7 +221,7 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   std::vector<master::Service> services;
   if (!options.is_enabled) return services;
   if (!pool.process.chroot.empty()) {
-    base::log(base::LogLevel::kNotice, "[pool {}] queues of change sets do not run in a chroot",
+    base::log(base::LogLevel::kNotice, "[pool {}] change-set queues are not available in a chroot",
               pool.name);
     return services;
   }

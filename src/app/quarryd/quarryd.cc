@@ -75,7 +75,7 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);
     if (!address) {
-      base::log(base::LogLevel::kWarning, "cannot use a socket of the service manager: {}",
+      base::log(base::LogLevel::kWarning, "cannot use a socket passed by the service manager: {}",
                 address.error().message);
       continue;
     }

@@ -47,7 +47,7 @@ base::Result<void> check_access(const ChildFiles& files) {
   // Files in it are opened by name, so search permission is enough.
   if (!files.repositories.empty() && !may(X_OK, files.repositories)) {
     return base::fail_errno(
-        fmt::format("cannot enter the folder of its repositories {}", files.repositories));
+        fmt::format("cannot enter its repository folder {}", files.repositories));
   }
   return {};
 }
@@ -186,8 +186,8 @@ class Check {
         std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), max_files);
     const std::uint64_t needed = descriptors_needed();
     if (needed <= allowed) return;
-    found_.push_back(
-        fmt::format("rlimit_files: {} open files are too few: a start needs {}", allowed, needed));
+    found_.push_back(fmt::format(
+        "rlimit_files: the limit of {} open files is too low: quarryd needs {}", allowed, needed));
   }
 
   std::uint64_t descriptors_needed() const {

@@ -164,7 +164,7 @@ std::string Children::reap(const Child& child) {
   const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
     return fmt::format("its process was killed by signal {}", WTERMSIG(status));
-  return fmt::format("its process exited with code {} and without a verdict", WEXITSTATUS(status));
+  return fmt::format("its process exited with code {} without a verdict", WEXITSTATUS(status));
 }
 
 /// Parses LINE, an answer for the first of CHILD's jobs.

@@ -58,7 +58,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
   try {
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
-    base::log(base::LogLevel::kError, "an execution failed: {}", error.what());
+    base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
     // One of the jobs caused the exception. All are deferred, and then each is executed alone.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,

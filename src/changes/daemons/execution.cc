@@ -16,7 +16,7 @@ using base::Result;
 
 constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
-const std::string kGone = "the process that executed it has ended",
+const std::string kGone = "the process that executed it exited unexpectedly",
                   kStuck = "its job file could not be moved";
 
 /// The first line of history that follows JOB's last execution.
@@ -123,7 +123,7 @@ Result<void> Execution::put_back() {
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
     if (!is_behind) continue;
-    QUARRY_TRY(context_.move(*lock, Stage::kQueue, "a change set ahead of it waits again"));
+    QUARRY_TRY(context_.move(*lock, Stage::kQueue, "a change set ahead of it is waiting again"));
     waiting.insert(name.id);
     context_.wake(Trigger::kQueue);
   }

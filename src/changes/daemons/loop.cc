@@ -117,8 +117,7 @@ void Loop::search_for_queues() {
   } else if (++failed_searches_ == kMaxFailedSearches) {
     base::log(
         base::LogLevel::kError,
-        "cannot search the folder of repositories for queues: known ones are served, new ones are "
-        "not");
+        "cannot search the folder of repositories for new queues; known queues are still served");
   }
   // Spend at most a twentieth of the time on searches, however many files there are.
   const base::UnixMillis end = base::system_clock().now();

@@ -326,7 +326,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
 
 Outcome RepositoryExecutor::roll_back(const Job& rollback, const std::vector<Job>& landed,
                                       const Stop& stop, const Say& say) {
-  if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets has landed");
+  if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets landed");
   LandingOrder order = order_of(rollback);
   order.base.clear();
   if (order.branch.empty()) order.branch = landed.front().meta.target;

@@ -38,11 +38,8 @@ constexpr auto kSystemFiles =
 /// the current time, since make does not trust the year 1970. The warning is
 /// turned off because tar does not know the pax keyword for names that are not UTF-8.
 constexpr const char* kUnpack =
-    "umask 022\n"
-    "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
-    "  echo 'the tree cannot be unpacked: see changes.gate_disk' >&2; exit 100\n"
-    "}\n"
-    "exec \"$@\" < /dev/null";
+    "umask 022\ntar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n  echo "
+    "'cannot unpack the tree: see changes.gate_disk' >&2; exit 100\n}\nexec \"$@\" < /dev/null";
 
 bool is_below(std::string_view path, std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
@@ -107,7 +104,7 @@ Result<void> check_options(const GateOptions& options) {
   if (options.timeout.count() <= 0 || options.processor_time.count() <= 0 || options.disk == 0 ||
       options.files == 0 || options.processes == 0 || options.open_files < 16) {
     return fail(ErrorCode::kInvalid,
-                "changes.gate_…: the limits must not be 0, or less than 16 open files");
+                "changes.gate_…: a limit is 0, or the limit of open files is less than 16");
   }
   for (const std::string& path : options.readable) {
     if (!path.starts_with('/')) {
@@ -123,10 +120,9 @@ Result<void> check_options(const GateOptions& options) {
           return is_below(path, readable) || is_below(readable, path);
         });
     if (!is_seen) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("a gate could read {}: it is in a system folder, or included in "
-                            "changes.gate_read",
-                            base::printable(path)));
+    return fail(ErrorCode::kInvalid, fmt::format("gates must not be able to read {}: it is in a "
+                                                 "system folder, or included in changes.gate_read",
+                                                 base::printable(path)));
   }
   return {};
 }

@@ -225,7 +225,7 @@ Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const F
   const auto parsed = artifact::parse_structural(manifest);
   if (!parsed || parsed->type != artifact::StructuralType::kCheckIn ||
       parsed->files.size() != tree.size()) {
-    return refuse(RefusalKind::kBadFile, "fossil would not accept its manifest as a check-in");
+    return refuse(RefusalKind::kBadFile, "fossil would reject its manifest");
   }
   return manifest;
 }

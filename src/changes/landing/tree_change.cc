@@ -152,7 +152,7 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
     const MaybeFile ours = find(tree_, file.name);
     const MaybeFile old = base != nullptr ? find(*base, file.name) : ours;
     if (!file.content && !old) {
-      return bad(file.name, fmt::format("{} has no such file to delete",
+      return bad(file.name, fmt::format("cannot delete it: {} does not contain it",
                                         base != nullptr ? labels.base : labels.ours));
     }
     MaybeFile theirs;

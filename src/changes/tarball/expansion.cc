@@ -73,7 +73,8 @@ class Gzip : public Expansion {
         QUARRY_TRY_ASSIGN(const std::size_t size, input_.read(bytes_));
         if (size == 0 && is_between_members_) return 0;
         if (size == 0)
-          return fail(ErrorCode::kInvalid, "the tarball is truncated: its gzip stream has no end");
+          return fail(ErrorCode::kInvalid,
+                      "the tarball is truncated: unexpected end of the gzip stream");
         stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());
         stream_.avail_in = static_cast<uInt>(size);
       }

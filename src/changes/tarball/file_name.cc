@@ -71,8 +71,8 @@ Result<void> check_text(std::string_view what, std::string_view text) {
   }
   if (!is_plain_utf8(text) || text.find('\\') != std::string_view::npos) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("{} is not UTF-8, or has a control character or a backslash: {}", what,
-                            base::printable(text, kShown)));
+                fmt::format("{} is not UTF-8, or contains a control character or a backslash: {}",
+                            what, base::printable(text, kShown)));
   }
   return {};
 }
@@ -122,8 +122,8 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
       has_gone_down = true;
     }
   });
-  if (is_out) return refuse("leads out of the tree");
-  if (goes_up_again) return refuse("has \"..\" after a name, which may be another link");
+  if (is_out) return refuse("points outside the tree");
+  if (goes_up_again) return refuse("contains \"..\" after a name that might be another link");
   return {};
 }
 

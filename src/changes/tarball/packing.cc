@@ -60,7 +60,7 @@ class Unpacking {
 
 std::unexpected<base::Error> senseless() {
   return fail(ErrorCode::kInvalid,
-              "the reader of the tarball gave an invalid answer: the tarball may be hostile");
+              "the tarball reader sent an invalid reply; the tarball might be malicious");
 }
 
 /// Whether FILE is within LIMITS and within the CONTENTS bytes that exist.

@@ -88,7 +88,7 @@ std::string_view next_message(std::string_view& rest) {
   kept.insert(kept.end(), contents.begin(), contents.end());
   const Utf8Locale locale;  // loaded here, because its files cannot be opened after confine()
   const bool is_confined = confine(kept, {});
-  const auto refused = base::fail_errno("cannot confine the reader of tarballs");
+  const auto refused = base::fail_errno("cannot sandbox the tarball reader");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
     std::string message;
     try {
@@ -151,7 +151,7 @@ Result<int> answer_of_helper(int socket) {
     size = ::recv(socket, &status, sizeof status, 0);
   } while (size < 0 && errno == EINTR);
   if (size == sizeof status) return status;
-  return fail(ErrorCode::kIo, "the helper that starts readers of tarballs has died");
+  return fail(ErrorCode::kIo, "the helper process that starts tarball readers exited unexpectedly");
 }
 
 /// Reads everything from PIPE, up to LIMIT bytes.
@@ -172,7 +172,7 @@ Result<std::string> read_all(int pipe, std::size_t limit) {
 std::unexpected<base::Error> killed(int signal) {
   if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball takes too long");
   return fail(ErrorCode::kInvalid,
-              fmt::format("the reader of the tarball was killed by signal {}", signal));
+              fmt::format("the tarball reader was killed by signal {}", signal));
 }
 
 Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,
@@ -206,14 +206,15 @@ Result<void> TarballReaders::start_helper() {
   helper_.reset();
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot create a socket pair for readers of tarballs");
+    return base::fail_errno("cannot create a socket pair for tarball readers");
   }
   auto helper = std::make_unique<Helper>();
   helper->socket.reset(ends[0]);
   const base::Fd its(ends[1]);
   const pid_t owner = ::getpid();
   helper->pid = ::fork();
-  if (helper->pid < 0) return base::fail_errno("cannot start readers of tarballs");
+  if (helper->pid < 0)
+    return base::fail_errno("cannot start the helper process for tarball readers");
   if (helper->pid == 0) fork_readers(its.get(), owner);
   QUARRY_TRY(answer_of_helper(helper->socket.get()));
   helper_ = std::move(helper);
@@ -228,7 +229,7 @@ Result<void> TarballReaders::order(const TarballLimits& limits, std::span<const 
   };
   if (send()) return {};
   QUARRY_TRY(start_helper());
-  return send() ? Result<void>() : base::fail_errno("cannot start a reader of a tarball");
+  return send() ? Result<void>() : base::fail_errno("cannot start a tarball reader");
 }
 
 /// Reads TARBALLS with one reader.

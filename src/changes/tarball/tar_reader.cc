@@ -141,7 +141,7 @@ class TarReader {
   Result<void> take(archive_entry* entry) {
     const char* text = ::archive_entry_pathname(entry);
     if (text == nullptr || *text == '\0') {
-      return fail(ErrorCode::kInvalid, "an entry has no name, or one that is not UTF-8");
+      return fail(ErrorCode::kInvalid, "the name of an entry is missing or not valid UTF-8");
     }
     std::string_view path = text;
     const auto refuse = [&](std::string_view why) {
@@ -149,7 +149,7 @@ class TarReader {
                   fmt::format("the entry \"{}\" is {}", base::printable(path, 120), why));
     };
     if (const std::string_view kind = kind_of(entry); !kind.empty()) {
-      return refuse(fmt::format("{}; files, folders and symbolic links are allowed", kind));
+      return refuse(fmt::format("{}; only files, folders and symbolic links are allowed", kind));
     }
     const auto type = ::archive_entry_filetype(entry);
     if (type == AE_IFDIR && path.ends_with('/')) path.remove_suffix(1);

@@ -124,7 +124,7 @@ Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
     // If a name changes when it is written and parsed, the change set would change a different
     // file.
     if (!std::ranges::binary_search(same.files, name)) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot express",
+      return fail(ErrorCode::kInvalid, fmt::format("the name \"{}\" cannot be written in ##files",
                                                    base::printable(name, 120)));
     }
   }

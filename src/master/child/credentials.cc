@@ -37,7 +37,7 @@ std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
 base::Result<gid_t> group_named(const std::string& name) {
   if (const group* entry = ::getgrnam(name.c_str())) return entry->gr_gid;
   if (const auto number = base::parse_number<unsigned>(name)) return *number;
-  return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no group \"{}\"", name));
+  return base::fail(base::ErrorCode::kNotFound, fmt::format("group \"{}\" does not exist", name));
 }
 
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
@@ -50,7 +50,7 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   } else if (number && !group.empty()) {
     credentials = {"#" + name, *number, 0, {}, {}};
   } else {
-    return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user \"{}\"", name));
+    return base::fail(base::ErrorCode::kNotFound, fmt::format("user \"{}\" does not exist", name));
   }
   if (!group.empty()) {
     QUARRY_TRY_ASSIGN(credentials.gid, group_named(group));
@@ -100,7 +100,8 @@ base::Result<void> become(const Credentials& credentials) {
   // Make sure that the change cannot be reverted.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
     return base::fail(base::ErrorCode::kDenied,
-                      fmt::format("user {} could become root again", credentials.user));
+                      fmt::format("privileges were not dropped: user {} can become root again",
+                                  credentials.user));
   }
   return {};
 }

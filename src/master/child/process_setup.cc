@@ -30,8 +30,8 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
   limit.rlim_cur = std::min<rlim_t>(*value, limit.rlim_max);
   ::setrlimit(resource, &limit);
   base::log(LogLevel::kWarning,
-            "cannot set {} to {}{}: it is {}, the limit that quarryd was started with", directive,
-            written(*value), reason, written(limit.rlim_cur));
+            "cannot set {} to {}{}: it stays at {}, the limit that quarryd was started with",
+            directive, written(*value), reason, written(limit.rlim_cur));
 }
 
 void set_priority(std::optional<int> priority) {

@@ -36,7 +36,7 @@ base::Result<void> prepare(const Service& service, pid_t master) {
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // This follows the change of user, which would clear it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has ended");
+  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has exited");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }
@@ -122,7 +122,7 @@ base::Result<void> pass_listener(int listener) {
   if (listener < 0) return {};
   const bool is_there = listener == kFirstPassed ? ::fcntl(listener, F_SETFD, 0) == 0
                                                  : ::dup2(listener, kFirstPassed) == kFirstPassed;
-  if (!is_there) return base::fail_errno("cannot pass the listening socket on");
+  if (!is_there) return base::fail_errno("cannot pass on the listening socket");
   ::setenv("LISTEN_FDS", "1", 1);
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   return {};

@@ -71,16 +71,16 @@ base::Result<std::string> value_of(std::string_view reference) {
   if (found == nullptr) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format(
-            "${{{0}}}: there is no such variable in the environment; ${{{0}:-TEXT}} has a default",
-            base::printable(name)));
+        fmt::format("${{{0}}}: this environment variable is not set; ${{{0}:-TEXT}} sets a default",
+                    base::printable(name)));
   }
   std::string value = found;
   if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
       value.find('\n') != value.npos) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("${{{}}}: the variable itself contains $pool, ${{ or a newline",
-                                  base::printable(name)));
+    return base::fail(
+        base::ErrorCode::kInvalid,
+        fmt::format("${{{}}}: the value of this variable contains $pool, ${{ or a newline",
+                    base::printable(name)));
   }
   return value;
 }
@@ -158,7 +158,7 @@ class ConfigReader {
     // A name that is not a pattern must exist. Reading the file reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
-      files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
+      files_.remarks.push_back({include.line, fmt::format("include: no file matches {}", pattern)});
     }
     for (const std::string& path : paths) {
       if (is_being_read(path)) {

@@ -129,9 +129,11 @@ class Checker {
     if (address) {
       global.control = *address;
     } else {
-      report(lines.at("pid"),
-             fmt::format("pid: the control socket would be next to it, but {}: set control.socket",
-                         address.error().message));
+      report(
+          lines.at("pid"),
+          fmt::format(
+              "pid: cannot place the control socket next to the pid file: {}; set control.socket",
+              address.error().message));
     }
   }
 
@@ -181,7 +183,7 @@ class Checker {
     pool.line = section.line;
     if (options_.pool_options) pool.carried = options_.pool_options();
     if (base::printable(pool.name, 1000) != pool.name || pool.name.size() > 32) {
-      report(section.line, "the name of a pool has at most 32 printable characters");
+      report(section.line, "the name of a pool must have at most 32 characters, all printable");
     }
     if (pool.name.find('$') != std::string::npos) {
       report(section.line,
@@ -298,7 +300,7 @@ class Checker {
 
   void check_sections_together() {
     if (reading_.config.pools.empty()) {
-      report(0, "there is no pool: add a section such as [www] with listen and repository");
+      report(0, "no pool is defined: add a section such as [www] with listen and repository");
     }
     check_listens();
     check_http();
@@ -346,7 +348,7 @@ class Checker {
       report(http->line,
              http->pool.empty()
                  ? "[http] needs pool = NAME, because there are several pools"
-                 : fmt::format("[http]: there is no pool \"{}\"", base::printable(http->pool)));
+                 : fmt::format("[http]: pool \"{}\" does not exist", base::printable(http->pool)));
       return;
     }
     if (pools.empty()) return;

@@ -124,8 +124,8 @@ std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                 : may_connect({.mode = pool.listen_options.mode}, owner, owner);
     if (is_free) return std::nullopt;
     return fmt::format(
-        "[http] {}may not connect to the socket of [{}]: let listen.acl_users, listen.group or "
-        "listen.mode allow it",
+        "[http] {}cannot connect to the socket of [{}]: allow it with listen.acl_users, "
+        "listen.group or listen.mode",
         run_as ? fmt::format("runs as {} and ", run_as->user) : "", pool.name);
   }
   const SocketAddress source = source_for(*pool.listen);

@@ -169,7 +169,8 @@ Result<void> set_variable(ProcessSettings& settings, std::string_view key,
   if (!may_name_variable(name)) {
     return fail(
         ErrorCode::kInvalid,
-        fmt::format("{}: a name is letters, digits and _, no digit first", base::printable(key)));
+        fmt::format("{}: a name consists of letters, digits and _, and does not begin with a digit",
+                    base::printable(key)));
   }
   settings.environment.emplace_back(name, value);
   return {};

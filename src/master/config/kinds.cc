@@ -214,7 +214,7 @@ Result<void> CoreLimit::put(std::optional<std::uint64_t>& target, const std::str
   target = RLIM_INFINITY;
   if (value == "unlimited") return {};
   const auto number = parse_number(value, 0, kMaxCount);
-  if (!number) return invalid(number.error().message + ", and not \"unlimited\"");
+  if (!number) return invalid(number.error().message + " or \"unlimited\"");
   target = *number;
   return {};
 }

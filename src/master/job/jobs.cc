@@ -157,7 +157,7 @@ void Jobs::end_overdue_jobs() {
     const auto ran = steady_clock::now() - child->stage_since;
     const bool waits_for_us = child->stage == JobStage::kResuming;
     if (child->asked_to_end_at || waits_for_us || ran < service_.longest_run) continue;
-    base::log(LogLevel::kWarning, "[{}] child {} is terminated: job {} takes longer than {:.0f} s",
+    base::log(LogLevel::kWarning, "[{}] child {} is terminated: job {} took longer than {:.0f} s",
               service_.name, child->pid, child->number,
               std::chrono::duration<double>(service_.longest_run).count());
     Children::ask_to_end(service_, *child);
@@ -193,7 +193,7 @@ Vacancy Jobs::child_ended(const Remains& remains) {
   if (pool_ != nullptr) pool_->job_ended(remains.ran, remains.has_failed ? remains.how : "");
   const milliseconds wait = respawn_.after(remains.death);
   if (wait.count() > 0 && !respawn_timer_.is_timed()) {
-    base::log(LogLevel::kWarning, "[{}] jobs fail too soon: the next start is in {} ms",
+    base::log(LogLevel::kWarning, "[{}] jobs fail too soon after their start; next start in {} ms",
               service_.name, wait.count());
     children_.watch().backed_off(
         fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);

@@ -29,7 +29,7 @@ bool has_ended_well(int status) {
 }  // namespace
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 

@@ -177,7 +177,7 @@ class Starter {
 control::Received take_messages(const control::Channel& channel,
                                 const std::function<void(const control::Message&)>& on_message);
 
-/// Describes STATUS for the log, such as "was ended by signal 9".
+/// Describes STATUS for the log, such as "was killed by signal 9".
 std::string how_it_ended(int status);
 
 }  // namespace quarry::master

@@ -141,7 +141,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
 base::Result<Handover> parse(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
   if (!document.is_object() || document.value("version", 0) != kVersion) {
-    return base::fail(ErrorCode::kInvalid, "the handover is of another version");
+    return base::fail(ErrorCode::kInvalid, "unsupported version of the handover");
   }
   Handover handover;
   handover.generation = document.value("generation", std::uint64_t{1});

@@ -44,9 +44,9 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
   if (left == inherited.end()) return {};
   auto board = scoreboard::Board::adopt(std::move(left->fd), left->layout, service.name);
   if (!board || !left->state.is_sound()) {
-    base::log(
-        base::LogLevel::kDebug, "[{}] counters start at zero: {}", service.name,
-        board ? "the figures that were handed over are not plausible" : board.error().message);
+    base::log(base::LogLevel::kDebug, "[{}] counters start at zero: {}", service.name,
+              board ? "the figures from the previous generation are not plausible"
+                    : board.error().message);
     return {};
   }
   TakenOver taken;

@@ -101,7 +101,7 @@ bool DiskAssistance::make_helper(Lock& lock) {
   lock.lock();
   if (!disk) {
     if (!std::exchange(has_failed_, true)) {
-      state_.report("no disk assistance: " + disk.error().message);
+      state_.report("cannot use disk assistance: " + disk.error().message);
     }
     next_try_ = now() + kNextDiskTry;
     return false;
@@ -195,7 +195,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   // skip it.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
-    state_.report("message lost: " + error.message);
+    state_.report("lost a message: " + error.message);
     ++lost_;
   }
   state_.in_flight -= self.batch.messages.size();

@@ -111,7 +111,7 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
     return false;
   }
   *error = {ErrorCode::kLimit,
-            fmt::format("the queue has been full ({} messages) for queue.timeoutenqueue ({} ms)",
+            fmt::format("the queue has been full ({} messages) for {} ms (queue.timeoutenqueue)",
                         options.size, options.timeout_enqueue.count())};
   return false;
 }
@@ -120,10 +120,9 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   const auto too_long = std::ranges::find_if(
       messages, [max](const Message& one) { return one.content.size() > max; });
   if (too_long != messages.end()) {
-    *error = {
-        ErrorCode::kLimit,
-        fmt::format("message too long: {} bytes; the maximum is {}{}", too_long->content.size(),
-                    max, max < kMaxContent ? " with this queue.maxdiskspace" : "")};
+    *error = {ErrorCode::kLimit,
+              fmt::format("message too long: {} bytes; the limit is {}{}", too_long->content.size(),
+                          max, max < kMaxContent ? " with this queue.maxdiskspace" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }

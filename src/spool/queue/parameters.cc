@@ -190,58 +190,63 @@ constexpr std::array kCorruption = {
 using O = QueueOptions;
 
 constexpr std::array kEntries = {
-    choice<&O::type, kTypes>({"type", "memory|disk|direct", "Where messages are kept"}),
+    choice<&O::type, kTypes>({"type", "memory|disk|direct", "Where to keep messages"}),
     number<&O::size, 1>({"size", "MESSAGES", "Maximum number of messages"}),
     mark<&O::high_watermark, 1, kHighWatermarkPercent>(
         {"highwatermark", "MESSAGES",
-         "Number in memory at which the queue starts to write to the disk"}),
+         "Number of messages in memory at which the queue starts to write to the disk"}),
     mark<&O::low_watermark, 0, kLowWatermarkPercent>(
         {"lowwatermark", "MESSAGES",
-         "Number in memory at which the queue stops writing to the disk"}),
+         "Number of messages in memory at which the queue stops writing to the disk"}),
     mark<&O::full_delay_mark, 1, kFullDelayMarkPercent>(
         {"fulldelaymark", "MESSAGES", "Number of messages at which producers start to wait"}),
     mark<&O::light_delay_mark, 1, kLightDelayMarkPercent>(
         {"lightdelaymark", "MESSAGES",
-         "Number of messages at which producers start to wait, for a second at most"}),
+         "Number of messages at which producers start to wait for up to a second"}),
     mark<&O::discard_mark, 1, kDiscardMarkPercent>(
         {"discardmark", "MESSAGES",
-         "Number of messages at which less important ones are discarded"}),
+         "Number of messages at which the queue starts to discard less important ones"}),
     number<&O::discard_severity, 0, 8>(
-        {"discardseverity", "0-8", "Lowest severity number that is discarded; 8: none"}),
+        {"discardseverity", "0-8", "Lowest severity number to discard; 8: discard nothing"}),
     number<&O::sampling_interval, 0>(
-        {"samplinginterval", "NUMBER", "Keep one of this number of messages; 0: all"}),
+        {"samplinginterval", "NUMBER", "Keep one in this number of messages; 0: keep all"}),
     bytes<&O::max_file_size, kMinFileSize>(
-        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k; k, m, g"}),
+        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k (suffixes: k, m, g)"}),
     bytes<&O::max_disk_space, 0>(
-        {"maxdiskspace", "BYTES", "Maximum size of all files, at least maxfilesize; k, m, g"}),
+        {"maxdiskspace", "BYTES",
+         "Maximum size of all files, at least maxfilesize (suffixes: k, m, g)"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
          "Number of messages after which the position is saved; 0: after each file"}),
-    toggle<&O::sync_queue_files>(
-        {"syncqueuefiles", "on|off", "Sync files, to survive a crash of the machine"}),
+    toggle<&O::sync_queue_files>({"syncqueuefiles", "on|off",
+                                  "Sync files, so that messages survive a crash of the machine"}),
     toggle<&O::save_on_shutdown>(
         {"saveonshutdown", "on|off", "Save messages in memory at shutdown"}),
     choice<&O::on_corruption, kCorruption>(
-        {"oncorruption", "safe|ignore", "Whether damaged files are kept or deleted"}),
+        {"oncorruption", "safe|ignore", "Whether to keep (safe) or delete (ignore) damaged files"}),
     number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "Maximum number of workers"}),
     mark<&O::worker_thread_minimum_messages, 1, [] { return "size/workerthreads"; }>(
-        {"workerthreadminimummessages", "MESSAGES", "Number of messages for each further worker"}),
+        {"workerthreadminimummessages", "MESSAGES",
+         "Number of waiting messages for each additional worker"}),
     number<&O::dequeue_batch_size, 1, 1'000'000>(
         {"dequeuebatchsize", "MESSAGES", "Maximum number of messages delivered at once"}),
     number<&O::min_dequeue_batch_size, 0, 1'000'000>(
         {"mindequeuebatchsize", "MESSAGES", "Minimum number of messages delivered at once"}),
-    time<&O::min_dequeue_batch_timeout>(
-        {"mindequeuebatchsize.timeout", "MS", "Maximum time to wait for the minimum"}),
+    time<&O::min_dequeue_batch_timeout>({"mindequeuebatchsize.timeout", "MS",
+                                         "Maximum time to wait for mindequeuebatchsize messages"}),
     number<&O::dequeue_slowdown, 0>({"dequeueslowdown", "MICROSECONDS", "Pause between batches"}),
     number<&O::dequeue_time_begin, 0, 23>(
         {"dequeuetimebegin", "HOUR", "Hour at which delivery starts, 0 to 23"}),
     number<&O::dequeue_time_end, 0, kNoDequeueTimeEnd>(
-        {"dequeuetimeend", "HOUR", "Hour at which delivery ends, 0 to 24; 25: no restriction"}),
-    time<&O::timeout_enqueue>({"timeoutenqueue", "MS", "Maximum time to wait for a full queue"}),
+        {"dequeuetimeend", "HOUR",
+         "Hour at which delivery ends, 0 to 24; 25: deliver at any time"}),
+    time<&O::timeout_enqueue>(
+        {"timeoutenqueue", "MS", "Maximum time to wait while the queue is full"}),
     time<&O::timeout_shutdown>(
         {"timeoutshutdown", "MS", "Maximum time to wait for workers at shutdown"}),
     time<&O::timeout_action_completion>(
-        {"timeoutactioncompletion", "MS", "Time for workers to finish their batches after that"}),
+        {"timeoutactioncompletion", "MS",
+         "Time after timeoutshutdown for workers to finish their batches"}),
     time<&O::timeout_worker_thread_shutdown, -1>(
         {"timeoutworkerthreadshutdown", "MS", "Time after which idle workers end; -1: never"}),
 };
@@ -262,7 +267,7 @@ std::vector<Parameter> parameters() {
 
 Result<void> set_parameter(QueueOptions& options, std::string_view name, std::string_view text) {
   if (const Entry* const entry = find(name)) return entry->set(options, entry->parameter, text);
-  return fail(ErrorCode::kNotFound, fmt::format("there is no parameter queue.{}", name));
+  return fail(ErrorCode::kNotFound, fmt::format("unknown parameter queue.{}", name));
 }
 
 std::string value_of(const QueueOptions& options, std::string_view name) {

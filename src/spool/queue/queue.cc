@@ -121,7 +121,7 @@ std::size_t Queue::Implementation::consume_directly(std::span<Message> messages,
   figures->enqueued += done;
   figures->delivered += done;
   figures->retried += good - done;
-  if (done < good) *error = {ErrorCode::kBusy, "the consumer asks to try again later"};
+  if (done < good) *error = {ErrorCode::kBusy, "the consumer requested a retry"};
   return done;
 }
 

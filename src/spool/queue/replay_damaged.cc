@@ -147,7 +147,7 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
   auto messages =
       header ? after_damage(remains, *header, header->number != number) : without_header(remains);
   *is_whole = remains.budget > 0;
-  const char* const where = header ? "after the damage" : "despite a damaged header";
+  const char* const where = header ? "after the damage" : "in a file with a damaged header";
   reporter(messages.empty()
                ? fmt::format("{}: no messages found {}; file left unchanged", path, where)
                : fmt::format("{}: {} messages found {}", path, messages.size(), where));
@@ -191,7 +191,7 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);
     if (messages.empty()) continue;
     if (const auto put = append_all(spool, messages, reporter); !put) {
-      return fail(put.error().code, fmt::format("{}; no message of {} was added to the queue",
+      return fail(put.error().code, fmt::format("{}; no message from {} was added to the queue",
                                                 put.error().message, path.string()));
     }
     count += messages.size();
@@ -201,8 +201,9 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     }
     const std::string rest = spool.segment(*number).string() + ".rest";
     QUARRY_TRY(files.rename(path, rest));
-    reporter(fmt::format("{}: searching the whole file would take too long; it is kept as {}",
-                         path.string(), rest));
+    reporter(fmt::format(
+        "{}: stopped searching the file, because it takes too long; the file is kept as {}",
+        path.string(), rest));
   }
   return count;
 }

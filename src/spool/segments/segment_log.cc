@@ -96,7 +96,7 @@ Result<void> SegmentLog::check_folder() const {
   if (is_there) return {};
   QUARRY_TRY(files_.check_folder());
   return fail(ErrorCode::kNotFound,
-              fmt::format("{}: it was removed or replaced while the queue was writing to it",
+              fmt::format("{}: the file was removed or replaced while the queue was writing to it",
                           files_.shown(number_)));
 }
 

@@ -96,7 +96,8 @@ Result<bool> SegmentReader::read_header() {
   if (ahead().size() < kSegmentHeader) return false;
   const auto header = decode_header(ahead());
   if (!header || header->number != position_.segment) {
-    report_damage(header ? "it is a segment with another number" : header.error().message);
+    report_damage(header ? "the number in the header does not match the file name"
+                         : header.error().message);
     return false;
   }
   if (position_.sequence != 0) {

@@ -126,9 +126,10 @@ Result<void> SpoolFiles::check_folder() const {
   if (!lock) return {};
   QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
   if (is_there) return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("{}: it was removed, moved or replaced while a queue was using it",
-                          folder_.string()));
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("{}: the folder was removed, moved or replaced while a queue was using it",
+                  folder_.string()));
 }
 
 Result<bool> SpoolFiles::are_of_stream() const {
@@ -173,8 +174,8 @@ Result<std::optional<Position>> SpoolFiles::position() const {
   const std::string_view text(buffer.data(), size);
   if (const auto position = position_in(text)) return position;
   const bool is_other = text.starts_with("quarry-spool ") && !text.starts_with(kFirstLine);
-  return fail(ErrorCode::kCorrupt,
-              position_path().string() + (is_other ? ": unsupported format" : ": it is damaged"));
+  return fail(ErrorCode::kCorrupt, position_path().string() + (is_other ? ": unsupported format"
+                                                                        : ": the file is damaged"));
 }
 
 std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segments) const {

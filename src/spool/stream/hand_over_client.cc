@@ -28,7 +28,7 @@ class Call {
 
   Result<void> connect() {
     QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(path_));
-    if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": must be a path");
+    if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": not a path");
     fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd_) return base::fail_errno(path_);
     // connect(2) waits while the backlog is full, but poll(2) would not report when it has space.

@@ -178,7 +178,7 @@ void Loop::serve(Client& client, short events) {
   if (client.request.empty() && client.answer.empty()) {
     client.is_gone = true;  // an idle connection is closed without an error
   } else {
-    drop(client, "timed out within a request");
+    drop(client, "timeout while reading a request");
   }
 }
 
@@ -272,9 +272,10 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
                                                               const HandOverOptions& options) {
   if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("hand-over: minimum options: 1 client, {} bytes, 1 ms",
-                            kMaxHandOver + kFrameHeader));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("hand-over: the options must allow at least 1 client, {} bytes and 1 ms",
+                    kMaxHandOver + kFrameHeader));
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");

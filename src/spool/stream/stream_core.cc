@@ -52,8 +52,9 @@ Result<void> check(const SubscriptionOptions& options) {
     return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMaxWindow));
   }
   if (options.retry.base >= milliseconds(1) && options.retry.max >= options.retry.base) return {};
-  return fail(ErrorCode::kInvalid,
-              "retry: the base must be at least 1 ms, and the maximum not less than the base");
+  return fail(
+      ErrorCode::kInvalid,
+      "retry: the base must be at least 1 ms, and the maximum must not be less than the base");
 }
 
 /// Returns a thread-safe random number generator.
@@ -247,7 +248,7 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
   const Lock lock(mutex_);
   const auto found = subscriptions_.find(name);
   if (found == subscriptions_.end()) {
-    return fail(ErrorCode::kNotFound, "there is no subscription " + name);
+    return fail(ErrorCode::kNotFound, "unknown subscription " + name);
   }
   QUARRY_TRY(found->second->remove());
   subscriptions_.erase(found);

@@ -123,13 +123,13 @@ def test_we_respect_fossils_lease(fresh, fossil):
     fossil("backoffice", fresh)
     assert lease(fresh)[1] > time.time()
     assert "another process holds the lease" in quarry("backoffice", "--nodelay", "--trace", fresh).stderr
-    assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
+    assert ": started" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
 
 def test_several_repositories_run_independently(fresh, small, tmp_path):
     done = quarry("backoffice", "--trace", fresh, tmp_path / "nothing.fossil", small)
     assert done.returncode == 1
-    assert done.stderr.count(": begins") == 2 and "nothing.fossil" in done.stderr
+    assert done.stderr.count(": started") == 2 and "nothing.fossil" in done.stderr
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_fossils_settings(fresh, tmp_path):
     assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
     # The setting does not disable runs that are started by hand.
     repofile.set_config(fresh, "backoffice-disable", "1")
-    assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
+    assert ": started" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
 
 def test_maintenance_reports_damage(fresh, small):
@@ -341,6 +341,6 @@ def test_a_killed_run_is_logged_and_has_no_other_effect(served, fresh):
     ask(server)
     wait_until(lambda: lease(fresh)[2] in jobs(server), "a sleeping process")
     os.kill(lease(fresh)[2], signal.SIGKILL)
-    server.wait_for_log("was ended by signal 9")
+    server.wait_for_log("was killed by signal 9")
     ask(server)
     assert server.main.is_running()

@@ -380,7 +380,7 @@ def test_a_peer_that_hangs_delays_no_other(world):
         wait_until(runs.exists, "a run of the backoffice", SECONDS)
         assert world.status(ours, "hangs")["process"] == seen["process"]
         done = run_quarry("peer", "sync", "--config", ours.daemon.config, "hangs")
-        assert done.returncode == 1 and f"process {seen['process']} is already syncing with it" in done.stderr
+        assert done.returncode == 1 and f"process {seen['process']} is already syncing with this peer" in done.stderr
         ours.daemon.stop()
         assert not process.exists(seen["process"])
         # A row with the process ID of an exited process does not count as a running sync.

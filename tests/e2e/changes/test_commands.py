@@ -219,7 +219,7 @@ def test_commands_that_show_the_queue(queue_command, waiting):
     assert queue_command("log", waiting[1]).endswith("Q checked")
     assert "nothing blocks it" in queue_command("why", waiting[0])
     assert waiting[0] in queue_command("why", waiting[1])
-    assert "there is no change set" in queue_command.refused("show", "0123456789abcdef")
+    assert "does not exist or has been deleted" in queue_command.refused("show", "0123456789abcdef")
     assert "not the id of a change set" in queue_command.refused("show", "../../etc")
 
 

@@ -32,7 +32,7 @@ def test_a_deleted_change_set_never_lands_again(launch, repository, fossil, quar
     wait_until(lambda: files_of(queue, id_) == [], "the end of what was kept")
     assert writer.get(f"/queue/{id_}.json").status == 404
     for command in ("show", "log", "why", "rollback", "retry"):
-        assert "or it has been deleted" in quarry.refused("queue", command, id_, "-R", repository), command
+        assert "or has been deleted" in quarry.refused("queue", command, id_, "-R", repository), command
     # A change set that depends on a deleted change set fails with a reason that mentions the deletion.
     late = writer.submit(tarball({"a.txt": b"later\n"}, dependencies=id_)).json["id"]
     wait_until(lambda: "or has been deleted" in writer.get(f"/queue/{late}.json").json.get("why", "")

@@ -22,7 +22,7 @@ def as_quarry_says(path):
     done = quarry("lease", path)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split(":", 1) for line in done.stdout.splitlines())
-    return lines["lease"].split(), ["exists here" in lines["current"], "exists here" in lines["next"]], done.stdout
+    return lines["lease"].split(), [", running on" in lines["current"], ", running on" in lines["next"]], done.stdout
 
 
 def test_no_lease(small):
@@ -42,8 +42,8 @@ def test_processes_that_exist(small, fossil):
     numbers, exist, shown = as_quarry_says(small)
     assert exist == [True, False]
     assert (numbers, exist) == as_fossil_says(fossil, small)
-    assert re.search(r"^current: process \d+, which exists here; until [-0-9T:]+ \(5\d s from now\)$", shown, re.MULTILINE)
-    assert re.search(r"^next:    process \d+, which does not exist here; until [-0-9T:]+ \(\d+ s ago\)$", shown, re.MULTILINE)
+    assert re.search(r"^current: process \d+, running on this machine; until [-0-9T:]+ \(5\d s from now\)$", shown, re.MULTILINE)
+    assert re.search(r"^next:    process \d+, not running on this machine; until [-0-9T:]+ \(\d+ s ago\)$", shown, re.MULTILINE)
 
 
 def test_invalid_times(small):

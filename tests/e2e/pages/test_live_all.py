@@ -133,7 +133,7 @@ def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fres
 
     process.wait_until(are_all_there, "all three")
     front = seen[0]["www", "front", 413]
-    assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
+    assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "exceeds the limit of 1000" in front["text"]
     assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
     assert set(refusals(document(two.port, "/status?live&json"))) == {("", "front", 413), ("", "worker", 415)}
 
@@ -170,7 +170,7 @@ def test_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil)
 def test_unreadable_change_sets_are_reported(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "user": "nobody"}, changes="on")
     process.wait_until(lambda: len(two.pools()) == 2, "both pools")
-    assert "cannot read" in change_sets_of_www(two)["problem"]
+    assert "not allowed to read" in change_sets_of_www(two)["problem"]
 
 
 def test_the_last_backoffice_run_is_shown(start_pool):

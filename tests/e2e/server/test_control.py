@@ -318,7 +318,7 @@ def test_an_invalid_question_is_refused(watched, garbage):
             client.sendall(garbage)
         except (BrokenPipeError, ConnectionResetError):
             pass
-        assert heard(client) in (b'{"error":"no such question"}\n', b"")
+        assert heard(client) in (b'{"error":"unknown request"}\n', b"")
     assert document(server.control)["state"] == "running"
     assert process.children(server.main.pid) == before
 

@@ -162,7 +162,7 @@ def test_a_server_that_cannot_start_workers_keeps_trying(start, manager):
 
 def crash(server: Daemon, pid: int, number: int) -> None:
     os.kill(pid, number)
-    server.wait_for_log(f"child {pid} was ended by signal {number:d}")
+    server.wait_for_log(f"child {pid} was killed by signal {number:d}")
 
 
 def test_many_crashes_replace_all_children(start):
@@ -175,7 +175,7 @@ def test_many_crashes_replace_all_children(start):
     wait_until(lambda: len(server.children()) == 3, "a successor")
     assert "emergency" not in server.log() and process.exists(three)
     crash(server, two, signal.SIGBUS)
-    server.wait_for_log("2 children crashed within 3600 s (emergency_restart_threshold): all are replaced")
+    server.wait_for_log("2 children crashed within 3600 s (emergency_restart_threshold); replacing all children")
     wait_until(lambda: not process.exists(three) and not process.exists(gateway), "the end of all")
     wait_until(lambda: len(server.children()) == 3 and server.children("gateway"), "successors")
     assert fastcgi.get(server.socket)

@@ -42,7 +42,7 @@ def test_a_removed_socket_does_not_prevent_a_reload(start, tmp_path, what):
     connected = fastcgi.connect(server.socket)
     (server.socket if what == "the pool's" else tmp_path / "q.control").unlink()
     server.reload()
-    assert "new connections do not arrive there" in server.log()
+    assert "the socket gets no new connections" in server.log()
     connected.sendall(fastcgi.request(fastcgi.params_for("/ping")))
     assert fastcgi.read_page(connected).body == b"pong"
     assert server.main.is_running()
@@ -97,10 +97,10 @@ def test_a_crash_loop_is_backed_off_and_shown_with_emergency_restarts_too(start)
         for pid in server.children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSEGV)
-        return "children end too soon: the next start is in 5000 ms" in server.log()
+        return "children exit too soon after their start; next start in 5000 ms" in server.log()
     wait_until(has_had_enough, "the longest pause between starts")
     assert server.log().count("becomes ") == 1
-    assert "all were already replaced in this time" in server.log()
+    assert "all children were already replaced within this time" in server.log()
     figures = json.loads(fastcgi.ask(server.socket, "/status", "json").text)
     assert figures["restarts backed off"] >= 1 and "signal 11" in figures["backoff reason"]
 
@@ -124,7 +124,7 @@ def test_time_limits_and_slow_log_apply_to_old_workers(start, tmp_path):
     server.reload()
     server.wait_for_log(f"child {old}, request POST \"/xfer\": executing too slow")
     server.wait_for_log(f"child {old} is killed: POST \"/xfer\" took longer than 3 s")
-    server.wait_for_log(f"child {old} of generation 1 was ended by signal 9")
+    server.wait_for_log(f"child {old} of generation 1 was killed by signal 9")
     held.close()
     assert (tmp_path / "slow.log").read_text().count(f" pid={old} ") == 1
 
@@ -172,4 +172,4 @@ def test_reopening_logs_repeatedly_is_not_a_crash_loop(start, tmp_path):
         before = set(server.children())
         server.main.send(signal.SIGUSR1)
         wait_until(lambda before=before: not before & set(server.children()), "others in their place")
-    assert "children end too soon" not in server.log()
+    assert "children exit too soon" not in server.log()

@@ -117,7 +117,7 @@ def test_too_few_descriptors_for_the_first_children(world):
     world.set("www", pm__max_children=70)
     for number in range(70):
         world.set(f"p{number}", pm="ondemand")
-    fails_alike(world, "rlimit_files: 64 open files are too few")
+    fails_alike(world, "rlimit_files: the limit of 64 open files is too low")
 
 
 @as_root
@@ -218,4 +218,4 @@ def test_the_inherited_limit_of_descriptors_is_checked(world):
     world.set("www", pm__max_children=100)
     few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))}
     done = world.test(**few)
-    assert done.returncode == 1 and "80 open files are too few" in done.stderr
+    assert done.returncode == 1 and "the limit of 80 open files is too low" in done.stderr

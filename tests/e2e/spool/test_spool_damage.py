@@ -62,7 +62,7 @@ def test_queue_in_memory_fails_when_its_folder_is_removed(spool, tmp_path):
         feeder.stdin.write(lines(11, 60))
         feeder.stdin.close()
         assert feeder.wait(60) == 1
-    assert "it was removed" in reported.read_text()
+    assert "was removed" in reported.read_text()
 
 
 def test_missing_and_unusable_folders(spool, tmp_path):
@@ -125,7 +125,7 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    (remove, "spool: No such file or directory"), (replace, "spool: it was removed, moved or replaced")],
+    (remove, "spool: No such file or directory"), (replace, "spool: the folder was removed, moved or replaced")],
     ids=["removed", "replaced"])
 def test_drain_fails_when_its_folder_is_removed_or_replaced(spool, tmp_path, change, said):
     spool("feed", given=lines(1, 100))

@@ -246,7 +246,7 @@ def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
     assert "descriptor 77: Bad file descriptor" in spool.refused("drain", "--ack", 77)
     for given in (1, 2, -1):
         done = spool.run("drain", "--ack", given)
-        assert done.returncode == 2 and b"must be a descriptor to read from" in done.stderr
+        assert done.returncode == 2 and b"must be a file descriptor that is open for reading" in done.stderr
     with open(os.devnull, "wb") as writable:
         done = subprocess.run(spool.command("drain", "--ack", writable.fileno()), pass_fds=[writable.fileno()],
                               capture_output=True, timeout=60, check=False)
@@ -277,7 +277,7 @@ def test_shell_acknowledges_processed_lines(spool, tmp_path):
 
 
 def test_drain_of_a_missing_folder_fails_and_creates_none(spool):
-    assert spool.refused("drain") == f"quarry: {spool.folder}: there is no such folder\n"
+    assert spool.refused("drain") == f"quarry: {spool.folder}: the folder does not exist\n"
     assert not spool.folder.exists()
 
 
@@ -286,7 +286,7 @@ def test_following_drain_waits_for_the_folder(spool, tmp_path, is_fed):
     out, reported = tmp_path / "out", tmp_path / "reported"
     with reported.open("wb") as errors, following(spool, out, stderr=errors) as drain:
         wait_until(lambda: reported.read_text() != "", "the report")
-        assert reported.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
+        assert reported.read_text() == f"quarry: {spool.folder}: the folder does not exist yet; waiting for it\n"
         assert not spool.folder.exists()
         if is_fed:
             spool("feed", given=lines(1, 10))
@@ -318,7 +318,7 @@ def test_drain_waits_for_its_hours(spool, monkeypatch, ends):
     monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
     begin, end = "--dequeuetimebegin", "--dequeuetimeend"
     drain = spool.start("drain", begin, 22, end, 4, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert drain.stderr.readline() == b"quarry: waiting for 22:00 (queue.dequeuetimebegin)\n"
+    assert drain.stderr.readline() == b"quarry: waiting until 22:00 (queue.dequeuetimebegin)\n"
     if ends == "signal":
         drain.terminate()
         assert drain.communicate(timeout=60) == (b"", b"") and drain.returncode == -signal.SIGTERM

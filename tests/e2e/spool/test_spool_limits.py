@@ -109,8 +109,8 @@ def test_drain_continues_when_a_full_disk_has_room_again(spool, tmp_path):
     (("--maxfilesize", 1), "queue.maxfilesize = 1: must be a number of bytes, at least 1024"),
     (("--highwatermark", 5, "--lowwatermark", 9), "queue.lowwatermark (9) must be below queue.highwatermark (5)"),
     (("--maxdiskspace", "64k"), "queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)"),
-    (("--type", "disk", "--highwatermark", 5), "queue.highwatermark needs queue.type memory"),
-    (("--discardseverity", 5), "queue.discardseverity needs queue.discardmark or queue.size"),
+    (("--type", "disk", "--highwatermark", 5), "queue.highwatermark requires queue.type = memory"),
+    (("--discardseverity", 5), "queue.discardseverity requires queue.discardmark or queue.size"),
     (("--fulldelaymark", 50, "--discardmark", 60), "queue.discardmark must not be above queue.fulldelaymark")])
 def test_invalid_or_useless_options_are_refused(spool, options, said):
     assert said in spool.refused("feed", *options)
@@ -136,7 +136,7 @@ def test_feeder_waits_while_the_queue_is_full(spool, tmp_path, mark, every):
 
 def test_feeder_reports_lines_that_did_not_fit_in_time(spool):
     reported = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
-    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not" in reported
+    assert "the queue has been full for 50 ms (queue.timeoutenqueue): 20 lines that were read were not" in reported
     assert spool("drain") == lines(1, 10)
 
 

@@ -148,8 +148,7 @@ TEST_CASE("when a child dies, its job counts as crashed, and nothing lands twice
   CHECK(lines == Lines{landing(1), landing(2)});
   CHECK(queue.job_of(1).crashes == 1);
   CHECK(queue.job_of(3).history.back().why.find(
-            "3 times, the last time because: its process was killed by signal 9") !=
-        std::string::npos);
+            "3 times; last reason: its process was killed by signal 9") != std::string::npos);
 }
 
 TEST_CASE("a temporary error defers a job, which keeps its position") {

@@ -31,7 +31,7 @@ TEST_CASE("temporary errors defer a job with growing delays, until it fails") {
   }
   const Step step = step_after(job, Verdict::kDeferred, "busy", rules);
   CHECK(step.to == Stage::kFail);
-  CHECK(step.why == "deferred 3 times, the last time because: busy");
+  CHECK(step.why == "deferred 3 times; last reason: busy");
 }
 
 TEST_CASE("a job waits for space on a full disk without limit, and does not fail") {

@@ -218,7 +218,7 @@ TEST_CASE("a body over the limit is refused before it arrives, and the client ca
   const std::string reply = client.reply();
   CHECK(reply.starts_with("HTTP/1.1 413 "));
   CHECK(body_of(reply) ==
-        "413 Content Too Large: a body of 30000000 bytes is over the limit of 1000000\n");
+        "413 Content Too Large: a body of 30000000 bytes exceeds the limit of 1000000\n");
 }
 
 TEST_CASE("a password in a target is not logged") {

@@ -44,7 +44,7 @@ TEST_CASE("a request refused at its head is recorded with its path and without s
   const Refusal large = tally.of(413);
   CHECK(large.method.view() == "POST");
   CHECK(large.uri.view() == "/up");
-  CHECK(large.text.view() == "a body of 2000 bytes is over the limit of 1000");
+  CHECK(large.text.view() == "a body of 2000 bytes exceeds the limit of 1000");
   ask_for("GET /" + std::string(3000, 'x'));
   CHECK(tally.of(431).uri.view() == "/" + std::string(94, 'x'));
   ask_for("POST http://ann:hidden@h/", "Transfer-Encoding: chunked\r\n");

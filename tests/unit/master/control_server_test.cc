@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(ControlWorld,
     const Fd client = connect();
     say(client, text);
     run();
-    CHECK(heard(client) == "{\"error\":\"no such question\"}\n");
+    CHECK(heard(client) == "{\"error\":\"unknown request\"}\n");
     CHECK_FALSE(is_open(client));
   }
   CHECK(asked().empty());

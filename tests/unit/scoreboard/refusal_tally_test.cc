@@ -38,9 +38,9 @@ TEST_CASE("the refusals of a child are visible to others, each reason once, newe
   CHECK(tally->read().empty());
   in_refusing_child([&] {
     if (!tally->begin()) return;
-    tally->note(refusal_of(413, "a body of 1000 bytes is over the limit of 99"));
+    tally->note(refusal_of(413, "a body of 1000 bytes exceeds the limit of 99"));
     tally->note(refusal_of(503, "too many"));
-    tally->note(refusal_of(413, "a body of 7 bytes is over the limit of 99", "/x?token=hidden"));
+    tally->note(refusal_of(413, "a body of 7 bytes exceeds the limit of 99", "/x?token=hidden"));
   });
   const auto recent = tally->read();
   REQUIRE(recent.size() == 2);
@@ -48,7 +48,7 @@ TEST_CASE("the refusals of a child are visible to others, each reason once, newe
   CHECK(recent[0].times == 2);
   CHECK(recent[0].by == Refuser::kFront);
   CHECK(recent[0].uri.view() == "/x");
-  CHECK(recent[0].text.view() == "a body of 7 bytes is over the limit of 99");
+  CHECK(recent[0].text.view() == "a body of 7 bytes exceeds the limit of 99");
   CHECK(recent[1].status == 503);
   CHECK(recent[1].times == 1);
 }

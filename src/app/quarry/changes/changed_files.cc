@@ -40,7 +40,8 @@ Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> 
   }
   const std::string& text = ended->output;
   if (text.size() > kMaxOutput) {
-    return fail(ErrorCode::kLimit, fmt::format("fossil prints more than {} bytes", kMaxOutput));
+    return fail(ErrorCode::kLimit,
+                fmt::format("the output of fossil is longer than {} bytes", kMaxOutput));
   }
   if (ended->is_success()) return std::move(ended->output);
   return fail(ErrorCode::kInvalid, fmt::format("fossil {}: {}", arguments[1],
@@ -93,7 +94,7 @@ Result<void> scan_files(const Checkout& checkout) {
     for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
       if (!line.starts_with(word)) continue;
       return fail(ErrorCode::kInvalid,
-                  fmt::format("fossil reports \"{}\": resolve that first", base::printable(line)));
+                  fmt::format("fossil reports \"{}\": resolve this first", base::printable(line)));
     }
   }
   return {};
@@ -176,7 +177,7 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
     const auto status = fs::symlink_status(path, error);
     if (!as_deletions && !fs::exists(status)) {
       return fail(ErrorCode::kNotFound,
-                  fmt::format("{} does not exist (to delete it: --delete {})", each, each));
+                  fmt::format("{} does not exist; to delete it, use --delete {}", each, each));
     }
     if (as_deletions || !fs::is_directory(status)) {
       add(path, name);

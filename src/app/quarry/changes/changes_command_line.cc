@@ -60,13 +60,15 @@ void add_looking(CLI::App& queue, Run& run) {
   CLI::App& listing = *queue.get_subcommand("list");
   listing.add_option("--branch", list.list.branch, "Only list change sets for this branch");
   listing.add_option("--state", list.list.states,
-                     "Only list these folders (such as pending,run), or: waiting, over");
+                     "Only list change sets in these states (such as pending,run; waiting and over "
+                     "are groups of states)");
   listing
       .add_option("-n,--limit", list.list.limit,
-                  "Maximum number of waiting and of finished change sets")
+                  "Maximum number of waiting change sets, and of finished ones")
       ->capture_default_str()
       ->check(CLI::Range(0, 2'000));
-  listing.add_option("--after", list.list.after, "Continue a list at the position that it printed");
+  listing.add_option("--after", list.list.after,
+                     "Continue an earlier list at the position that it printed");
   auto& show =
       add_command(queue, run, "show", "Show everything about a change set", run_queue_show);
   add_id(queue, "show", show);
@@ -107,7 +109,7 @@ void add_doing(CLI::App& queue, Run& run) {
   add_action(queue, run, Action::kApprove, "Approve a change set of another user", "--ref",
              "Reference, for example to a ticket");
   auto& rollback =
-      add_command(queue, run, "rollback", "Roll change sets back, with all that depend on them",
+      add_command(queue, run, "rollback", "Roll back change sets, and all that depend on them",
                   run_queue_rollback);
   CLI::App* command = queue.get_subcommand("rollback");
   command->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")

@@ -44,7 +44,8 @@ class LocalQueue : public QueueAccess {
     if (!wanted.after.empty()) {
       options.after = changes::Bookmark::parse(wanted.after);
       if (!options.after) {
-        return fail(ErrorCode::kInvalid, "--after: not a position that an earlier list printed");
+        return fail(ErrorCode::kInvalid,
+                    "--after: this is not a position printed by an earlier list");
       }
     }
     QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));

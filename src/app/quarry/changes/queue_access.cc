@@ -59,7 +59,8 @@ class ServerQueue : public QueueAccess {
       QUARRY_TRY_ASSIGN(const json document, document_in(reply));
       const auto list = document.find("rollback");
       if (list == document.end()) {
-        return fail(ErrorCode::kInvalid, "the server's answer does not list a rollback");
+        return fail(ErrorCode::kInvalid,
+                    "invalid reply from the server: no list of change sets to roll back");
       }
       for (const json& each : *list) {
         const auto gone = ChangeSetId::parse(text_in(each, "id"));

@@ -42,7 +42,7 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
   }
   return fail(
       http::error_code_of(reply.status),
-      fmt::format("{}: HTTP status {}: there is no queue of change sets", url, reply.status));
+      fmt::format("{}: HTTP status {}: no queue of change sets at this URL", url, reply.status));
 }
 
 /// Returns the request target of URL: path and query.
@@ -143,7 +143,7 @@ Result<changes::ChangeSetId> QueueClient::submit(changes::MoveType type,
   QUARRY_TRY_ASSIGN(const std::string reply, post("", fmt::format("type={}", word_of(type)),
                                                   changes::kTarballType, tarball));
   if (const auto id = changes::ChangeSetId::parse(member_of(reply, "id"))) return *id;
-  return fail(ErrorCode::kInvalid, "the server's answer has no id of a change set");
+  return fail(ErrorCode::kInvalid, "invalid reply from the server: no id of a change set");
 }
 
 Result<std::string> packed(const changes::Meta& meta, std::span<const changes::FileToSubmit> files,

@@ -43,7 +43,8 @@ Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue, boo
   }
   QUARRY_TRY_ASSIGN(const auto document, document_in(text));
   if (!document.contains("counts") || !document.contains("jobs")) {
-    return fail(ErrorCode::kInvalid, "the server's answer does not describe a queue");
+    return fail(ErrorCode::kInvalid,
+                "invalid reply from the server: not the description of a queue");
   }
   fmt::print("{}", is_list ? list_text(document["jobs"]) : status_text(document));
   // This is printed on standard error, so that programs can parse standard output.
@@ -56,7 +57,8 @@ Result<nlohmann::json> change_set(QueueAccess& queue, const std::string& id) {
   QUARRY_TRY_ASSIGN(const std::string text, queue.show(id));
   QUARRY_TRY_ASSIGN(auto document, document_in(text));
   if (changes::ChangeSetId::parse(text_in(document, "id"))) return document;
-  return fail(ErrorCode::kInvalid, "the server's answer does not describe a change set");
+  return fail(ErrorCode::kInvalid,
+              "invalid reply from the server: not the description of a change set");
 }
 
 Result<void> show_one(const QueueArguments& arguments, QueueAccess& queue, bool is_log) {

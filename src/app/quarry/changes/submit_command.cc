@@ -139,7 +139,8 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
     QUARRY_TRY_ASSIGN(const std::string text, client.get(fmt::format("/{}", id)));
     QUARRY_TRY_ASSIGN(auto document, document_in(text));
     if (changes::stage_named(text_in(document, "stage"))) return document;
-    return fail(ErrorCode::kInvalid, "the server's answer does not describe a change set");
+    return fail(ErrorCode::kInvalid,
+                "invalid reply from the server: not the description of a change set");
   };
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();

@@ -58,7 +58,7 @@ PeerArguments& add_peer_command(CLI::App& peer, Run& run, const char* name, cons
 void add_peer(CLI::App& peer, Run& run) {
   peer.require_subcommand(1);
   auto& synced = add_peer_command(
-      peer, run, "sync", "Sync immediately with peers of the configuration", run_peer_sync);
+      peer, run, "sync", "Sync immediately with peers from the configuration", run_peer_sync);
   peer.get_subcommand("sync")->add_option("NAME", synced.names,
                                           "Peers to sync with (default: all)");
   auto& shown =
@@ -66,7 +66,7 @@ void add_peer(CLI::App& peer, Run& run) {
   CLI::App* status = peer.get_subcommand("status");
   status->add_option(
       "FILE", shown.names,
-      "Repository files whose recorded peers are shown (default: the peers of the configuration)");
+      "Repository files to show the peers of (default: the peers in the configuration)");
   status->add_flag("--json", shown.as_json, "Print JSON");
   add_peer_run(peer, run);
 }

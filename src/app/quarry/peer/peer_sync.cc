@@ -132,7 +132,8 @@ std::string line_of(const PeerReport& report, bool is_verbose) {
   }
   if (!is_verbose) return "";
   if (report.what == What::kInterrupted) return "interrupted";
-  return fmt::format("process {} is already syncing with it", state.runner ? state.runner->pid : 0);
+  return fmt::format("process {} is already syncing with this peer",
+                     state.runner ? state.runner->pid : 0);
 }
 
 void notify_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {

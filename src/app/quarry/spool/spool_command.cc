@@ -212,8 +212,8 @@ Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&
                     spool::Stream::open({.location = spool_of(arguments)}, report));
   const auto all = stream->statistics();
   if (std::ranges::find(all, arguments.dead, &SubscriptionStatistics::name) == all.end()) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{}: there is no subscription {}", arguments.folder, arguments.dead));
+    return fail(ErrorCode::kNotFound, fmt::format("{}: subscription {} does not exist",
+                                                  arguments.folder, arguments.dead));
   }
   QUARRY_TRY_ASSIGN(const auto subscription, stream->subscribe(arguments.dead));
   return action(*subscription);

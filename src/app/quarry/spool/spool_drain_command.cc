@@ -175,7 +175,7 @@ Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {
     if (!std::exchange(has_reported_window_, true)) {
-      report(fmt::format("waiting for {:02}:00 (queue.dequeuetimebegin)",
+      report(fmt::format("waiting until {:02}:00 (queue.dequeuetimebegin)",
                          options_.dequeue_time_begin));
     }
     const std::chrono::milliseconds time = left();
@@ -210,7 +210,7 @@ Result<void> DrainLoop::go_on() {
   QUARRY_TRY_ASSIGN(const bool is_to_write, gather());
   if (acknowledgements_ && acknowledgements_->has_ended() && (follows_ || !next_.empty())) {
     return fail(ErrorCode::kIo,
-                acknowledgements_->name() + ": closed: no further message can be acknowledged");
+                acknowledgements_->name() + ": closed: no more messages can be acknowledged");
   }
   if (is_to_write) return write();
   if (!next_.empty()) {
@@ -274,10 +274,10 @@ Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signa
          std::filesystem::file_type::not_found) {
     if (!arguments.follow) {
       return fail(ErrorCode::kNotFound,
-                  fmt::format("{}: there is no such folder", arguments.folder));
+                  fmt::format("{}: the folder does not exist", arguments.folder));
     }
     if (!std::exchange(has_reported, true)) {
-      report(fmt::format("{}: there is no such folder yet: waiting for it", arguments.folder));
+      report(fmt::format("{}: the folder does not exist yet; waiting for it", arguments.folder));
     }
     if (!signals.wait(kFollowInterval)) break;
   }

@@ -157,7 +157,7 @@ class QueueFeeder {
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
     if (patience_ != spool::kEternal && Clock::now() - since >= patience_) {
       error.message =
-          fmt::format("{} for queue.timeoutenqueue ({} ms)",
+          fmt::format("{} for {} ms (queue.timeoutenqueue)",
                       is_full_disk ? error.message : "the queue has been full", patience_.count());
       return false;
     }

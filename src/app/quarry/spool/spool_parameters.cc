@@ -54,12 +54,13 @@ Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& opti
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {
     if (!is_given(arguments, name)) continue;
-    return fail(ErrorCode::kInvalid, fmt::format("queue.{} needs queue.type memory", name));
+    return fail(ErrorCode::kInvalid, fmt::format("queue.{} requires queue.type = memory", name));
   }
   const bool is_choosy = options.discard_severity <= spool::kLeastSevere;
   if (!is_choosy || options.size != spool::kAnySize || options.discard_mark) return {};
-  return fail(ErrorCode::kInvalid,
-              "queue.discardseverity needs queue.discardmark or queue.size if queue.type is disk");
+  return fail(
+      ErrorCode::kInvalid,
+      "with queue.type = disk, queue.discardseverity requires queue.discardmark or queue.size");
 }
 
 std::string default_of(std::string_view parameter) {

@@ -126,7 +126,7 @@ base::Result<StatusDocument> parse_status(const std::string& text) {
         fmt::format("quarryd says: {}", base::printable(StatusObject(document).text("error"))));
   }
   if (document.contains("pools")) return document;
-  return base::fail(base::ErrorCode::kInvalid, "the answer is not a status of quarryd");
+  return base::fail(base::ErrorCode::kInvalid, "the reply is not a quarryd status");
 }
 
 const StatusDocument& StatusObject::member(const char* name) const {
@@ -184,10 +184,10 @@ Lines server_lines(StatusObject server, std::int64_t now) {
                              base::printable(server.text("config")))};
   if (const auto& children = server.list("previous generation"); !children.empty()) {
     lines.push_back(
-        fmt::format("children of earlier generations that finish: {}", children.size()));
+        fmt::format("children of earlier generations still finishing: {}", children.size()));
   }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
-    lines.push_back(fmt::format("recent crashes: {}; at {} all children are replaced", crashes,
+    lines.push_back(fmt::format("recent crashes: {}; after {}, all children are replaced", crashes,
                                 server.number("emergency restart threshold")));
   }
   return lines;

@@ -154,7 +154,7 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(wrong("access.log = log") == "q.conf:4: access.log: \"log\" is not an absolute path");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:1\ntrusted_proxies = 10.0.0.0/33\n" + world.pool()) ==
         "q.conf:3: trusted_proxies: \"33\" is not a whole number from 0 to 32");
-  CHECK(wrong("user = no-such-user") == "q.conf:4: user: there is no user \"no-such-user\"");
+  CHECK(wrong("user = no-such-user") == "q.conf:4: user: user \"no-such-user\" does not exist");
   CHECK(wrong("group = root") == "q.conf:4: group also needs user");
   CHECK(wrong("pm.max_children 3") ==
         "q.conf:4: \"pm.max_children 3\" is neither [section] nor key = value");
@@ -185,7 +185,7 @@ TEST_CASE("a wrong line in a pool is reported once, with its line number") {
            {"daemonize = yes", "unknown directive daemonize"},
            {"access.suppress_path = /ping", "unknown directive access.suppress_path"},
            {"access.suppress_path[x] = /ping", "unknown directive access.suppress_path[x]"},
-           {"env[] = x", "a name is letters"},
+           {"env[] = x", "a name consists of letters"},
            {"\x1b[2Jc = 1", R"(unknown directive \x1b[2Jc)"},
            {"wide\xff = 1", "unknown directive wide"},
            {"pm = \x07", R"(pm: "\x07" is not one of)"},
@@ -265,11 +265,11 @@ TEST_CASE("environment variables are expanded in any value") {
   CHECK(pool.processes.max_children == 7);
   CHECK(worker_options_in(pool).trust_remote_user);
   CHECK(pool.ping_path == "/a/7");
-  for (const auto& [value, why] :
-       std::vector<std::pair<std::string, std::string>>{{"${QUARRY_TEST_NONE}", "no such variable"},
-                                                        {"${QUARRY_TEST", "is not closed by }"},
-                                                        {"${}", "no such variable"},
-                                                        {"${QUARRY_TEST_AGAIN}", "itself"}}) {
+  for (const auto& [value, why] : std::vector<std::pair<std::string, std::string>>{
+           {"${QUARRY_TEST_NONE}", "environment variable is not set"},
+           {"${QUARRY_TEST", "is not closed by }"},
+           {"${}", "environment variable is not set"},
+           {"${QUARRY_TEST_AGAIN}", "the value of this variable"}}) {
     CAPTURE(value);
     const std::string found = mistake(world.pool("ping.response = " + value + "\n"));
     CHECK(found.starts_with("q.conf:4: ping.response: "));
@@ -336,7 +336,7 @@ TEST_CASE("with a prefix, paths may be relative to it, except those inside a chr
 TEST_CASE("missing and contradictory directives are reported at the start of the section") {
   const World world;
   CHECK(mistake("") ==
-        "q.conf: there is no pool: add a section such as [www] with listen and "
+        "q.conf: no pool is defined: add a section such as [www] with listen and "
         "repository");
   CHECK(mistake("[a]\nrepository = " + world.file() + "\n") ==
         "q.conf:1: [a] needs listen = PATH or ADDRESS:PORT");
@@ -387,7 +387,7 @@ TEST_CASE("the HTTP front needs an address and an existing pool") {
   CHECK(mistake("[http]\nlisten = /x\n" + world.pool()) ==
         "q.conf:1: [http] listens on ADDRESS:PORT, not on a path");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = web\n" + world.pool()) ==
-        "q.conf:1: [http]: there is no pool \"web\"");
+        "q.conf:1: [http]: pool \"web\" does not exist");
   const std::string two = world.pool() + "[b]\nlisten = 9000\nrepository = " + world.file() + "\n";
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\n" + two) ==
         "q.conf:1: [http] needs pool = NAME, because there are several pools");
@@ -404,8 +404,8 @@ TEST_CASE(
         true);
   };
   CHECK(said("listen = /tmp/x.sock\nlisten.acl_users = daemon\n") ==
-        "q.conf:8: [http] runs as nobody and may not connect to the socket of [www]: let "
-        "listen.acl_users, listen.group or listen.mode allow it");
+        "q.conf:8: [http] runs as nobody and cannot connect to the socket of [www]: allow "
+        "it with listen.acl_users, listen.group or listen.mode");
   CHECK(said("listen = /tmp/x.sock\nlisten.acl_users = daemon, nobody\n").empty());
   CHECK(said("listen = /tmp/x.sock\nlisten.owner = daemon\n").starts_with("q.conf:8: [http]"));
   CHECK(said("listen = /tmp/x.sock\nlisten.owner = nobody\n").empty());
@@ -442,7 +442,7 @@ TEST_CASE("all errors in a file are reported at once, in line order") {
         "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
         "q.conf:5: [p] needs repository = FILE or repositories = FOLDER|"
         "q.conf:6: \"listen 3\" is neither [section] nor key = value|"
-        "q.conf:7: user: there is no user \"nobody-here\"");
+        "q.conf:7: user: user \"nobody-here\" does not exist");
 }
 
 TEST_CASE("a file that cannot be read is reported by name") {
@@ -458,9 +458,9 @@ TEST_CASE("a slow log needs a file, and an access list replaces the socket's own
         "q.conf:4: request_slowlog_timeout also needs slowlog = FILE");
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\nslowlog = /tmp/slow\n")).empty());
   CHECK(mistake(world.pool("listen.acl_users = root, nobody-here\n")) ==
-        "q.conf:4: listen.acl_users: there is no user \"nobody-here\"");
+        "q.conf:4: listen.acl_users: user \"nobody-here\" does not exist");
   CHECK(mistake(world.pool("listen.acl_groups = nobody-here\n")) ==
-        "q.conf:4: listen.acl_groups: there is no group \"nobody-here\"");
+        "q.conf:4: listen.acl_groups: group \"nobody-here\" does not exist");
   const ConfigReading reading =
       read(world.pool("user = root\nlisten.acl_users = root , 7\nlisten.owner = root\n"), true);
   CHECK(reading.mistakes.empty());
@@ -504,7 +504,7 @@ TEST_CASE("included files are read in place, and errors name them") {
   const ConfigReading none = read_configuration(main, {.running_as_root = true});
   REQUIRE(none.notices.size() == 1);
   CHECK(none.notices[0] ==
-        main + ":2: include: nothing matches " + world.folder() + "/pool.d/*.conf");
+        main + ":2: include: no file matches " + world.folder() + "/pool.d/*.conf");
   CHECK(none.mistakes.size() == 1);
 
   const auto pool = [&](const std::string& name, const std::string& more = "") {
@@ -704,12 +704,12 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
            {"nonsense = 1\n" + good, 5, "unknown directive nonsense"},
            {"", 4, "[peer p] needs either url or remote"},
            {good + "remote = x\n", 4, "[peer p] needs either url or remote"},
-           {"url = http://ann@example.org/\n", 4, "[peer p] needs a password_file, for ann"},
-           {good + "password_file = /pw\n", 4, "[peer p] has a password_file, but no user"},
+           {"url = http://ann@example.org/\n", 4, "[peer p] needs a password_file for user ann"},
+           {good + "password_file = /pw\n", 4, "[peer p] password_file requires"},
            {"url = ssh://ann@example.org/x\npassword_file = /pw\n", 4,
-            "[peer p] has a password_file"},
-           {good + "retry.delay = 2h\n", 4, "[peer p] has a retry.max_delay below"},
-           {good + "pool = none\n", 4, "[peer p] pool: there is no pool [none]"},
+            "[peer p] password_file requires"},
+           {good + "retry.delay = 2h\n", 4, "[peer p] retry.max_delay is less than"},
+           {good + "pool = none\n", 4, "[peer p] pool: [none] does not exist"},
            {good + "repository = one\n", 4, "[peer p] repository: [www] serves a single file"}}) {
     CAPTURE(words);
     const std::string found = of_peer(words);
@@ -719,11 +719,13 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
   CHECK(of_peer(good, "a/b").starts_with("q.conf:4: [peer a/b] invalid peer name \"a/b\""));
   const std::string folders =
       "[a]\nlisten = /tmp/a.sock\nrepositories = " + world.folder() + "\n[peer p]\n" + good;
-  CHECK(mistake(folders) == "q.conf:4: [peer p] needs a repository, its name in the pool's folder");
+  CHECK(
+      mistake(folders) ==
+      "q.conf:4: [peer p] needs repository = NAME, the name of a repository in the pool's folder");
   CHECK(mistake(folders + "repository = ../x\n")
             .starts_with("q.conf:4: [peer p] repository: \"../x\" is not a repository name"));
   CHECK(mistake("[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n" + folders)
-            .ends_with("[peer p] needs a pool, because there are several"));
+            .ends_with("[peer p] needs pool = NAME, because there are several pools"));
 }
 
 TEST_CASE(

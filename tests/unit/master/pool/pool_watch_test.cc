@@ -201,8 +201,8 @@ TEST_CASE_FIXTURE(WatchWorld, "a pool's jobs are counted") {
   CHECK(published().backoffice_runs == 2);
   CHECK(published().backoffice_delayed == 1);
   CHECK(published().backoffice_ended == 0);
-  watch.job_ended(std::chrono::milliseconds(30), "was ended by signal 9");
-  CHECK(published().backoffice_outcome.view() == "was ended by signal 9");
+  watch.job_ended(std::chrono::milliseconds(30), "was killed by signal 9");
+  CHECK(published().backoffice_outcome.view() == "was killed by signal 9");
   watch.job_ended(std::chrono::milliseconds(20), "");
   CHECK(published().backoffice_failures == 1);
   CHECK(published().backoffice_ended > 0);

@@ -156,7 +156,7 @@ TEST_CASE("a truncated, missing or foreign segment is reported, and the others a
     CHECK(got.back() == numbered(40));
     CHECK(has(world.reported, "messages are missing or unreadable"));
     CHECK(world.aside(3).has_value() == (damage != std::string("missing")));
-    CHECK(has(world.reported, "unsupported format 0 (this program reads 1)") ==
+    CHECK(has(world.reported, "unsupported format 0 (this program supports 1)") ==
           (damage == std::string("foreign")));
   }
 }

@@ -110,7 +110,8 @@ TEST_CASE("a disk that fails is reported, and does not stop delivery from memory
     CHECK(world.consumer.wait_until_got(15));
     CHECK(world.consumer.got() == numbers(1, 15));
     CHECK(queue.reports.count("No space left on device") >= 1);
-    CHECK(queue.reports.count("no disk assistance") == (operation == Operation::kRead ? 1 : 0));
+    CHECK(queue.reports.count("cannot use disk assistance") ==
+          (operation == Operation::kRead ? 1 : 0));
   }
 }
 
@@ -188,7 +189,7 @@ TEST_CASE_FIXTURE(TroubleWorld,
   auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
   REQUIRE(eventually([&] { return queue.put(13, 13) == 0; }));
   files.unblock();
-  REQUIRE(eventually([&] { return queue.reports.count("no disk assistance") == 1; }));
+  REQUIRE(eventually([&] { return queue.reports.count("cannot use disk assistance") == 1; }));
   consumer.let_pass(1);
   const Ending how = ending.get();
   CHECK(how.consumers_left == 0);
@@ -222,7 +223,7 @@ TEST_CASE_FIXTURE(
   const auto taken = queue.queue->enqueue({.content = "4"});
   REQUIRE_FALSE(taken);
   CHECK(taken.error().code == ErrorCode::kNotFound);
-  CHECK(taken.error().message.contains("q.00000001: it was removed or replaced"));
+  CHECK(taken.error().message.contains("q.00000001: the file was removed or replaced"));
   CHECK(queue.put(5, 6) == 2);
   CHECK(fs::exists(options.spool_directory / "q.00000002"));
 }
@@ -238,7 +239,7 @@ TEST_CASE_FIXTURE(
   for (int i = 0; i < 2; ++i) {
     const auto taken = queue.queue->enqueue({.content = "4"});
     REQUIRE_FALSE(taken);
-    CHECK(taken.error().message.contains("it was removed, moved or replaced"));
+    CHECK(taken.error().message.contains("the folder was removed, moved or replaced"));
   }
   CHECK(fs::is_empty(options.spool_directory));
   consumer.open();
@@ -251,7 +252,7 @@ TEST_CASE_FIXTURE(GoneWorld, "memory delivers messages when the disk queue's dir
   const TestQueue queue = start();
   fs::remove_all(options.spool_directory);
   REQUIRE(queue.put(1, 15) == 15);
-  CHECK(eventually([&] { return queue.reports.count("no disk assistance") == 1; }));
+  CHECK(eventually([&] { return queue.reports.count("cannot use disk assistance") == 1; }));
   consumer.open();
   CHECK(consumer.wait_until_got(15));
 }

@@ -57,7 +57,7 @@ TEST_CASE("all messages of a segment with a damaged header are recovered") {
     bytes[at] = static_cast<char>(bytes[at] ^ 0x11);
     Salvage salvage(bytes);
     salvage.replay();
-    CHECK(has(salvage.reported, kAside + ": 20 messages found despite a damaged header"));
+    CHECK(has(salvage.reported, kAside + ": 20 messages found in a file with a damaged header"));
     CHECK_FALSE(salvage.is_left_alone());
     CHECK(salvage.rest() == numbered_messages(1, 20));
   }
@@ -104,7 +104,8 @@ TEST_CASE("a segment without messages is left alone, and reported") {
        {std::string(), std::string("a text\n"), std::string(100000, '\0'), noise}) {
     Salvage salvage(bytes);
     salvage.replay();
-    CHECK(has(salvage.reported, "no messages found despite a damaged header; file left unchanged"));
+    CHECK(has(salvage.reported,
+              "no messages found in a file with a damaged header; file left unchanged"));
     CHECK(salvage.is_left_alone());
     CHECK(salvage.rest().empty());
   }
@@ -121,8 +122,9 @@ TEST_CASE("a segment that takes too long to search is kept") {
   Salvage salvage(bytes);
   salvage.replay();
   const std::string rest = segment_file(2) + ".rest";
-  CHECK(has(salvage.reported,
-            "searching the whole file would take too long; it is kept as /spool/" + rest));
+  CHECK(has(
+      salvage.reported,
+      "stopped searching the file, because it takes too long; the file is kept as /spool/" + rest));
   CHECK(salvage.system.image().at(rest) == bytes);
   CHECK_FALSE(salvage.is_left_alone());
   CHECK(salvage.rest() == numbered_messages(1, 2));
