@@ -73,7 +73,9 @@ Result<std::string_view> take_braces(std::string_view& rest) {
 /// Removes a placeholder, without its %, from the start of REST and returns it.
 Result<AccessPiece> take_placeholder(std::string_view& rest) {
   QUARRY_TRY_ASSIGN(const std::string_view inside, take_braces(rest));
-  if (rest.empty()) return fail(ErrorCode::kInvalid, "nothing follows the last % (%% is a %)");
+  if (rest.empty())
+    return fail(ErrorCode::kInvalid,
+                "the last % is not followed by a placeholder (write %% for a %)");
   const char letter = rest.front();
   rest.remove_prefix(1);
   if (has(kWithTime, letter)) {
@@ -88,12 +90,12 @@ Result<AccessPiece> take_placeholder(std::string_view& rest) {
     return AccessPiece{letter, code};
   }
   if (!has(kWithNothing, letter)) {
-    return fail(ErrorCode::kInvalid, fmt::format("there is no placeholder %{}",
-                                                 printable(std::string_view(&letter, 1))));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("unknown placeholder %{}", printable(std::string_view(&letter, 1))));
   }
   if (!inside.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("%{} does not take \"{}\" in braces", letter, printable(inside)));
+                fmt::format("%{} does not support \"{}\" in braces", letter, printable(inside)));
   }
   if (letter == '%') return AccessPiece{0, 0, "%"};
   return AccessPiece{letter, 0};

@@ -193,7 +193,8 @@ class RealFileSystem final : public FileSystem {
     if (!fd) return refused(path);
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) return refused(path);
-    if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kInvalid, path.string() + ": no file");
+    if (!S_ISREG(status.st_mode))
+      return fail(ErrorCode::kInvalid, path.string() + ": not a regular file");
     return std::make_unique<RealFile>(std::move(fd), path, status);
   }
 

@@ -53,7 +53,7 @@ std::vector<std::string> fossil_environment(const char* const* environment,
   for (; *environment != nullptr; ++environment) result.emplace_back(*environment);
   if (!preload(result, library)) {
     log(LogLevel::kWarning,
-        "fossil is started without {}, which {}: do not use other programs on its repository "
+        "fossil runs without {}, which {}: do not access its repository with other programs "
         "meanwhile",
         library.empty() ? std::string(kLogGuard) : library.string(),
         library.empty() ? "is not installed" : "has a space or a colon in its path");

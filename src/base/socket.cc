@@ -29,7 +29,7 @@ Result<std::uint16_t> parse_port(std::string_view text) {
 /// Does the same as parse_port(). The error message also helps if a socket's path was meant.
 Result<std::uint16_t> parse_bare_port(std::string_view text) {
   auto port = parse_port(text);
-  if (!port) port.error().message += ", and not a path: the path of a socket starts with /";
+  if (!port) port.error().message += " or the path of a socket, which starts with /";
   return port;
 }
 
@@ -160,7 +160,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (!bracketed && host.find(':') != std::string_view::npos) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\": an IPv6 address is written [ADDRESS]:PORT", text));
+                fmt::format("\"{}\": an IPv6 address must be written as [ADDRESS]:PORT", text));
   }
   QUARRY_TRY_ASSIGN(address, parse_ip(host));
   QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_port(text.substr(colon + 1)));
@@ -241,9 +241,8 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
   socklen_t size = sizeof listens;
   ::getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
   if (listens == 0) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("the socket that was handed over for {} does not listen", address.str()));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the inherited socket for {} is not listening", address.str()));
   }
   if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("cannot set a socket's mode");
   return begin_listening(fd, address, options);

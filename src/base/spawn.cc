@@ -154,7 +154,7 @@ Result<std::string> run_in_child(const std::function<std::string()>& work) {
     if (size > 0) text.append(bytes.data(), static_cast<std::size_t>(size));
   }
   if (wait_for_end(pid) == 0) return text;
-  return fail(ErrorCode::kIo, "a child ended early");
+  return fail(ErrorCode::kIo, "a child exited early");
 }
 
 void close_all_but(std::span<const int> kept) {

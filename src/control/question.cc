@@ -42,7 +42,7 @@ std::unexpected<base::Error> failed(const std::string& path) {
       return base::fail(ErrorCode::kBusy,
                         fmt::format("the quarryd that listens on {} does not answer", place));
     default:
-      return base::fail_errno(fmt::format("cannot ask {}", place));
+      return base::fail_errno(fmt::format("cannot query {}", place));
   }
 }
 
@@ -78,7 +78,7 @@ base::Result<std::string> ask_once(const base::SocketAddress& address, Question 
     if (size <= 0) return answer;
     answer.append(bytes.data(), static_cast<std::size_t>(size));
     if (answer.size() > kMaxAnswer) {
-      return base::fail(ErrorCode::kLimit, fmt::format("the reply on {} is too long",
+      return base::fail(ErrorCode::kLimit, fmt::format("the reply from {} is too long",
                                                        base::printable(address.path())));
     }
   }

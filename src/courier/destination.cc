@@ -183,20 +183,20 @@ void Destination::log_outcome(const spool::StreamedMessage& message, const Settl
       return;
     case Outcome::kDone:
       if (failures_ > 0) {
-        base::log(LogLevel::kNotice, "[{}] delivers again after {} failures", options_.name,
+        base::log(LogLevel::kNotice, "[{}] delivering again after {} failures", options_.name,
                   failures_);
       }
       failures_ = 0;
       return;
     case Outcome::kGivenUp:
-      base::log(LogLevel::kError, "[{}] gave up event {}: {}", options_.name, message.id,
+      base::log(LogLevel::kError, "[{}] gave up on event {}: {}", options_.name, message.id,
                 settlement.error);
       return;
     case Outcome::kRetry:
       break;
   }
   if (options_.max_attempts != 0 && message.attempts >= options_.max_attempts) {
-    base::log(LogLevel::kError, "[{}] gave up event {} after {} attempts: {}", options_.name,
+    base::log(LogLevel::kError, "[{}] gave up on event {} after {} attempts: {}", options_.name,
               message.id, message.attempts, settlement.error);
   } else if (failures_++ == 0) {
     base::log(LogLevel::kWarning, "[{}] event {}: {}; will be retried", options_.name, message.id,

@@ -102,7 +102,7 @@ Result<void> check_destination_name(std::string_view name) {
   });
   if (name.empty() || name.size() > 64 || !is_word) {
     return fail(ErrorCode::kInvalid,
-                "a destination name has 1 to 64 of the characters A-Z a-z 0-9 - _");
+                "a destination name must consist of 1 to 64 of the characters A-Z a-z 0-9 - _");
   }
   if (name == kHooksName) {
     return fail(ErrorCode::kInvalid, "the destination hooks is built in; see hooks in [courier]");
@@ -189,8 +189,8 @@ Result<void> check_header(std::string_view text) {
                            return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f;
                          });
   if (!is_header) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not a header like Name: value", base::printable(name)));
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not a header of the form Name: value",
+                                                 base::printable(name)));
   }
   constexpr auto kOurs = std::to_array<std::string_view>(
       {"Content-Type", "Content-Length", "Transfer-Encoding", "Host", "Connection",

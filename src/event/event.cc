@@ -169,7 +169,8 @@ class Reader {
   void operator()(const char* name, std::uint64_t& number) {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_number_unsigned()) return note(ErrorCode::kInvalid, name, "is not a count");
+    if (!value->is_number_unsigned())
+      return note(ErrorCode::kInvalid, name, "is not an unsigned integer");
     number = value->get<std::uint64_t>();
   }
   void operator()(const char* name, base::UnixMillis& time) {

@@ -130,9 +130,10 @@ void Connection::on_deadline() {
       sent_ = 0;
     }
     if (const auto left = time_left(sent_); left > milliseconds::zero()) return set_deadline(left);
-    base::log(base::LogLevel::kNotice,
-              "client {}: closed because it does not read its reply: {} bytes left", client(),
-              evbuffer_get_length(bufferevent_get_output(bev_)));
+    base::log(
+        base::LogLevel::kNotice,
+        "client {}: connection closed, because the client does not read its reply: {} bytes left",
+        client(), evbuffer_get_length(bufferevent_get_output(bev_)));
   }
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to arrive"});

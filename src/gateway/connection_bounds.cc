@@ -111,7 +111,7 @@ void ConnectionBounds::make_room(const Connection* newcomer) {
     Connection* const least = slowest(newcomer, nullptr);
     if (least == nullptr) return retry_soon();
     eviction_log_.warn(
-        fmt::format("client {}: closed for a new client: all {} connections are in use",
+        fmt::format("client {}: connection closed for a new client: all {} connections are in use",
                     least->client(), options_.max_connections));
     least->evict();
   }

@@ -203,7 +203,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     }
     if (const std::string made = complete_schema(state->database); !made.empty()) {
       base::log(base::LogLevel::kWarning,
-                "{}: added what the old schema lacked, empty: {} (`fossil rebuild` fills it)",
+                "{}: created {}, which the old schema lacked (run `fossil rebuild` to fill it)",
                 path.string(), made);
     }
     // Called after complete_schema(), which fails for a file that cannot be read at all.
@@ -243,8 +243,8 @@ void Repository::remove_leftovers() {
   for (const auto& [path, inode] : state_->companions) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 || status.st_ino != inode) continue;
-    base::log(base::LogLevel::kNotice,
-              "{}: removed, because it belongs to the file that was replaced", path.string());
+    base::log(base::LogLevel::kNotice, "{}: removed, because it belongs to the replaced file",
+              path.string());
     ::unlink(path.c_str());
   }
 }

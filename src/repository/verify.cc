@@ -162,8 +162,8 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
         " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
     while (hidden.step()) {
       verified_.faults.push_back(
-          fmt::format("delta: {} is public, but a delta on {}, which is private", hidden.text(0),
-                      hidden.text(1)));
+          fmt::format("delta: the public artifact {} is a delta on the private artifact {}",
+                      hidden.text(0), hidden.text(1)));
     }
   }
   r_.manifests.hold_all();

@@ -64,14 +64,14 @@ base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::st
   const auto slots = static_cast<std::size_t>(layout.slots);
   Board board({}, {}, slots, pool);
   if (layout.slots > kMaxSlots || layout != board.layout()) {
-    return base::fail(base::ErrorCode::kInvalid, "its layout is of another version");
+    return base::fail(base::ErrorCode::kInvalid, "its layout has an unsupported version");
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot examine the scoreboard");
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   if (status.st_size != static_cast<off_t>(board_size(slots)) || seals < 0 ||
       (seals & F_SEAL_SHRINK) == 0) {
-    return base::fail(base::ErrorCode::kInvalid, "its memory has another size or is not sealed");
+    return base::fail(base::ErrorCode::kInvalid, "its memory has the wrong size or is not sealed");
   }
   QUARRY_TRY_ASSIGN(board.memory_, map_for_writing(fd.get(), board_size(slots)));
   board.fd_ = std::move(fd);

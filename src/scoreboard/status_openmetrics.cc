@@ -65,16 +65,17 @@ void write_php_metrics(const PoolSnapshot& s, Exposition& page) {
                   std::max<std::int64_t>(0, s.wall_now / 1000000 - s.state.started / 1000000)));
   page.metric("phpfpm_accepted_connections", kCounter, "Requests accepted.", s.totals.accepted);
   page.metric("phpfpm_listen_queue", kGauge, "Connections waiting for a worker.", queue.waiting);
-  page.metric("phpfpm_max_listen_queue", kCounter, "Peak of waiting connections.",
+  page.metric("phpfpm_max_listen_queue", kCounter, "Peak number of waiting connections.",
               s.state.max_listen_queue);
   page.metric("phpfpm_listen_queue_length", kGauge, "Limit on waiting connections.", queue.limit);
   page.metric("phpfpm_idle_processes", kGauge, "Idle workers.", s.idle);
   page.metric("phpfpm_active_processes", kGauge, "Active workers.", s.active);
   page.metric("phpfpm_total_processes", kGauge, "Workers, idle and active.", s.idle + s.active);
-  page.metric("phpfpm_max_active_processes", kCounter, "Peak of active workers.",
+  page.metric("phpfpm_max_active_processes", kCounter, "Peak number of active workers.",
               s.state.max_active);
   page.metric("phpfpm_max_children_reached", kCounter,
-              "Times that pm.max_children prevented a start.", s.state.max_children_reached);
+              "Number of times that pm.max_children prevented a start.",
+              s.state.max_children_reached);
   page.metric("phpfpm_slow_requests", kCounter,
               "Requests that took longer than request_slowlog_timeout.", s.state.slow_requests);
 }
@@ -94,7 +95,8 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_children_held_back", kGauge, "Workers that process.max is holding back.",
               state.held_back);
   page.metric("quarry_process_max_reached_total", kCounter,
-              "Times that process.max began to hold back workers.", state.process_max_reached);
+              "Number of times that process.max began to hold back workers.",
+              state.process_max_reached);
   page.head("quarry_processes", kGauge, "Workers in each stage of a request.");
   for (std::size_t i = 0; i < kStages; ++i) {
     page.sample("quarry_processes", "stage", name_of(static_cast<Stage>(i)), s.in_stage[i]);
@@ -104,15 +106,15 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_restarts_backed_off_total", kCounter,
               "Restarts delayed because of a crash loop.", state.restarts_backed_off);
   page.metric("quarry_next_start_timestamp_seconds", kGauge,
-              "Time of the next delayed restart; 0: none.",
+              "Time of the next delayed restart, or 0.",
               static_cast<std::uint64_t>(state.next_start / 1000000));
   page.metric("quarry_backoffice_runs_total", kCounter, "Backoffice runs.", state.backoffice_runs);
   page.metric("quarry_backoffice_delayed_total", kCounter,
-              "Backoffice runs that waited for others.", state.backoffice_delayed);
+              "Backoffice runs that waited for other runs.", state.backoffice_delayed);
   page.metric("quarry_backoffice_failures_total", kCounter, "Failed backoffice runs.",
               state.backoffice_failures);
   page.metric("quarry_backoffice_ended_timestamp_seconds", kGauge,
-              "End of the last backoffice run; 0: none.",
+              "End of the last backoffice run, or 0.",
               static_cast<std::uint64_t>(state.backoffice_ended / 1000000));
 }
 
@@ -134,7 +136,8 @@ void write_sync_metrics(const PoolSnapshot& s, Exposition& page) {
               totals.refusals);
   page.histogram("quarry_request_duration_seconds",
                  "Time from the connection to the end of the reply.", durations_of(totals));
-  page.histogram("quarry_sync_duration_seconds", "The same time, of sync requests only.",
+  page.histogram("quarry_sync_duration_seconds",
+                 "Time from the connection to the end of the reply, for sync requests only.",
                  sync_durations_of(totals));
   page.histogram("quarry_reply_size_bytes", "Size of reply bodies.", reply_sizes_of(totals));
 }

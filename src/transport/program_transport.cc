@@ -153,7 +153,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   do {
     count = ::poll(&ready, 1, static_cast<int>(kPollInterval.count()));
     if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
-    if (count < 0 && errno != EINTR) return base::fail_errno("waiting for " + command_[0]);
+    if (count < 0 && errno != EINTR) return base::fail_errno("cannot wait for " + command_[0]);
   } while (count <= 0 && std::chrono::steady_clock::now() < until);
   if (count <= 0) {
     ::kill(pid_, SIGTERM);
@@ -165,7 +165,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   do {
     size = ::read(from_.get(), buffer.data(), buffer.size());
   } while (size < 0 && errno == EINTR);
-  if (size < 0) return base::fail_errno("reading from " + command_[0]);
+  if (size < 0) return base::fail_errno("cannot read from " + command_[0]);
   received_.append(buffer.data(), static_cast<std::size_t>(size));
   answered_ = answered_ || size > 0;
   return static_cast<std::size_t>(size);

@@ -46,7 +46,7 @@ auto no_url(std::string_view why) {
 /// Decodes TEXT as Fossil does for every part of a URL.
 Result<std::string> decoded(std::string_view text) {
   auto made = http::form_decode(text);
-  if (!made) return no_url("a % without two hex digits (a % itself is %25), or %00");
+  if (!made) return no_url("it contains %00, or a % without two hex digits (write %25 for a %)");
   return *std::move(made);
 }
 
@@ -95,7 +95,7 @@ Result<void> check_ssh(RemoteUrl& made) {
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
   // A leading dash would be taken for the beginning of an option.
   if (made.host.starts_with('-') || made.user.starts_with('-')) {
-    return fail(ErrorCode::kInvalid, "a host or user name may not begin with a dash");
+    return fail(ErrorCode::kInvalid, "a host or user name must not begin with a dash");
   }
   if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL has no repository path");
   return {};

@@ -226,7 +226,8 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
                       fmt::format("control.socket: {}", listener.error().message));
   }
   control.listener = std::move(*listener);
-  base::log(base::LogLevel::kNotice, "quarry status --socket {} shows the status",
+  base::log(base::LogLevel::kNotice,
+            "for the status of this server, run: quarry status --socket {}",
             config.global.control->path());
   return control;
 }

@@ -83,8 +83,9 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
       if (is_for_shell(name)) {
         return fail(
             ErrorCode::kInvalid,
-            fmt::format("cannot pass {} to a hook: it has characters that are special to a shell",
-                        base::printable(name)));
+            fmt::format(
+                "cannot pass {} to a hook: it contains characters that are special to a shell",
+                base::printable(name)));
       }
       line += name;
     } else if (next != 'A') {

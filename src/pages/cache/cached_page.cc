@@ -62,7 +62,7 @@ bool is_personal(std::string_view body) {
 std::string new_nonce(std::size_t size) {
   std::string bytes(size / 2 + 1, '\0');
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("no random numbers");
+    throw std::runtime_error("cannot generate random numbers");
   }
   return base::to_hex({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()})
       .substr(0, size);

@@ -65,7 +65,7 @@ std::string PageRequest::in_words() const {
 
 std::optional<Refusal> refuse_request(const PageRequest& request) {
   if (!is_served(request.get(parameter::kRequestMethod))) {
-    return Refusal{405, "this method is not served here",
+    return Refusal{405, "this method is not supported",
                    fmt::format("Allow: {}\r\n", http::kAllowedMethods)};
   }
   if (!http::is_host(request.get(parameter::kHost))) {

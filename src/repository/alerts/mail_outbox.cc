@@ -109,7 +109,7 @@ base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
   return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     const auto bytes = base::from_hex(code);
     if (!bytes)
-      return base::fail(base::ErrorCode::kInvalid, "a subscriber code is not hexadecimal");
+      return base::fail(base::ErrorCode::kInvalid, "a subscriber code is not a hexadecimal number");
     make_outbox(database);
     std::string text;
     for (const AlertReference& reference : about) {

@@ -94,11 +94,11 @@ base::Result<HashName> CheckIns::named(std::string_view name) {
       if (found.size() > 1) {
         return base::fail(
             ErrorCode::kInvalid,
-            fmt::format("{} is an ambiguous prefix of check-in hashes: give more digits", name));
+            fmt::format("{} is an ambiguous prefix of a check-in hash: use more digits", name));
       }
     }
     if (const auto called = last_called(state, name); !called.empty()) return called.front();
-    return base::fail(ErrorCode::kNotFound, fmt::format("there is no check-in {}", name));
+    return base::fail(ErrorCode::kNotFound, fmt::format("check-in {} does not exist", name));
   });
 }
 

@@ -119,7 +119,7 @@ base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) 
   if (is_there) {
     return base::fail(base::ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
   }
-  return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
+  return base::fail(base::ErrorCode::kNotFound, fmt::format("branch {} does not exist", branch));
 }
 
 }  // namespace quarry::repository

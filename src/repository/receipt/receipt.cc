@@ -165,8 +165,8 @@ void Receipt::State::resolve_waiting(Rid rid) {
       const auto content = r.contents.get(delta_rid);
       if (!name || !content || !name->names(**content) || harm_of(**content)) {
         base::log(base::LogLevel::kWarning,
-                  "{}: the delta received for {} has a wrong or unacceptable result; it is a "
-                  "phantom again",
+                  "{}: discarded artifact {}, which was received as a delta: its content is wrong "
+                  "or harmful",
                   r.path.string(), text);
         back_to_phantom(delta_rid);
         continue;
@@ -241,7 +241,7 @@ base::Result<void> Receipt::set_password(std::string_view login, std::string_vie
                        r.options.clock->now().value / 1000);
     r.users.clear();
     if (r.database.changes() == 0) {
-      return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user {}", login));
+      return base::fail(base::ErrorCode::kNotFound, fmt::format("user {} does not exist", login));
     }
     return {};
   });

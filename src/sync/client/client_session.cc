@@ -115,7 +115,7 @@ bool is_stored_secret(std::string_view password) {
 void write_salt(CardWriter& writer) {
   std::array<unsigned char, 20> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    throw std::runtime_error("OpenSSL has no random numbers");
+    throw std::runtime_error("cannot generate random numbers");
   }
   writer.card({"#", base::to_hex(bytes)});
 }
@@ -180,7 +180,7 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
     if (empty_replies <= kMaxEmptyReplies) return {};
     return fail(
         ErrorCode::kInvalid,
-        fmt::format("the server sent {} replies without an artifact, but says that there are more",
+        fmt::format("the server sent {} replies without an artifact, but announces more artifacts",
                     empty_replies));
   }
   if (!reply.clone_next() && repository.settings().project_code().empty()) {

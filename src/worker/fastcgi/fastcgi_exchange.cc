@@ -204,7 +204,7 @@ base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::str
           static_cast<ssize_t>(answer.size())) {
     return {};
   }
-  return fail(ErrorCode::kInvalid, "it did not read the reply to GET_VALUES");
+  return fail(ErrorCode::kInvalid, "the client did not read the reply to GET_VALUES");
 }
 
 void FastCgiExchange::set_timeout(int option) {

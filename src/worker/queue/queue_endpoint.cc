@@ -115,7 +115,7 @@ class Answer {
   }
   std::unexpected<base::Error> refuse_anonymous() {
     reply_.headers += "WWW-Authenticate: Fossil-Login-Card\r\n";
-    return refuse(401, "log in: see quarry-changes(7) for how requests are signed");
+    return refuse(401, "log in: quarry-changes(7) describes how to sign requests");
   }
 
   Result<void> begin(base::UnixMillis now) {
@@ -144,7 +144,7 @@ class Answer {
                       changes::is_first_request(directories_, sync::kMaxSkew, login_.signature(),
                                                 login_.date(), now));
     if (is_first) return {};
-    return refuse(409, "this request was already accepted: sign each request anew");
+    return refuse(409, "this request was already accepted: each request needs a new signature");
   }
 
   changes::Actor actor() const { return {user_.login, user_.letters}; }
@@ -253,7 +253,7 @@ class Answer {
     const auto word = http::form_value(request_.query, "type");
     const auto type = word && word->empty() ? changes::MoveType::kDevelopment
                                             : changes::move_type_named(word.value_or("?"));
-    if (!type) return fail(ErrorCode::kInvalid, "type is one of DC, BF, EM and RB");
+    if (!type) return fail(ErrorCode::kInvalid, "type must be DC, BF, EM or RB");
     if (const auto refused = changes::objection(options_.rights, *type, actor())) {
       return refuse(403, *refused);
     }
@@ -321,7 +321,7 @@ class Answer {
     const std::size_t slash = std::min(path_.find('/'), path_.size());
     const std::string_view digits = path_.substr(0, slash);
     const auto action = changes::action_named(path_.substr(std::min(slash + 1, path_.size())));
-    if (!action) return fail(ErrorCode::kNotFound, "there is no such action");
+    if (!action) return fail(ErrorCode::kNotFound, "unknown action");
     reply_.operation = changes::word_of(*action);
     auto text = http::form_value(request_.query, "text");
     if (!text || text->size() > kMaxText) {

@@ -24,7 +24,7 @@ Result<std::size_t> number_in(std::string_view query, std::string_view name,
   const auto value = text ? base::parse_number<std::uint64_t>(*text) : std::nullopt;
   if (value && *value <= changes::kMaxViewed) return static_cast<std::size_t>(*value);
   return fail(ErrorCode::kInvalid,
-              fmt::format("limit, waiting and over are numbers up to {}", changes::kMaxViewed));
+              fmt::format("limit, waiting and over must be numbers up to {}", changes::kMaxViewed));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
   if (after && after->empty()) return options;
   options.after = after ? changes::Bookmark::parse(*after) : std::nullopt;
   if (options.after) return options;
-  return fail(ErrorCode::kInvalid, "after: not a value of next in an earlier answer");
+  return fail(ErrorCode::kInvalid, "after: not a value of next from an earlier reply");
 }
 
 std::string query_with(std::string_view query, std::string_view state, std::string_view after) {

@@ -42,7 +42,7 @@ base::Result<Target> target_in_folder(
 
 std::expected<void, http::Refusal> check_method(std::string_view method) {
   if (method == "POST" || method == "GET" || method == "HEAD") return {};
-  return refuse(405, fmt::format("method {} is not served here", base::printable(method, 20)));
+  return refuse(405, fmt::format("method {} is not supported", base::printable(method, 20)));
 }
 
 std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
@@ -56,7 +56,7 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
   if (queue_path_of(target)) return Endpoint::kQueue;
   const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
   if (is_base) return Endpoint::kDescription;
-  return refuse(404, "no such page: only the sync protocol is served here");
+  return refuse(404, "no such page: this server supports only the sync protocol");
 }
 
 bool is_page(std::string_view method, std::string_view content_type, const Target& target) {

@@ -208,7 +208,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
 
 Reply Site::answer_queue(const Request& request, const Target& target, BodyReader& body,
                          scoreboard::Slot& slot) {
-  if (!options_.changes.is_enabled) return text_reply(404, "there is no queue of change sets here");
+  if (!options_.changes.is_enabled)
+    return text_reply(404, "this server does not accept change sets");
   auto repository = open(target);
   if (!repository) return refuse(repository.error());
   Admission admission(options_.admission, board_, slot, (*repository)->path(),

@@ -44,7 +44,7 @@ Reply StatusPages::status(const Request& request) const {
   const auto live = pages::live_part_of(request.query);
   const bool has_all = static_cast<bool>(options_.sources.pools);
   if (live && live->is_of_all && !has_all) {
-    return text_reply(403, "this pool shows only itself: pm.status_all is off");
+    return text_reply(403, "this page shows only its own pool: pm.status_all is off");
   }
   if (live && !live->is_document) {
     Reply reply;

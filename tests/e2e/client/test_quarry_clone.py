@@ -370,8 +370,8 @@ def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, cl
 @pytest.mark.slow
 def test_redirects_that_are_not_followed(quarry, clone, tmp_path):
     made = certificate(tmp_path)
-    for target, reason in (("file:///etc/passwd", "not redirected"), ("ssh://ann:secret@host/x", "not redirected"),
-                           ("/relative", "not redirected"), ("http://localhost:1/", "not encrypted")):
+    for target, reason in (("file:///etc/passwd", "refusing the redirect"), ("ssh://ann:secret@host/x", "refusing the redirect"),
+                           ("/relative", "refusing the redirect"), ("http://localhost:1/", "not encrypted")):
         with Pretender(redirect(target), made) as pretender:
             message = quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
         assert reason in message and "secret" not in message

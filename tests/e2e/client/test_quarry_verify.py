@@ -143,7 +143,7 @@ def test_damaged_artifact(small, which, change):
 def test_public_artifact_made_from_a_private_one(small):
     source = repofile.value(small, "SELECT srcid FROM delta LIMIT 1")
     repofile.execute(small, "INSERT INTO private(rid) VALUES(?)", source)
-    assert_finds(small, "is public, but a delta on")
+    assert_finds(small, "is a delta on the private artifact")
 
 
 @pytest.mark.parametrize("damage, table", [

@@ -54,7 +54,7 @@ def test_a_server_that_was_down_gets_all_events(tmp_path: Path):
             courier.wait_until_delivered("chat")
             assert server.ids() == ids(50)
             assert "X-Quarry-Signature" not in server.requests[0][1], "there is no secret"
-        assert courier.log().count("will be retried") == 1 and "delivers again after" in courier.log()
+        assert courier.log().count("will be retried") == 1 and "delivering again after" in courier.log()
 
 
 def test_retry_after_is_respected(tmp_path: Path):
@@ -82,7 +82,7 @@ def test_a_rejected_request_is_a_dead_letter_that_can_be_replayed(tmp_path: Path
             courier.wait_until_delivered("chat")
             assert server.ids() == [event(0)["id"], event(2)["id"]]
             assert courier.status()["chat"]["dead"] == 1
-            assert "gave up event 2: http://127.0.0.1" in courier.log() and "\x1b" not in courier.log()
+            assert "gave up on event 2: http://127.0.0.1" in courier.log() and "\x1b" not in courier.log()
             assert "/hook" not in courier.log(), "a URL's path may be a secret"
             courier.stop()
             refuses = False

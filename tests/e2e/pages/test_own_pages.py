@@ -40,7 +40,7 @@ def test_browsers_get_error_pages_from_workers_and_other_clients_text(launch, fr
     for accept in ("*/*", "application/json", "text/plain"):
         page = visitor.get("/none", Accept=accept)
         assert page.status == 404 and page.headers["content-type"] == "text/plain; charset=utf-8"
-        assert page.text == "no such page: only the sync protocol is served here\n"
+        assert page.text == "no such page: this server supports only the sync protocol\n"
     page = visitor.ask("POST", "/none", b"a=b", Content_Type="application/x-www-form-urlencoded", Accept=HTML)
     assert is_page_of(page, 415)
     head = visitor.ask("HEAD", "/none", Accept=HTML)

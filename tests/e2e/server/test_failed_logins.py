@@ -127,7 +127,7 @@ def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
         log_in(server, name, path=f'/[pool www] client 192.0.2.98: login failed for "z":')
     server.ask("PUT", '/] client 192.0.2.98: login failed for "z": ', REMOTE_ADDR="192.0.2.6")
     sync(server, b"pull a b\n")
-    logged(server, "is not served here")
+    logged(server, "is not supported")
     logged(server, "wrong project")
     lines = server.log().splitlines()
     expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
@@ -170,7 +170,7 @@ def test_requests_for_missing_repositories_are_only_in_the_access_log(start, fre
         assert b"404" in sync(server, NOTHING, "/absent")
         assert b"200 OK" in sync(server, NOTHING, "/there")
         server.ask("PUT", "/last")
-        logged(server, "is not served here")
+        logged(server, "is not supported")
         about = [line for line in log_of(server) if ": 404 " in line[4]]
         assert {line[2] for line in about} == ({"debug"} if is_logged else set())
         assert len(about) == (len(paths) + 1 if is_logged else 0)

@@ -93,12 +93,12 @@ def test_log_limit_divides_a_long_message_into_lines(start, form):
         server = start(settings={"log_limit": limit, "log_format": form})
         log = server.log_path
         ask_for_a_long_line(server)
-        wait_for_line(log, "is not served here")
+        wait_for_line(log, "is not supported")
         server.stop()
         texts = [json.loads(line)["message"] if form == "json" else LINE.fullmatch(line)[4] for line in lines(log)]
         assert all(len(line.encode()) <= limit for line in lines(log))
         first = next(i for i, text in enumerate(texts) if text.startswith("client "))
-        last = next(i for i, text in enumerate(texts) if "is not served here" in text)
+        last = next(i for i, text in enumerate(texts) if "is not supported" in text)
         return texts[first:last + 1]
 
     whole = messages(4096)
@@ -133,7 +133,7 @@ def test_log_buffering_makes_each_line_one_write(fresh, tmp_path, buffering):
 def test_log_format_json_is_one_object_a_line(start):
     server = start(settings={"log_format": "json"})
     server.ask("PUT", '/no"such\npage')
-    wait_for_line(server.log_path, "is not served here")
+    wait_for_line(server.log_path, "is not supported")
     objects = [json.loads(line) for line in lines(server.log_path)]
     for each in objects:
         assert re.fullmatch(TIME, each["time"]) and each["level"] == "notice" and each["message"]
@@ -349,7 +349,7 @@ def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
     wait_until(lambda: "the logs were reopened" in server.main.output(), "what the signal does")
     for _ in range(2):
         server.ask(method="PUT")
-    wait_until(lambda: server.main.output().count("method PUT is not served") == 2, "the worker's lines")
+    wait_until(lambda: server.main.output().count("method PUT is not supported") == 2, "the worker's lines")
 
 
 def test_both_logs_are_appended_to(start, access, tmp_path):

@@ -170,4 +170,4 @@ def test_pipe_instead_of_a_file_blocks_no_command(spool):
     spool.folder.mkdir()
     os.mkfifo(spool.folder / "queue.00000001")
     for command in ("status", "drain", "export"):
-        assert "queue.00000001: no file" in spool.refused(command)
+        assert "queue.00000001: not a regular file" in spool.refused(command)

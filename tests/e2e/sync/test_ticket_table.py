@@ -203,7 +203,7 @@ def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_
     with repofile.unchanged(path):
         done = rebuild(path)
     assert done.returncode == 1
-    assert "the tables of the setting ticket-table: ticket " in done.stderr and "too big" in done.stderr
+    assert "in the tables of the setting ticket-table: " in done.stderr and "too big" in done.stderr
 
 
 def test_long_values_are_allowed(with_tickets, fossil, tmp_path):

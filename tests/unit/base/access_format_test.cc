@@ -125,10 +125,10 @@ TEST_CASE("credentials are never logged, whatever the format") {
 }
 
 TEST_CASE("an invalid format is refused with a reason") {
-  CHECK(mistake("%R %z") == "there is no placeholder %z");
-  CHECK(mistake("%\xff") == "there is no placeholder %\\xff");
-  CHECK(mistake("%R %") == "nothing follows the last % (%% is a %)");
-  CHECK(mistake("%{micro}") == "nothing follows the last % (%% is a %)");
+  CHECK(mistake("%R %z") == "unknown placeholder %z");
+  CHECK(mistake("%\xff") == "unknown placeholder %\\xff");
+  CHECK(mistake("%R %") == "the last % is not followed by a placeholder (write %% for a %)");
+  CHECK(mistake("%{micro}") == "the last % is not followed by a placeholder (write %% for a %)");
   CHECK(mistake("%{micro d") == "%{ is not closed by }");
   CHECK(mistake("%{secs}d") ==
         "%d does not support \"secs\", only seconds, milli, milliseconds, micro, microseconds");
@@ -137,7 +137,7 @@ TEST_CASE("an invalid format is refused with a reason") {
         "%M does not support \"x\", only bytes, kilo, kilobytes, mega, megabytes");
   CHECK(mistake("%e") == "%e needs a name: %{NAME}e");
   CHECK(mistake("%{}o") == "%o needs a name: %{NAME}o");
-  CHECK(mistake("%{child}p") == "%p does not take \"child\" in braces");
+  CHECK(mistake("%{child}p") == "%p does not support \"child\" in braces");
 }
 
 TEST_CASE("json is one object with everything") {

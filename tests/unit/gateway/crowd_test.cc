@@ -150,8 +150,9 @@ TEST_CASE(
       newcomer.send(kGet);
       CHECK(newcomer.take(1) == "H");
     } else {
-      CHECK(wait_for_log(world.gateway,
-                         "client 127.0.0.1: closed because it does not read its reply: "));
+      CHECK(wait_for_log(
+          world.gateway,
+          "client 127.0.0.1: connection closed, because the client does not read its reply: "));
     }
     CHECK(reader.rest().size() < large.size() / 2);
   }

@@ -83,7 +83,8 @@ void remake_tickets(Database& database) {
   } catch (const SqliteError& error) {
     // Some errors roll back the whole transaction, and an interruption ends the whole request.
     if (!database.in_transaction() || error.is_interrupt()) throw;
-    base::log(base::LogLevel::kWarning, "the ticket tables are unchanged: {}", error.what());
+    base::log(base::LogLevel::kWarning,
+              "cannot recreate the ticket tables, keeping the old ones: {}", error.what());
     database.execute("ROLLBACK TO tickets");
   }
   database.execute("RELEASE tickets");
@@ -124,12 +125,14 @@ void Tickets::refresh_tickets() {
       // back the transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
-        throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "
-                                                    "ticket {}: {}",
-                                                    id, error.what()));
+        throw SqliteError(
+            error.code(),
+            fmt::format("cannot update ticket {} in the tables of the setting ticket-table: {}", id,
+                        error.what()));
       }
-      base::log(base::LogLevel::kWarning, "the tables of the setting ticket-table: ticket {}: {}",
-                id, error.what());
+      base::log(base::LogLevel::kWarning,
+                "cannot update ticket {} in the tables of the setting ticket-table: {}", id,
+                error.what());
       work_.database.execute("ROLLBACK TO ticket");
     }
     work_.database.execute("RELEASE ticket");

@@ -170,7 +170,7 @@ TEST_CASE("each wrong value is reported with file and line") {
         "local0|"
         "q.conf:6: syslog.ident: it must be one word of at most 64 printable characters|"
         "q.conf:7: log_buffering: \"2\" is neither yes nor no");
-  CHECK(wrong("access.format = %R %z") == "q.conf:4: access.format: there is no placeholder %z");
+  CHECK(wrong("access.format = %R %z") == "q.conf:4: access.format: unknown placeholder %z");
   CHECK(wrong("access.suppress_path[] = ping") ==
         "q.conf:4: access.suppress_path[]: \"ping\" is not an absolute path");
   CHECK(
@@ -230,7 +230,7 @@ TEST_CASE("an error in a section is reported with its line number") {
             "is not a Fossil repository"},
            {"[b]\nlisten = 9\nuser = root\nrepository = /etc\n", 8,
             "is a folder: set repositories = FOLDER instead"},
-           {b + "listen = b.sock\n", 8, "not a path: the path of a socket starts with /"},
+           {b + "listen = b.sock\n", 8, "or the path of a socket, which starts with /"},
            {b + "listen = run/b.sock\n", 8, "is not an absolute path"},
            {b + "listen = http://x\n", 8, "not an absolute path"},
            {b + "listen = 65536\n", 8, "not a port"},
@@ -437,8 +437,8 @@ TEST_CASE("all errors in a file are reported at once, in line order") {
   const World world;
   CHECK(mistake("[global]\nx = 1\n[http]\nlisten = nowhere\n[p]\nlisten 3\nuser = nobody-here\n") ==
         "q.conf:2: unknown directive x|"
-        "q.conf:4: listen: \"nowhere\" is not a port (0 to 65535), and not a path: the path of "
-        "a socket starts with /|"
+        "q.conf:4: listen: \"nowhere\" is not a port (0 to 65535) or the path of a socket, "
+        "which starts with /|"
         "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
         "q.conf:5: [p] needs repository = FILE or repositories = FOLDER|"
         "q.conf:6: \"listen 3\" is neither [section] nor key = value|"

@@ -42,7 +42,7 @@ TEST_CASE("a missing, closed or forked branch is refused with the reason") {
   LandingOrder order = world.order(1, {{"a", {"a"}}});
   order.branch = "no-such";
   CHECK(world.refused(order).kind == RefusalKind::kNoBranch);
-  CHECK(world.refused(order).reason == "there is no branch no-such");
+  CHECK(world.refused(order).reason == "branch no-such does not exist");
   world.commit(root, {}, {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
   order.branch = "side";
   CHECK(world.refused(order).kind == RefusalKind::kClosed);
@@ -96,7 +96,7 @@ TEST_CASE("a base that is missing, private, ambiguous or not a check-in is refus
     order.base = base.str();
     const Refusal refusal = world.refused(order);
     CHECK(refusal.kind == RefusalKind::kNoBase);
-    CHECK(refusal.reason == "its base: there is no check-in " + std::string(base.str()));
+    CHECK(refusal.reason == "its base: check-in " + std::string(base.str()) + " does not exist");
   }
   LandingOrder order = world.order(1, {{"a", {"a"}}});
   order.base = "trunk";

@@ -36,7 +36,7 @@ TEST_CASE("a repository of a later Fossil is refused with a reason, and unchange
       "PRAGMA wal_checkpoint(TRUNCATE)");
   const std::string before = bytes_of(path);
   const std::string why = fmt::format(
-      "{}: upgraded by a later Fossil: its aux-schema is \"2027-05-01\", and the latest supported "
+      "{}: upgraded by a newer Fossil: its aux-schema is \"2027-05-01\", and the latest supported "
       "one "
       "is \"2015-01-24\"",
       path.string());
