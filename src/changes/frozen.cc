@@ -61,7 +61,7 @@ Result<Branches> frozen_branches(const Directories& directories) {
 Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen) {
   if (!is_branch_name(branch)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not a valid name of a branch", base::printable(branch)));
+                fmt::format("\"{}\" is not a valid branch name", base::printable(branch)));
   }
   QUARRY_TRY_ASSIGN(const auto held, lock(directories));
   QUARRY_TRY_ASSIGN(Branches branches, frozen_branches(directories));

@@ -161,7 +161,7 @@ Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
   QUARRY_TRY_ASSIGN(job.meta, meta_of(std::move(of_meta)));
   if (job.meta.type != name.type) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("##movetype is {}, but the move type in its name is {}",
+                fmt::format("##movetype is {}, but the move type in the job's name is {}",
                             word_of(job.meta.type), word_of(name.type)));
   }
   return job;

@@ -115,7 +115,7 @@ Result<Meta> Meta::parse(std::string_view text) {
   for (const Section& section : sections) {
     if (!is_of_jobs(section.name)) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: only the queue may write this section", section.name));
+                fmt::format("##{}: only the queue can write this section", section.name));
   }
   QUARRY_TRY_ASSIGN(auto meta, meta_of(std::move(sections)));
   QUARRY_TRY(meta.check());

@@ -120,12 +120,12 @@ std::string_view advice(int status) {
       return "Delete this site's cookies in your browser, or shorten the address, and try again.";
     case 502:
     case 504:
-      return "Try again in a minute. If that does not help, tell the administrator of this server "
-             "when it happened: the server's log says why.";
+      return "Try again in a minute. If the error persists, report its time to the administrator "
+             "of this server: the server's log contains the reason.";
     default:
       return status >= 500
-                 ? "Tell the administrator of this server when it happened: the server's log says "
-                   "why. Nothing that you sent was stored."
+                 ? "Report the time of this error to the administrator of this server: the "
+                   "server's log contains the reason. The data that you sent was not stored."
                  : "Go back, or start at the project's home page.";
   }
 }

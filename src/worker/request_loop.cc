@@ -75,7 +75,7 @@ scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply
   const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
   const bool names_file = !reply.repository.empty() && text.contains(reply.repository);
   if (reply.is_fault || names_file) {
-    refusal.text.assign("the log says why");
+    refusal.text.assign("see the log for the reason");
   } else if (is_text) {
     refusal.text.assign(text.substr(0, text.find('\n')));
   }

@@ -47,8 +47,9 @@ void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
   command.add_option("--ssh-command", arguments.ssh_command,
                      "ssh command and its first arguments (default: ssh -e none -T)");
   command.add_flag("--once", arguments.once, "Do not save the URL");
-  command.add_flag("--save-password", arguments.save_password,
-                   "Save the password in the repository; anyone who can read the file can read it");
+  command.add_flag(
+      "--save-password", arguments.save_password,
+      "Save the password in the repository; anyone who can read the file can read the password");
   command.add_flag("--private", arguments.with_private, "Include private branches");
   command.add_flag("--uv", arguments.with_unversioned, "Include unversioned files");
   command.add_flag("--quiet", arguments.quiet, "Print only errors");
@@ -235,7 +236,7 @@ void add_spool(CLI::App& spool, Run& run) {
   exporting->add_flag("--json", exported.as_json, "Print JSON, one object per line");
   add_dead_option(spool, "export", exported);
   auto& replayed = add_spool_command(
-      spool, run, "replay", "Put messages from damaged files, or dead letters, back into the queue",
+      spool, run, "replay", "Put messages from damaged files or dead letters back into the queue",
       run_spool_replay);
   add_dead_option(spool, "replay", replayed);
   auto& purged = add_spool_command(spool, run, "purge", "Delete all messages", run_spool_purge);

@@ -175,7 +175,7 @@ Answer Children::answer_of(Child& child, std::string_view line) {
                 .outcome = outcome_of_line(line),
                 .how = {}};
   child.names.pop_front();
-  if (!answer.outcome) answer.how = "its process sent an invalid answer";
+  if (!answer.outcome) answer.how = "its process sent an invalid reply";
   return answer;
 }
 

@@ -77,8 +77,9 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
 Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
   if (meta && meta->type != candidate.lock.job.name.type) {
-    meta = base::fail(ErrorCode::kInvalid,
-                      "the move type in its meta file differs from the move type in its name");
+    meta =
+        base::fail(ErrorCode::kInvalid,
+                   "the move type in the meta file differs from the move type in the job's name");
   }
   if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
     // This is not the submitter's fault: a file of the queue is missing or was changed.

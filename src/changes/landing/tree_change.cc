@@ -224,7 +224,7 @@ Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& la
   }
   if (!is_changed) {
     return refuse(RefusalKind::kNothing,
-                  fmt::format("{} changes nothing in {}", labels.theirs, labels.ours));
+                  fmt::format("{} does not change any file in {}", labels.theirs, labels.ours));
   }
   return added;
 }

@@ -83,7 +83,7 @@ std::string why_stuck(const Directories& directories) {
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
   const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   const bool is_full = room < kNoRoom || (disk.f_files > 0 && disk.f_favail == 0);
-  return is_full ? "; the disk of the queue is full, so nothing continues until there is space"
+  return is_full ? "; the disk of the queue is full: processing continues when space is available"
                  : "";
 }
 

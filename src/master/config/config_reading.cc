@@ -354,9 +354,9 @@ class Checker {
     if (pools.empty()) return;
     const auto& pool = reading_.config.pool_of_http();
     if (!http->process.chroot.empty() && pool.listen && pool.listen->is_unix()) {
-      report(http->line, fmt::format("[http] has a chroot, from which {} cannot be reached: let "
-                                     "[{}] listen on ADDRESS:PORT",
-                                     pool.listen->path(), pool.name));
+      report(http->line,
+             fmt::format("[http] cannot reach {} from its chroot: let [{}] listen on ADDRESS:PORT",
+                         pool.listen->path(), pool.name));
     }
     const bool has_known_user = !running_as_root_ || http->run_as || pool.run_as;
     if (!has_known_user) return;  // that was already reported

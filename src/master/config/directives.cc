@@ -34,7 +34,7 @@ struct Ident : Text {
   static Result<void> put(std::string& target, Value value) {
     const bool is_word = base::printable(value, 64) == value && value.find(' ') == value.npos;
     if (value.empty() || !is_word) {
-      return fail(ErrorCode::kInvalid, "it must be one word of at most 64 printable characters");
+      return fail(ErrorCode::kInvalid, "must be one word of at most 64 printable characters");
     }
     return Text::put(target, value);
   }
@@ -52,7 +52,7 @@ struct Paths {
 
 struct SomeText : Text {
   static Result<void> put(std::string& target, Value value) {
-    if (value.empty()) return fail(ErrorCode::kInvalid, "it must not be empty");
+    if (value.empty()) return fail(ErrorCode::kInvalid, "must not be empty");
     return Text::put(target, value);
   }
 };

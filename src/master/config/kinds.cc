@@ -107,7 +107,7 @@ Shown Duration::show(std::chrono::milliseconds time) {
 Result<void> Timeout::put(std::chrono::milliseconds& target, const std::string& value) {
   QUARRY_TRY(Duration::put(target, value));
   if (target.count() > 0) return {};
-  return invalid("it must be at least 1ms");
+  return invalid("must be at least 1ms");
 }
 
 Result<void> Switch::put(bool& target, const std::string& value) {

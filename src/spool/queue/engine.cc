@@ -103,7 +103,7 @@ void Engine::end_plainly(Lock& lock) {
     return;
   }
   if (const auto closed = state_.disk->close_gaps(); !closed) {
-    state_.report(closed.error().message + "; delivered messages may be repeated");
+    state_.report(closed.error().message + "; delivered messages might be repeated");
   }
   state_.refresh_progress();
   ending_.saved = state_.disk->unsettled();
@@ -153,7 +153,7 @@ Result<void> Engine::destroy() {
   state_.setup.figures->disk_bytes = 0;
   auto gone = state_.disk->destroy();
   // If the files cannot be removed, at least record that the messages were delivered.
-  if (!gone && !state_.disk->checkpoint()) state_.report("delivered messages may be repeated");
+  if (!gone && !state_.disk->checkpoint()) state_.report("delivered messages might be repeated");
   return gone;
 }
 

@@ -97,7 +97,7 @@ class Call {
     return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(deadline_ - now()));
   }
   Result<void> too_late() const {
-    return fail(ErrorCode::kBusy, path_ + ": timed out; some messages may have been stored");
+    return fail(ErrorCode::kBusy, path_ + ": timed out; some messages might have been stored");
   }
 
   const std::string& path_;

@@ -85,7 +85,7 @@ Result<std::uint64_t> decode_answer(std::string_view body) {
       return fail(static_cast<ErrorCode>(code), std::string(fields.rest()));
     }
   }
-  return fail(ErrorCode::kIo, "invalid answer to a hand-over");
+  return fail(ErrorCode::kIo, "invalid reply to a hand-over");
 }
 
 std::size_t body_length(std::string_view header) {

@@ -76,10 +76,9 @@ Result<void> check(const NewMessage& message) {
       message.severity <= kLeastSevere) {
     return {};
   }
-  return fail(ErrorCode::kLimit,
-              fmt::format("a message may have at most {} bytes of content, {} bytes of key, and a "
-                          "severity of {}",
-                          kMaxStreamContent, kMaxKey, kLeastSevere));
+  return fail(ErrorCode::kLimit, fmt::format("a message must have at most {} bytes of content, {} "
+                                             "bytes of key, and a severity of at most {}",
+                                             kMaxStreamContent, kMaxKey, kLeastSevere));
 }
 
 Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Reporter reporter,

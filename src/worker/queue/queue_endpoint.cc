@@ -293,7 +293,7 @@ class Answer {
     reply_.operation = is_frozen ? "freeze" : "thaw";
     const auto branch = http::form_value(request_.query, "branch");
     if (!branch || !changes::is_branch_name(*branch)) {
-      return fail(ErrorCode::kInvalid, "branch: not a valid name of a branch");
+      return fail(ErrorCode::kInvalid, "branch: not a valid branch name");
     }
     if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
       return fail(

@@ -90,7 +90,7 @@ void add_counts(Markup& page, const QueueView& view, std::string_view base,
     page.text(fmt::format("{} in {}/", view.counts[i], word)).raw("</a>. ");
     is_empty = false;
   }
-  if (is_empty) page.raw("There are none.");
+  if (is_empty) page.raw("No change sets.");
   if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>.");
 }
 

@@ -31,7 +31,7 @@ QueueArguments& add_command(CLI::App& queue, Run& run, const char* name, const c
   add_server_options(*command, arguments.server, /*is_needed=*/false);
   auto* file = command
                    ->add_option("-R,--repository", arguments.repository,
-                                "Repository file (default: that of the open check-out)")
+                                "Repository file (default: the repository of the open check-out)")
                    ->excludes("--to");
   command
       ->add_option("--queue", arguments.folder,
@@ -68,7 +68,7 @@ void add_looking(CLI::App& queue, Run& run) {
       ->capture_default_str()
       ->check(CLI::Range(0, 2'000));
   listing.add_option("--after", list.list.after,
-                     "Continue an earlier list at the position that it printed");
+                     "Position printed by an earlier list, to continue that list");
   auto& show =
       add_command(queue, run, "show", "Show everything about a change set", run_queue_show);
   add_id(queue, "show", show);
@@ -130,7 +130,7 @@ void add_run(CLI::App& queue, Run& run) {
       "run", "Process a local queue that no server processes, for use with cron");
   auto& arguments = arguments_of(*command, run, run_queue_run);
   command->add_option("-R,--repository", arguments.repository,
-                      "Repository file (default: that of the open check-out)");
+                      "Repository file (default: the repository of the open check-out)");
   command->add_option("--queue", arguments.folder,
                       "Folder of the queue (default: FILE.changes beside the repository)");
   command
@@ -156,9 +156,9 @@ void add_submit(CLI::App& command, Run& run) {
       ->allow_extra_args(false);
   command.add_option("--approval", submit.approval, "Reference to an approval");
   command.add_option("--author", submit.author, "Author of the check-in (default: you)");
-  auto* base = command.add_option(
-      "--base", submit.base,
-      "Check-in that the changes are based on (default: that of the open check-out)");
+  auto* base =
+      command.add_option("--base", submit.base,
+                         "Check-in that the changes are based on (default: the current check-in)");
   command.add_flag("--on-tip", submit.on_tip, "Replace the files of the tip")->excludes(base);
   command
       .add_option("--delete", submit.deletions,

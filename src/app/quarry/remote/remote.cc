@@ -36,11 +36,10 @@ std::string line_of(const ClientFigures& figures) {
 /// Warns if the clocks differ. SKEW is the number of seconds by which the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
   if (std::abs(skew) <= kMaxSkew) return;
-  fmt::print(
-      stderr,
-      "quarry: warning: the server's clock is {} s {} this machine's; dates of new check-ins "
-      "may be wrong\n",
-      std::abs(skew), skew > 0 ? "ahead of" : "behind");
+  fmt::print(stderr,
+             "quarry: warning: the server's clock is {} s {} this machine's; dates of new "
+             "check-ins might be wrong\n",
+             std::abs(skew), skew > 0 ? "ahead of" : "behind");
 }
 
 std::string question_for(const RemoteUrl& url) {
