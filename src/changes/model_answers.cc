@@ -139,7 +139,7 @@ std::string doom_of(const ModelNode& node) {
       return fmt::format("it depends on {}, which was rolled back", id);
     }
     if (is_over(dependency->known.stage) && !dependency->has_landed()) {
-      return fmt::format("it depends on {}, which did not land: it is in {}/", id,
+      return fmt::format("it depends on {}, which did not land and is in {}/", id,
                          word_of(dependency->known.stage));
     }
   }
