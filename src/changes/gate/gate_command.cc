@@ -38,8 +38,11 @@ constexpr auto kSystemFiles =
 /// the current time, since make does not trust the year 1970. The warning is
 /// turned off because tar does not know the pax keyword for names that are not UTF-8.
 constexpr const char* kUnpack =
-    "umask 022\ntar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n  echo "
-    "'cannot unpack the tree: see changes.gate_disk' >&2; exit 100\n}\nexec \"$@\" < /dev/null";
+    "umask 022\n"
+    "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
+    "  echo 'cannot unpack the tree: see changes.gate_disk' >&2; exit 100\n"
+    "}\n"
+    "exec \"$@\" < /dev/null";
 
 bool is_below(std::string_view path, std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
