@@ -211,10 +211,10 @@ constexpr std::array kEntries = {
     number<&O::sampling_interval, 0>(
         {"samplinginterval", "NUMBER", "Keep one in this number of messages; 0: keep all"}),
     bytes<&O::max_file_size, kMinFileSize>(
-        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k (suffixes: k, m, g)"}),
+        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k; with suffix k, m or g"}),
     bytes<&O::max_disk_space, 0>(
         {"maxdiskspace", "BYTES",
-         "Maximum size of all files, at least maxfilesize (suffixes: k, m, g)"}),
+         "Maximum size of all files, at least maxfilesize; with suffix k, m or g"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
          "Number of messages after which the position is saved; 0: after each file"}),
