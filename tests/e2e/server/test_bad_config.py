@@ -60,7 +60,7 @@ def test_all_errors_are_reported_at_once_in_line_order(world, fresh):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have pools of others")
 def test_a_gate_that_cannot_run_is_an_error(world):
     gate = "changes = yes\nchanges.gate = /bin/true\n"
-    for name, more, said in (("nobody", "changes.gate_user = daemon\n", "cannot become daemon"),
+    for name, more, said in (("nobody", "changes.gate_user = daemon\n", "cannot switch to daemon"),
                              ("root", "changes.gate_user = root\n", "gates may not run as root"),
                              ("root", "changes.gate_user = no-such-user\n", "no-such-user"),
                              ("root", "", "set changes.gate_user")):

@@ -77,7 +77,7 @@ def test_replayed_dead_letters_return_to_their_subscription(stream):
     assert stream.numbers("--dead", "mail") == []
     # The original messages are unchanged. The returned messages follow them with their original numbers.
     assert stream.numbers() == [1, 2, 3, 4, 5, 2, 3]
-    assert "no subscription nobody" in stream.refused("replay", "--dead", "nobody")
+    assert "subscription nobody does not exist" in stream.refused("replay", "--dead", "nobody")
     assert [one["name"] for one in stream.status()["subscriptions"]] == ["hook", "mail"]
 
 
