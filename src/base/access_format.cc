@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kDefault = R"(%R - %u %t "%m %r" %s)";
 constexpr std::string_view kUsualTime = "%d/%b/%Y:%H:%M:%S %z";
 
-/// A word that may stand in braces, and the renderer's code for it.
+/// A word in braces, and its code for the renderer.
 struct Modifier {
-  char letter;  // of the placeholder
+  char letter;  // letter of the placeholder
   std::string_view word;
   char code;
 };

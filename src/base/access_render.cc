@@ -17,14 +17,16 @@ namespace quarry::base {
 namespace {
 
 constexpr std::int64_t kMicros = 1000000;
-// Maximum length of values from clients, so that a line remains a single write and readable.
+// Maximum length of a value from a client. The limit keeps lines readable and below the size of a
+// single write.
 constexpr std::size_t kLongest = 2048;
 
 double seconds(std::int64_t micros) {
   return static_cast<double>(micros) / static_cast<double>(kMicros);
 }
 
-/// Returns the value of the request's variable NAME or, if there is none, of the process's (env[]).
+/// Returns the request's variable NAME. If the request does not have it, returns the process's
+/// variable (env[]).
 std::string_view variable(const AccessRecord& record, const std::string& name) {
   for (const char* const* entry = record.variables; entry != nullptr && *entry != nullptr;
        ++entry) {
@@ -39,13 +41,14 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
 
 constexpr std::string_view kHidden = "(hidden)";
 
-/// Returns HEADER with the values of Fossil's cookies, for pages and for clients, hidden.
+/// Returns HEADER with the values of Fossil's two cookies hidden: the one for pages and the one for
+/// clients.
 std::string loggable_cookies(std::string_view header) {
   constexpr std::string_view kClients = "x-f-l-c=";
   constexpr std::string_view kPages = "fossil-";
   std::string shown;
   while (!header.empty()) {
-    // A proxy that merges several headers may separate them by commas.
+    // Some proxies merge several headers, with commas between the values.
     const std::size_t name = std::min(header.find_first_not_of(" \t,;"), header.size());
     const std::size_t value = std::min(header.find_first_of("=,;", name), header.size() - 1) + 1;
     const bool logs_in =
@@ -56,7 +59,7 @@ std::string loggable_cookies(std::string_view header) {
     shown += kHidden;
     header.remove_prefix(std::min(header.find(';'), header.size()));
   }
-  // This cookie is a login card with arbitrary contents, so nothing after it is shown.
+  // This cookie is a login card with arbitrary contents, so the rest of the header is hidden.
   const std::size_t card = shown.find(kClients);
   if (card != shown.npos) shown.replace(card + kClients.size(), shown.npos, kHidden);
   return shown;
@@ -93,7 +96,7 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// The format is from the configuration, which may use everything that strftime(3) supports.
+// The configuration can use all conversions of strftime(3).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {
@@ -179,7 +182,7 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
   }
 }
 
-/// Does not use the JSON library, which builds a tree first, because this runs for every request.
+/// Appends a member to OUT. Does not use the JSON library, which is too slow for every request.
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
   if (value.size() <= kLongest) return append_json_string(out, value);

@@ -15,7 +15,7 @@ struct AclFree {
 };
 using AclPtr = std::unique_ptr<std::remove_pointer_t<acl_t>, AclFree>;
 
-/// Appends an entry for ID to LIST, which may be reallocated.
+/// Appends an entry for ID to LIST. LIST might be reallocated.
 bool add_entry(AclPtr& list, acl_tag_t tag, const void* id) {
   acl_t raw = list.release();
   acl_entry_t entry = nullptr;

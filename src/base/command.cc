@@ -50,7 +50,7 @@ class RunningCommand {
       ::kill(-pid_, SIGTERM);
       kill_at = now + kPatience;
     }
-    // Processes that the program has started may have ignored SIGTERM.
+    // Processes that the program has started might have ignored SIGTERM.
     if (forced_) ::kill(-pid_, SIGKILL);
     read_output();
     return result();
@@ -59,7 +59,7 @@ class RunningCommand {
  private:
   bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) != 0; }
 
-  /// Waits a short time for the program to end or to write output.
+  /// Waits a short time for output or the end of the program.
   void poll_briefly() {
     std::array<pollfd, 2> ready{{{ending_.get(), POLLIN, 0}, {output_.get(), POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), static_cast<int>(kPollInterval.count()));
@@ -69,7 +69,7 @@ class RunningCommand {
   void read_output() {
     std::array<char, 65536> buffer{};
     ssize_t size = 0;
-    // The number of reads is limited, in case a program writes as fast as this reads.
+    // Limit the number of reads, in case the program writes without a pause.
     for (int i = 0; i < 64 && output_; ++i) {
       size = ::read(output_.get(), buffer.data(), buffer.size());
       if (size <= 0) break;
@@ -117,8 +117,8 @@ std::string CommandEnd::in_words() const {
 }
 
 Result<CommandEnd> run_command(const Command& command, const std::function<bool()>& interrupted) {
-  // The input is a file because reading a file never blocks and, unlike a socket, a file can be
-  // reopened as /dev/stdin.
+  // The input is a memory file, because reading a file never blocks and a program can reopen it as
+  // /dev/stdin.
   QUARRY_TRY_ASSIGN(const Fd input, memory_file(command.input));
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   ::fcntl(output.reading.get(), F_SETFL, O_NONBLOCK);

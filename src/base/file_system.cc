@@ -42,7 +42,7 @@ ErrorCode code_of(int error) {
   }
 }
 
-/// Returns the error for errno; its message names PATH.
+/// Returns the error for errno. The message contains PATH.
 std::unexpected<Error> refused(const fs::path& path) {
   const int error = errno;
   return fail(code_of(error), path.string() + ": " + std::generic_category().message(error));
@@ -101,8 +101,8 @@ class RealFile final : public File {
     return refused(path_);
   }
 
-  // This is an open file description lock. It belongs to the open file instead of the process, and
-  // can be tested without being taken.
+  // An open file description lock belongs to the open file instead of the process. It can be tested
+  // without being taken.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
     if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;
@@ -144,10 +144,10 @@ int flags_of(FileUse use) {
   return O_RDONLY;
 }
 
-// A file system's journal commits concurrent syncs together.
+// Concurrent syncs are faster, because the file system's journal commits them together.
 constexpr std::size_t kSyncsAtOnce = 8;
 
-/// Blocks signals during its lifetime, so that new threads do not receive any.
+/// Blocks signals in the constructor, so that new threads do not receive them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -163,7 +163,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Calls ACTION with each number below COUNT, using several threads.
+/// Calls ACTION with each number below COUNT, in several threads.
 template <typename Action>
 Result<void> for_each_at_once(std::size_t count, const Action& action) {
   std::atomic<std::size_t> next = 0;
@@ -177,7 +177,7 @@ Result<void> for_each_at_once(std::size_t count, const Action& action) {
     try {
       while (threads.size() + 1 < std::min(count, kSyncsAtOnce)) threads.emplace_back(do_some);
     } catch (const std::system_error&) {
-      // No more threads can be created, so use the existing ones.
+      // The system refuses more threads. Use the existing threads.
     }
     do_some();
   }

@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::string_view kLogGuard = "libquarry-log-guard.so";
 
-/// Returns the library in the build folder if the running program is in it, otherwise "".
+/// Returns the library in the build folder, if the program runs from that folder. Returns "" for an
+/// installed program.
 fs::path built_library() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -21,10 +22,10 @@ fs::path built_library() {
   return folder.parent_path() / "repository" / kLogGuard;
 }
 
-/// Puts LIBRARY first in LD_PRELOAD in ENVIRONMENT ("NAME=value" strings). If LD_PRELOAD cannot
-/// contain its path, changes nothing and returns false.
+/// Adds LIBRARY as the first entry of LD_PRELOAD in ENVIRONMENT ("NAME=value" strings). Returns
+/// false, without a change, if LD_PRELOAD cannot contain its path.
 bool preload(std::vector<std::string>& environment, const fs::path& library) {
-  // These characters separate paths in LD_PRELOAD.
+  // Spaces and colons separate paths in LD_PRELOAD.
   if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
   std::string value = library.string();
   for (const std::string& variable : environment) {

@@ -20,8 +20,8 @@ bool begins_comment(char c) {
   return c == ';' || c == '#';
 }
 
-/// Returns TEXT without a comment, which starts with ; or # after a space. As in PHP-FPM's
-/// configuration, a ; at the end is also removed.
+/// Returns TEXT without its comment, which starts with ; or # after a space. As in PHP-FPM, a ; at
+/// the end of the value is also removed.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_space = i == 0 || kSpaces.find(text[i - 1]) != std::string_view::npos;
@@ -53,7 +53,7 @@ Result<std::string> quoted_value(std::string_view text) {
 class Reader {
  public:
   IniFile read(std::string_view text) {
-    // Some editors write a byte order mark.
+    // Some editors start a file with a byte order mark.
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     while (!text.empty()) {
       ++line_;
@@ -100,7 +100,7 @@ class Reader {
     const std::string_view key = trim(line.substr(0, equals));
     if (key.empty()) return mistake("the key before = is missing");
     if (!in_section_) {
-      // If the section itself is a mistake, that was already reported.
+      // If the section itself is a mistake, the mistake was already reported.
       if (!seen_section_) mistake(fmt::format("{} is before the first [section]", key));
       return;
     }

@@ -16,7 +16,7 @@ namespace quarry::base {
 namespace {
 
 constexpr std::uint32_t kTcpListen = 10;  // TCP_LISTEN; its header conflicts with the kernel's
-// The kernel answers within send(2); the timeout is only a precaution.
+// The kernel answers within send(2), so this timeout is only a precaution.
 constexpr timeval kNetlinkTimeout{0, 100'000};
 
 template <typename Query>
@@ -25,7 +25,7 @@ struct Question {
   Query query{};
 };
 
-/// The kernel's answer, which is a single message.
+/// The kernel's answer, a single message.
 class Answer {
  public:
   template <typename Query>
@@ -41,7 +41,7 @@ class Answer {
     if (got > 0) size_ = static_cast<std::size_t>(got);
   }
 
-  /// Copies the fixed part of the message. Returns false if it is something else, such as an error.
+  /// Copies the fixed part of the message. Returns false for other messages, such as errors.
   template <typename Message>
   bool read(Message& message) const {
     nlmsghdr header{};
@@ -52,7 +52,7 @@ class Answer {
     return true;
   }
 
-  /// Copies the attribute TYPE, which follows a fixed part of FIXED bytes.
+  /// Copies the attribute TYPE, which follows FIXED bytes of the message.
   template <typename Attribute>
   bool read_attribute(std::size_t fixed, int type, Attribute& attribute) const {
     std::size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(fixed);

@@ -21,9 +21,9 @@ namespace {
 struct Log {
   LogOptions options;
   int fd = STDERR_FILENO;
-  Fd owned;  // same as fd, unless that is standard error or the caller owns it
+  Fd owned;  // same as fd; empty if fd is standard error or not owned
   std::string prefix;
-  bool has_lost_line = false;  // the daemon did not accept the last line
+  bool has_lost_line = false;  // the daemon has not accepted the last line
 };
 
 Log& the_log() {
@@ -63,13 +63,13 @@ Result<Fd> connect_log_socket(const std::string& path) {
   return fd;
 }
 
-/// Errors are ignored because they cannot be reported and must not stop the server.
+/// Writes BYTES. Errors are ignored, because they cannot be reported and must not stop the server.
 void put(int fd, std::string_view bytes) {
   [[maybe_unused]] const auto ignored = ::write(fd, bytes.data(), bytes.size());
 }
 
 void put_datagram(Log& log, const std::string& datagram) {
-  // Wait only once for a daemon that hangs.
+  // If a daemon hangs, wait only once.
   const int flags = MSG_NOSIGNAL | (log.has_lost_line ? MSG_DONTWAIT : 0);
   const auto send = [&] { return ::send(log.fd, datagram.data(), datagram.size(), flags) >= 0; };
   const auto is_disconnected = [] {
@@ -99,7 +99,7 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
-/// Returns the path of the file that would be created by opening PATH.
+/// Returns the path of the file that is created by opening PATH. Follows links.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMost = 40;
   std::error_code error;
@@ -131,7 +131,7 @@ Result<void> open_log(const LogOptions& options) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
   if (!fd) {
-    // Use a duplicate because standard error is redirected in children.
+    // Use a duplicate, because children redirect standard error.
     fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (!fd) return fail_errno("cannot log to standard error");
   }
@@ -165,7 +165,7 @@ Result<void> reopen_log(Reopening reopening) {
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
   if (is_own_descriptor(log.options.path)) return {};
   QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("log", log.options.path, reopening));
-  // Keep the descriptor's number, because children and libraries may use it.
+  // Keep the number of the descriptor, because children and libraries might use it.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
 }
@@ -206,7 +206,7 @@ void log_line(LogLevel level, std::string_view message) {
 void log_bare(LogLevel level, std::string_view message) {
   Log& log = the_log();
   if (level < log.options.level) return;
-  // Lines to daemons need their frame, and lines of a JSON log must be objects.
+  // A line to a daemon needs a frame, and a line of a JSON log must be an object.
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }

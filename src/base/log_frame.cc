@@ -21,7 +21,7 @@ constexpr std::int64_t kMicrosInSecond = 1000000;
 // Much less than the default size of a socket's buffer.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
-// Minimum size of a part, no matter how long the prefix is.
+// Minimum size of a part after a long prefix.
 constexpr std::size_t kMinRoom = 64;
 
 int priority_of(LogLevel level) {
@@ -58,14 +58,14 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
 }
 
 void LogFrame::begin_text(const LogRecord& record) {
-  const bool has_time = head_.empty();  // syslog's frame has its own time
+  const bool has_time = head_.empty();  // syslog's frame contains the time
   if (has_time) head_ = fmt::format("[{}] ", iso_micros(record.micros));
   head_ += fmt::format("{}: ", name_of(record.level));
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
 }
 
-// This does not use the JSON library, which allocates memory: lines are also logged when memory is
-// exhausted.
+// The JSON library is not used here, because it allocates memory. Lines are also logged when memory
+// is exhausted.
 void LogFrame::begin_json(const LogRecord& record) {
   head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
                        name_of(record.level), record.pid);

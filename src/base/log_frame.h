@@ -1,5 +1,5 @@
-// Formats a message as one or more log lines, with a prefix and suffix for each, and splits long
-// messages.
+// Formats a message as one or more log lines. Each line has a prefix and a suffix. Long messages
+// are split.
 //
 //   file, standard error   [TIME] LEVEL: [CHILD] MESSAGE\n           or {"time":…,"message":"…"}\n
 //   syslog (RFC 3164)      <PRIORITY>Mmm dd hh:mm:ss IDENT[PID]: LEVEL: [CHILD] MESSAGE
@@ -28,11 +28,11 @@ class LogFrame {
  public:
   LogFrame(const LogOptions& options, const LogRecord& record);
 
-  /// The prefix and suffix of each line.
+  /// Return the prefix and the suffix of each line.
   const std::string& head() const { return head_; }
   std::string_view tail() const { return tail_; }
   /// Removes the next part from the message and returns it, escaped and within the limit. Call it
-  /// until is_done(). There is at least one part, which may be empty.
+  /// until is_done(). Even an empty message has one part.
   std::string next_part();
   bool is_done() const { return is_begun_ && rest_.empty(); }
 

@@ -10,7 +10,7 @@
 namespace quarry::base {
 
 void notify_service_manager(std::string_view state) {
-  // Errors are ignored because the server works without the service manager.
+  // Errors are ignored, because the server can run without the service manager.
   ::sd_notify(0, std::string(state).c_str());
 }
 

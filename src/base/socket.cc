@@ -26,7 +26,8 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not a port (0 to 65535)", text));
 }
 
-/// Does the same as parse_port(). The error message also helps if a socket's path was meant.
+/// Parses a port like parse_port(). The error message also helps users who meant the path of a
+/// socket.
 Result<std::uint16_t> parse_bare_port(std::string_view text) {
   auto port = parse_port(text);
   if (!port) port.error().message += " or the path of a socket, which starts with /";
@@ -58,7 +59,7 @@ Result<void> remove_stale(const SocketAddress& address) {
   if (!S_ISSOCK(status.st_mode)) {
     return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
   }
-  // The probe is non-blocking because a server whose queue is full is still running.
+  // If the queue of a running server is full, a blocking probe would wait.
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
@@ -74,7 +75,7 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
   if (::bind(fd.get(), address.get(), address.size()) != 0) {
     return fail_errno(fmt::format("cannot bind {}", path));
   }
-  // There is no race because clients cannot connect before listen(2).
+  // Clients cannot connect before listen(2).
   const auto done = set_owner_and_mode(path, options);
   if (!done) ::unlink(path.c_str());
   return done;
@@ -84,7 +85,7 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Accepted connections inherit this option, which saves a system call per connection.
+  // Accepted connections inherit this option. This saves a system call per connection.
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (address.family() == AF_INET6) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
@@ -96,10 +97,10 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
   return fail_errno(fmt::format("cannot bind {}", address.str()));
 }
 
-/// Starts to listen, or changes the backlog of a socket that already listens.
+/// Starts to listen, or changes the backlog of a listening socket.
 Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options) {
-  // Set a timeout for accept(2), in case another process clears O_NONBLOCK.
+  // accept(2) gets a timeout, in case another process clears O_NONBLOCK.
   const timeval moment{0, 1000};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
   if (::listen(fd.get(), options.backlog) == 0) return {};
@@ -250,8 +251,8 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
 
 namespace {
 
-/// Opens the socket at PATH with O_PATH, so that it can be inspected and changed even if PATH is
-/// replaced meanwhile.
+/// Opens the socket at PATH with O_PATH. The caller can inspect and change the socket even if PATH
+/// is replaced meanwhile.
 Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
   Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
@@ -289,7 +290,7 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
   if (::chmod(held.c_str(), options.mode) != 0) {
     return fail_errno(fmt::format("cannot change the mode of {}", path));
   }
-  // This must be last because changing the mode would change the list's mask.
+  // The access list comes last, because a change of the mode changes the mask of the list.
   if (options.access.empty()) return {};
   const auto granted = grant_access(held, options.mode, options.access);
   if (granted) return {};

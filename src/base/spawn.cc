@@ -70,7 +70,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
-/// A process that was started with SIGCHLD ignored could not wait for its children.
+/// Restores the default action of SIGCHLD. If SIGCHLD is ignored, a process cannot wait for its
+/// children.
 void stop_ignoring_ends() {
   struct sigaction current {};
   ::sigaction(SIGCHLD, nullptr, &current);
@@ -109,7 +110,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 Result<pid_t> spawn(const Launch& launch) {
-  // Use numbers above all targets, so that no source is overwritten before it is duplicated.
+  // Use numbers above all targets. A lower number could be overwritten before it is duplicated.
   const int beyond = static_cast<int>(launch.descriptors.size()) + STDERR_FILENO + 1;
   std::vector<Fd> sources;
   for (const int descriptor : launch.descriptors) {
@@ -186,7 +187,8 @@ std::string find_program(const std::string& name) {
   std::string_view rest = path;
   while (!rest.empty()) {
     const std::string folder(take_until(rest, ':'));
-    // Empty and relative folders depend on the working folder, which is different in a child.
+    // Skip empty and relative folders, because such folders depend on the working folder, which is
+    // different in a child.
     if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
   }
   return {};

@@ -27,7 +27,8 @@ std::time_t time_of(UnixMillis time) {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(time.value)).count();
 }
 
-/// Returns the number in TEXT[at, at+count), or -1 if it has characters other than digits.
+/// Returns the number in TEXT[at, at+count). Returns -1 if the text contains characters other than
+/// digits.
 int digits(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() < at + count) return -1;
   int value = 0;
@@ -90,7 +91,7 @@ std::optional<UnixMillis> parse_iso(std::string_view text) {
     }
     fraction /= scale;
   }
-  // Days beyond the end of the month continue into the next month, as in SQLite's date functions.
+  // As in SQLite's date functions, days beyond the end of a month continue into the next month.
   const sys_days date = sys_days{year{y} / month{static_cast<unsigned>(mo)} / 1} + days{d - 1};
   const double of_day = (h * 3600.0 + mi * 60.0 + s + fraction) * 1000.0;
   return UnixMillis{duration_cast<milliseconds>(date.time_since_epoch()).count() +

@@ -19,8 +19,7 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// The members of each record, used for writing and reading: name in JSON, member, and limit in
-// bytes.
+// The members of each record, for writing and reading: name in JSON, member, and limit in bytes.
 
 void visit_fields(auto& fields, Head& head) {
   fields("repository", head.repository, kMaxName);
@@ -76,14 +75,13 @@ void visit_fields(auto& fields, Hook& hook) {
   fields("input", hook.input, kMaxInput);
 }
 
-/// The names of a type: the event's type, and the JSON object that contains the members of its
-/// record.
+/// The names for a record: the event's type, and the JSON object for the members of the record.
 struct RecordNames {
   std::string_view type;
   const char* part;
 };
-/// The order is that of Record's alternatives. The types of artifact events are in kKinds, because
-/// they depend on the kind.
+/// In the order of Record's alternatives. The types of artifact events are in kKinds, because they
+/// depend on the kind.
 constexpr auto kNames = std::to_array<RecordNames>({
     {"artifact.", "artifact"},
     {"push", "push"},
@@ -96,7 +94,7 @@ constexpr auto kNames = std::to_array<RecordNames>({
 });
 static_assert(kNames.size() == std::variant_size_v<Record>);
 
-/// The order is that of ArtifactKind.
+/// In the order of ArtifactKind.
 constexpr auto kKinds = std::to_array<std::string_view>({
     "artifact.check-in",
     "artifact.wiki",
@@ -130,7 +128,7 @@ std::string shown(base::UnixMillis time) {
   return base::iso_millis(time) + "Z";
 }
 
-/// Writes members to JSON. They are truncated if that is allowed.
+/// Writes members to JSON. Truncates long members that are allowed to be truncated.
 class Writer {
  public:
   Writer(json& to, bool cuts) : to_(to), cuts_(cuts) {}
@@ -224,7 +222,7 @@ class Reader {
   std::optional<base::Error> error_;
 };
 
-/// Returns the object NAME in FROM, or an empty one.
+/// Returns the object NAME in FROM, or an empty object.
 const json& part(const json& from, const char* name) {
   static const json kNone = json::object();
   const auto at = from.find(name);
@@ -247,7 +245,7 @@ Result<Head> read_head(const json& from) {
   return head;
 }
 
-/// Parses JSON. Discards what is nested more deeply than an event can be, to limit memory use.
+/// Parses JSON. Discards values below the maximum depth of an event, to limit memory use.
 Result<json> read_json(std::string_view text) {
   constexpr int kMaxDepth = 8;
   if (text.size() > kMaxMessage) {
@@ -287,7 +285,7 @@ std::string cut(std::string_view text, std::size_t limit) {
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };
-  // Remove at most three bytes, in case TEXT is not valid UTF-8.
+  // Remove at most three bytes, because TEXT might not be valid UTF-8.
   for (int i = 0; i < 3 && end > 0 && kIsContinued(text[end]); ++i) --end;
   return std::string(text.substr(0, end)).append(kCutMark);
 }

@@ -33,7 +33,7 @@ std::optional<std::size_t> take_length(std::string_view& pairs) {
   return length & ~kIsLong;
 }
 
-/// The bytes of BODY, which is a struct of libfcgi.
+/// Returns the bytes of BODY, a struct of libfcgi.
 template <typename Body>
 std::string text_of(const Body& body) {
   return {reinterpret_cast<const char*>(&body), sizeof body};

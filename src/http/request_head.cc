@@ -14,8 +14,7 @@
 namespace quarry::http {
 namespace {
 
-/// Far more than any client sends. It bounds the cost of checks that are quadratic in the number of
-/// fields.
+/// Far more fields than any client sends. The limit bounds checks with a quadratic cost.
 constexpr std::size_t kMaxFields = 100;
 
 using Verdict = std::optional<Refusal>;

@@ -39,7 +39,7 @@ constexpr auto kReasons = std::to_array<std::pair<int, std::string_view>>({
     {507, "Insufficient Storage"},
 });
 
-// In both directions, the first matching entry is used.
+// The first matching entry is used in both directions.
 constexpr auto kErrorStatuses = std::to_array<std::pair<int, base::ErrorCode>>({
     {400, base::ErrorCode::kInvalid},
     {403, base::ErrorCode::kDenied},

@@ -59,7 +59,7 @@ constexpr std::string_view kStyle =
     "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
     "dt{color:var(--dim)}dd{margin:0}";
 
-/// The hash of TEXT as a source in a Content-Security-Policy.
+/// Returns the hash of TEXT as a source in a Content-Security-Policy.
 std::string hash_source(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -91,7 +91,7 @@ AcceptedType take_accepted(std::string_view& accept) {
   return accepted;
 }
 
-/// Advice for users whose request was answered with STATUS.
+/// Returns advice for users whose request was answered with STATUS.
 std::string_view advice(int status) {
   switch (status) {
     case 400:

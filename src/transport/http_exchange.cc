@@ -43,22 +43,22 @@ int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
   return is_interrupted && is_interrupted() ? 1 : 0;
 }
 
-/// The options that all requests share.
+/// Sets the options of all requests.
 void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
-  // The request must be sent exactly as it was signed.
+  // The path is signed, so it must be sent unchanged.
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
                    static_cast<long>(options.connect_timeout.count()));
-  // Less than one byte per second counts as not sending anything.
+  // Less than one byte per second counts as silence.
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.idle_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
-  // If one of the two is set, ignore the system's default for the other.
+  // If the file or the folder is set, the system's default must not be used for the other.
   if (!options.ca_file.empty() || !options.ca_folder.empty()) {
     const auto chosen = [](const std::string& path) {
       return path.empty() ? nullptr : path.c_str();
@@ -88,7 +88,7 @@ HttpClient::~HttpClient() {
 base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (curl_ == nullptr) return fail(ErrorCode::kIo, "cannot initialize libcurl");
   Receiving receiving{.options = options_, .reply = {}};
-  // Do not wait for `100 Continue`, because not every server sends it.
+  // Do not wait for `100 Continue`, because some servers do not send it.
   const std::unique_ptr<curl_slist, Cleanup> headers(curl_slist_append(nullptr, "Expect:"));
   for (const std::string& each : request.headers) curl_slist_append(headers.get(), each.c_str());
   std::array<char, CURL_ERROR_SIZE> message{};

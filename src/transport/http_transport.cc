@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxRedirects = 20;
 
-/// An explanation of STATUS for users.
+/// Returns an explanation of STATUS for users.
 std::string_view meaning(long status) {
   switch (status) {
     case 401:
@@ -34,7 +34,7 @@ std::string_view meaning(long status) {
   }
 }
 
-/// URL with each `+` encoded. A `+` stands for a space only in URLs that are written for fossil.
+/// Returns URL with each `+` encoded. In URLs for fossil, a literal `+` means a space.
 std::string without_plus(std::string_view url) {
   std::string text;
   for (const char c : url) c == '+' ? text += "%2B" : text += c;
@@ -80,7 +80,7 @@ Result<TransportReply> HttpTransport::follow(const HttpReply& redirect) {
   }
   target->user.clear();
   url_ = target->without_user();
-  // Store the new URL only if every redirect was permanent.
+  // The new URL is permanent only if every redirect was permanent.
   moved_for_good_ = moved_for_good_ && (redirect.status == 301 || redirect.status == 308);
   moved_to_ = moved_for_good_ ? std::optional(target->without_password()) : std::nullopt;
   return TransportReply{.content_type = {}, .body = {}, .was_redirected = true};

@@ -1,5 +1,5 @@
-// Syncs over HTTP and HTTPS. Redirects are handled here: the request is built again, because its
-// body contains the user's login, which is only for the first server.
+// Syncs over HTTP and HTTPS. This class follows redirects itself. After a redirect, the request is
+// built again, because the body contains the user's login for the first server.
 #pragma once
 
 #include "quarry/transport/http_exchange.h"
@@ -24,7 +24,7 @@ class HttpTransport : public Transport {
   std::string url_;
   std::string address_;
   std::optional<std::string> moved_to_;
-  bool moved_for_good_ = true;  // all redirects so far were permanent
+  bool moved_for_good_ = true;  // whether all redirects were permanent
   int redirects_ = 0;
 };
 

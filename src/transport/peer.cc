@@ -18,8 +18,8 @@ double random_fraction() {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-/// Exchanges messages between SESSION and the server behind TRANSPORT until the session is
-/// complete. AFTER_EACH is called after each reply.
+/// Exchanges messages between SESSION and the server of TRANSPORT until the session is complete.
+/// Calls AFTER_EACH after each reply.
 base::Result<void> converse(sync::ClientSession& session, Transport& transport,
                             const std::function<void()>& after_each) {
   while (!session.is_done()) {
@@ -79,7 +79,7 @@ Peer::Attempt Peer::attempt_sync() {
 
 base::Result<Peer::Outcome> Peer::sync() {
   RemoteUrl& url = options_.url;
-  // Local files and ssh do not need a login: clients with such access have all rights.
+  // Local files and ssh do not need a login. Users with such access have all rights.
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   int failed_logins = 0;
   for (int failures = 0;;) {

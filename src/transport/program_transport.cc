@@ -28,10 +28,10 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
-// Maximum number of bytes of a program's output to report.
+// Maximum size of a program's output in an error message.
 constexpr std::size_t kMaxWhy = 1000;
 
-/// WORD, quoted for a shell.
+/// Returns WORD, quoted for a shell.
 std::string for_shell(std::string_view word) {
   std::string text = "'";
   for (const char c : word) {
@@ -44,12 +44,12 @@ std::string for_shell(std::string_view word) {
   return text + "'";
 }
 
-/// PATH in a form that programs do not take for an option.
+/// Returns PATH in a form that cannot be mistaken for an option.
 std::string as_file(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }
 
-/// The program and its arguments for URL, which has the scheme ssh or file.
+/// Returns the program and its arguments for URL, which has the scheme ssh or file.
 std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options) {
   if (url.scheme == RemoteUrl::Scheme::kFile) {
     return {url.program.empty() ? options.local_program : url.program, "test-http",
@@ -84,7 +84,7 @@ ProgramTransport::~ProgramTransport() {
 
 Result<void> ProgramTransport::start() {
   stop();
-  // Standard input is a socket, because writing to a broken pipe would raise SIGPIPE.
+  // Standard input is a socket, because a write to a broken pipe would raise SIGPIPE.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
     return base::fail_errno("cannot create a socket pair");
@@ -96,7 +96,7 @@ Result<void> ProgramTransport::start() {
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   // Our own program reports errors about a file in its reply.
   const int errors = is_own_ ? nowhere.get() : STDERR_FILENO;
-  // The program runs in our process group, so that ssh can ask for a password on the terminal.
+  // The program stays in our process group, so that ssh can ask for a password on the terminal.
   QUARRY_TRY_ASSIGN(pid_,
                     base::spawn({.words = command_,
                                  .environment = is_fossil_ ? base::fossil_environment(environ)
@@ -112,7 +112,7 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // The program should end when its input and output are closed, but it may wait for other
+    // The program should end after its input and output are closed, but it might wait for other
     // processes.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
@@ -146,7 +146,8 @@ base::Error ProgramTransport::ended(const char* when) {
 /// Appends to received_. Returns 0 at the end of the output.
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
-  // This polls, because a signal that arrives just before the wait does not end it.
+  // The wait is split into intervals. A signal that arrives just before a wait does not interrupt
+  // that wait.
   constexpr std::chrono::milliseconds kPollInterval{500};
   const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
   int count = 0;
@@ -171,7 +172,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   return static_cast<std::size_t>(size);
 }
 
-/// Reads the header of an HTTP response or, if fossil sent it over ssh, of a CGI response.
+/// Reads the header of an HTTP response or, from fossil over ssh, of a CGI response.
 Result<http::ReplyHeader> ProgramTransport::read_header() {
   while (true) {
     if (const std::size_t size = http::header_block_size(received_); size != std::string::npos) {
@@ -191,7 +192,7 @@ Result<http::ReplyHeader> ProgramTransport::read_header() {
 
 Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
   answered_ = !received_.empty();
-  // If this fails, the program may have sent the reason.
+  // If send() fails, the program might have sent the reason.
   (void)send(request);
   QUARRY_TRY_ASSIGN(const http::ReplyHeader header, read_header());
   auto reply = read_body(header);
@@ -237,7 +238,7 @@ Result<TransportReply> ProgramTransport::exchange(const sync::ClientRequest& req
   const bool was_running = pid_ > 0;
   if (!was_running) QUARRY_TRY(start());
   auto reply = attempt(text);
-  // A program that answers only one request has ended without output, so start it again.
+  // Start the program again if it has exited without output, because it answers only one request.
   if (!reply && was_running && pid_ < 0 && !answered_) {
     QUARRY_TRY(start());
     reply = attempt(text);

@@ -1,9 +1,9 @@
-// Carries HTTP over the standard input and output of a program: `PROGRAM test-http FILE`, which is
-// started locally for file: URLs, and by ssh on another host for ssh: URLs.
+// Sends HTTP over the standard input and output of a program, `PROGRAM test-http FILE`. The program
+// is started locally for file: URLs, and by ssh on another host for ssh: URLs.
 //
-// No local shell is involved. On the remote host, ssh passes the command to the user's shell, so
-// each word is quoted. A program may end after it has answered a request, or wait for more; if it
-// has ended, the next request starts it again.
+// The program is started without a local shell. On the remote host, ssh passes the command to the
+// user's shell, so each word is quoted. Some programs exit after each request. If the program has
+// exited, the next request starts it again.
 #pragma once
 
 #include <sys/types.h>
@@ -48,7 +48,7 @@ class ProgramTransport : public Transport {
   pid_t pid_ = -1;
   base::Fd to_;
   base::Fd from_;
-  std::string received_;   // bytes that are not consumed yet
+  std::string received_;   // bytes that are not consumed
   bool answered_ = false;  // data has arrived since the last request
 };
 

@@ -16,10 +16,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Characters that fossil does not escape in stored URLs. In user names, it does escape the last
+// Characters that fossil does not escape in stored URLs. In user names, fossil escapes the last
 // two.
 constexpr std::string_view kPlain = "$-._~:/";
-// The same for the path of a request. There servers decode %XX, but not `+`.
+// Characters that are not escaped in the path of a request. Servers decode %XX in the path, but not
+// `+`.
 constexpr std::string_view kPlainInRequest = "-._~:/!$&'()*+,;=@";
 
 constexpr std::string_view kProgram = "?fossil=";
@@ -30,7 +31,7 @@ struct Freed {
 };
 using Parsed = std::unique_ptr<CURLU, Freed>;
 
-/// One part of URL, still encoded; empty if URL does not have it.
+/// Returns one part of URL, still encoded, or "" if the part is missing.
 std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
   if (curl_url_get(url, which, &text, 0) != CURLUE_OK) return {};
@@ -38,7 +39,8 @@ std::string part(CURLU* url, CURLUPart which) {
   return text;
 }
 
-// The error for an invalid URL. It does not contain the URL, which may contain a password.
+// Returns the error for an invalid URL. The message does not contain the URL, which might contain a
+// password.
 auto no_url(std::string_view why) {
   return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
 }
@@ -93,7 +95,7 @@ Result<void> parse_authority(RemoteUrl& made, std::string authority) {
 Result<void> check_ssh(RemoteUrl& made) {
   made.path.erase(0, 1);
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
-  // A leading dash would be taken for the beginning of an option.
+  // Other programs treat a name with a leading dash as an option.
   if (made.host.starts_with('-') || made.user.starts_with('-')) {
     return fail(ErrorCode::kInvalid, "a host or user name must not begin with a dash");
   }
@@ -133,7 +135,7 @@ std::string RemoteUrl::without_user() const {
 }
 
 std::string RemoteUrl::without_password() const {
-  // Fossil would take ?fossil= for a part of the file name.
+  // Fossil treats ?fossil= as part of the file name.
   if (scheme == Scheme::kFile) return "file://" + as_fossil(path);
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"

@@ -1,4 +1,4 @@
-// The directive access.format: the format of the lines in a pool's access log.
+// The format of a pool's access log, which the directive access.format sets.
 //
 //   %C %{user}C %{system}C %{total}C      share of a processor, in percent
 //   %d %{seconds}d %{milli}d %{micro}d    time that the request took (also milliseconds,
@@ -10,14 +10,14 @@
 //   %n %p %P                              pool, process, its parent
 //   %{NAME}o                              a header of the reply
 //   %R %s %u %x                           client's address, status, user, operation
-//   %t %T %{FORMAT}t %{FORMAT}T           when the request came, when the line is written:
+//   %t %T %{FORMAT}t %{FORMAT}T           times of the request and of the line; FORMAT as for
 //                                         strftime(3)
 //   %%                                    %
 //
 // These are PHP-FPM's placeholders, plus %x. The format "json" writes one JSON object with the
-// values of all placeholders. A format is compiled when the configuration is read; the workers then
-// render lines with it. Text from clients, including quotation marks, is escaped, so that each
-// request takes exactly one line. An empty value is written as "-", except for %q and %Q.
+// values of all placeholders. The format is compiled when the configuration is read. Text from
+// clients, including quotation marks, is escaped, so that each request takes exactly one line. An
+// empty value is written as "-", except for %q and %Q.
 #pragma once
 
 #include <sys/types.h>
@@ -36,12 +36,12 @@ struct AccessRecord {
   std::string_view pool{};
   pid_t pid = 0;
   pid_t parent = 0;
-  std::int64_t received = 0;  // since 1970, like `written`
+  std::int64_t received = 0;  // since 1970
   std::int64_t written = 0;
   std::int64_t duration = 0;
   std::int64_t cpu_user = 0;
   std::int64_t cpu_system = 0;
-  std::uint64_t memory_peak = 0;  // bytes
+  std::uint64_t memory_peak = 0;  // in bytes
   std::string_view remote_address{};
   std::string_view user{};
   std::string_view method{};
@@ -49,12 +49,11 @@ struct AccessRecord {
   std::string_view query{};
   std::uint64_t content_length = 0;
   int status = 0;
-  std::uint64_t reply_size = 0;  // size of the reply's body in bytes
+  std::uint64_t reply_size = 0;  // size of the body in bytes
   std::string_view repository{};
   std::string_view operation{};
   std::string_view reply_header{};         // lines of the form "Name: value\r\n"
-  const char* const* variables = nullptr;  // array of "NAME=value" strings, terminated by a null
-                                           // pointer
+  const char* const* variables = nullptr;  // "NAME=value" strings, then a null pointer
 };
 
 /// An element of a compiled format: a placeholder or literal text.
@@ -70,16 +69,17 @@ class AccessFormat {
   AccessFormat() = default;
   /// Returns PHP-FPM's default format: %R - %u %t "%m %r" %s
   static AccessFormat usual();
-  /// Errors: kInvalid (unknown or malformed placeholder).
+  /// Compiles TEXT. Errors: kInvalid (unknown or malformed placeholder).
   static Result<AccessFormat> compile(std::string_view text);
 
   /// Returns the text from which the format was compiled.
   const std::string& text() const { return text_; }
   /// Appends the line for RECORD, including the newline, to OUT.
   void render(const AccessRecord& record, std::string& out) const;
-  /// Returns whether render() needs the CPU times and the memory, which cost a system call.
+  /// Returns whether render() uses the CPU times and the memory, which the caller gets from a
+  /// system call.
   bool wants_usage() const { return wants_usage_; }
-  /// Returns whether render() needs the reply's header.
+  /// Returns whether render() uses the reply's header.
   bool wants_reply_header() const { return wants_reply_header_; }
 
  private:

@@ -1,8 +1,8 @@
 // A pool's access log: one line per request, in the format set by access.format.
 //
-// The master opens the file, so it may be in a folder that the pool's user cannot access. The
-// workers inherit the descriptor. The file is opened for appending and each line is a single
-// write(2), so lines of different workers never mix.
+// The master opens the file, and the workers inherit the descriptor. So the pool's user does not
+// need access to the folder. The file is opened for appending and each line is a single write(2),
+// so lines of different workers never mix.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ namespace quarry::base {
 struct AccessLogOptions {
   std::string path;
   AccessFormat format = AccessFormat::usual();
-  /// Exact paths of health checks. A request for such a path is not logged if it is a GET or HEAD
-  /// request without a query or body and the reply's status is 2xx.
+  /// Exact paths of health checks. A successful request (status 2xx) for such a path is not logged
+  /// if it is a GET or HEAD without a query or body.
   std::vector<std::string> suppress_paths;
 };
 
@@ -28,8 +28,8 @@ class AccessLog {
   /// Opens the file and creates it with mode 0640 if it does not exist. Errors: kIo.
   static Result<AccessLog> open(AccessLogOptions options);
 
-  /// Reopens the path, for log rotation. The descriptor keeps its number. Errors: kIo; in that case
-  /// logging continues to the old file.
+  /// Reopens the path, for log rotation. The descriptor keeps its number. After an error, logging
+  /// continues to the old file. Errors: kIo.
   Result<void> reopen(Reopening reopening);
   void write(const AccessRecord& record);
 
@@ -41,7 +41,7 @@ class AccessLog {
 
   AccessLogOptions options_;
   Fd fd_;
-  std::string line_;  // kept between requests to avoid an allocation per request
+  std::string line_;  // a member, to avoid an allocation per request
 };
 
 }  // namespace quarry::base

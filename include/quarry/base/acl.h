@@ -17,8 +17,8 @@ struct AccessList {
   bool empty() const { return users.empty() && groups.empty(); }
 };
 
-/// Sets the permissions of PATH to MODE and LIST. Errors: kIo, also if the file system does not
-/// support access control lists.
+/// Sets the permissions of PATH to MODE and LIST. Errors: kIo (this includes file systems without
+/// access control lists).
 Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

@@ -1,4 +1,4 @@
-// Trims blanks as HTTP's grammar and the configuration define them: spaces and tabs.
+// Trims blanks. HTTP's grammar and the configuration define blanks as spaces and tabs.
 #pragma once
 
 #include <string_view>

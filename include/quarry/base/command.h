@@ -1,5 +1,5 @@
-// Runs a program in its own process group, with a timeout, and waits until it has ended. May be
-// called from any thread because it does not fork.
+// Runs a program in its own process group, with a timeout, and waits for its end. Any thread can
+// call run_command(), because it does not fork.
 #pragma once
 
 #include <chrono>
@@ -26,18 +26,18 @@ struct Command {
 struct CommandEnd {
   enum class How { kExited, kKilled, kTimedOut, kInterrupted };
   How how = How::kExited;
-  int code = 0;        // for kExited: the exit status; for kKilled: the signal
-  std::string output;  // the beginning of standard output and standard error combined
+  int code = 0;        // kExited: exit status; kKilled: signal
+  std::string output;  // standard output and standard error combined, truncated to max_output bytes
 
   bool is_success() const { return how == How::kExited && code == 0; }
   /// Describes the end in words, such as "exit status 1" or "signal 9".
   std::string in_words() const;
 };
 
-/// Runs COMMAND, which is looked up in PATH, and returns when the program itself has ended; its
-/// background processes keep running. After the timeout, or when INTERRUPTED returns true, the
-/// process group gets SIGTERM and, after a grace period, SIGKILL. Errors: kNotFound, kIo (the
-/// program could not be started).
+/// Runs COMMAND and waits for its end, but not for background processes that it has started. A name
+/// without a slash is looked up in PATH. After the timeout, or when INTERRUPTED returns true, the
+/// process group gets SIGTERM and, after a grace period, SIGKILL. Errors: kNotFound, kIo (cannot
+/// start the program).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

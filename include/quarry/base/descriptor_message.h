@@ -45,9 +45,9 @@ inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
   return size == static_cast<ssize_t>(bytes.size());
 }
 
-/// Receives a message whose size is exactly that of BYTES, and stores its descriptors in
-/// DESCRIPTORS. They are close-on-exec; excess descriptors are closed. Returns the number of
-/// descriptors, or 0 if there is no message or its size differs.
+/// Receives a message of exactly the size of BYTES, and stores its descriptors in DESCRIPTORS. The
+/// descriptors are close-on-exec; excess descriptors are closed. Returns the number of descriptors.
+/// Returns 0 if the queue is empty or the message has another size.
 inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
                                        std::span<int> descriptors, int flags = 0) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> room{};
@@ -57,7 +57,7 @@ inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = room.data();
-  // This uses CMSG_LEN, because the kernel then closes descriptors beyond the exact length.
+  // CMSG_LEN, because with the padding of CMSG_SPACE, the kernel could pass one more descriptor.
   message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
   ssize_t size = 0;
   do {

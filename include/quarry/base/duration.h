@@ -6,7 +6,7 @@
 
 namespace quarry::base {
 
-/// Formats TIME as "30 s", or as "1500 ms" if it is not a whole number of seconds.
+/// Formats TIME in whole seconds, such as "30 s", or otherwise in milliseconds, such as "1500 ms".
 inline std::string in_words(std::chrono::milliseconds time) {
   const bool is_whole = time.count() % 1000 == 0;
   return std::to_string(is_whole ? time.count() / 1000 : time.count()) + (is_whole ? " s" : " ms");

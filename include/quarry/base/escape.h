@@ -11,16 +11,18 @@ namespace quarry::base {
 /// Returns TEXT, truncated to LIMIT bytes. Every backslash, and every byte that is neither
 /// printable ASCII nor part of valid UTF-8, is escaped as \xHH.
 std::string printable(std::string_view text, std::size_t limit = 256);
-/// Appends the same to OUT. ALSO lists further ASCII characters to escape, such as quotation marks.
+/// Appends the same text to OUT. Also escapes the ASCII characters in ALSO, such as quotation
+/// marks.
 void append_printable(std::string& out, std::string_view text, std::size_t limit,
                       std::string_view also = {});
 
-/// Removes one character from the front of TEXT (not empty) and appends it to OUT as printable()
-/// does, but without escaping backslashes. Used for messages that already contain printable() text.
+/// Moves one character from the front of TEXT (not empty) to OUT. The character is escaped as in
+/// printable(), but backslashes stay unchanged. Used for messages in which parts were escaped by
+/// printable().
 void append_message_character(std::string& out, std::string_view& text);
 
-/// Removes one character from the front of TEXT (not empty) and appends it to OUT, escaped for a
-/// JSON string. Invalid UTF-8 is replaced by U+FFFD.
+/// Moves one character from the front of TEXT (not empty) to OUT, escaped for a JSON string.
+/// Invalid UTF-8 is replaced by U+FFFD.
 void append_json_character(std::string& out, std::string_view& text);
 /// Appends TEXT to OUT as a JSON string with its quotation marks.
 void append_json_string(std::string& out, std::string_view text);
@@ -28,8 +30,8 @@ void append_json_string(std::string& out, std::string_view text);
 /// Returns TEXT escaped for HTML and XML, including attribute values.
 std::string escape_markup(std::string_view text);
 
-/// Returns the length of the valid multi-byte UTF-8 sequence at the start of TEXT, or 0 if there is
-/// none or if it encodes a control character.
+/// Returns the length of the valid multi-byte UTF-8 sequence at the start of TEXT. Returns 0 if
+/// TEXT does not start with such a sequence, or if the sequence encodes a control character.
 std::size_t utf8_sequence(std::string_view text);
 
 }  // namespace quarry::base

@@ -39,9 +39,9 @@ class Event {
 
   /// Creates an empty handle.
   Event() = default;
-  /// Creates an event on FD_OR_SIGNAL of BASE; -1 means a timer. WHAT is as in event_new(3). The
-  /// event is not pending until wait() is called. BASE and the descriptor must outlive it. ACTION
-  /// must not destroy the event.
+  /// Creates an event on FD_OR_SIGNAL of BASE; -1 means a timer. WHAT is the same as for
+  /// event_new(3). The event is not pending until wait() is called. BASE and the descriptor must
+  /// outlive the event. ACTION must not destroy the event.
   Event(event_base* base, int fd_or_signal, short what, Action action)
       : action_(std::make_unique<Action>(std::move(action))),
         event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}
@@ -63,8 +63,8 @@ class Event {
  private:
   static void run(evutil_socket_t, short, void* action) { (*static_cast<Action*>(action))(); }
 
-  std::unique_ptr<Action> action_;  // on the heap, so that its address does not change in a move
-  EventPtr event_;                  // declared after the action, so that it is destroyed first
+  std::unique_ptr<Action> action_;  // on the heap: its address must not change in a move
+  EventPtr event_;                  // declared after action_, so it is destroyed first
 };
 
 }  // namespace quarry::base

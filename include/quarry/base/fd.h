@@ -10,7 +10,7 @@ namespace quarry::base {
 class Fd {
  public:
   Fd() = default;
-  /// Takes ownership of FD; -1 means that there is no descriptor.
+  /// Takes ownership of FD; -1 creates an empty object.
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(other.release()) {}
   Fd& operator=(Fd&& other) noexcept {
@@ -23,7 +23,7 @@ class Fd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Gives up ownership: the caller has to close the descriptor.
+  /// Returns the descriptor and gives up ownership. The caller has to close the descriptor.
   int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);

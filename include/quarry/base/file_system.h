@@ -1,5 +1,5 @@
-// An interface for the file operations that durable storage needs. Tests can record the operations,
-// make them fail, and simulate a crash of the machine.
+// File operations for durable storage. Tests replace this interface to record operations, inject
+// failures, and simulate a crash of the machine.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,15 @@ class File {
   virtual ~File() = default;
   /// Reads at OFFSET until BUFFER is full or the file ends. Returns the number of bytes read.
   virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) = 0;
-  /// Appends BYTES. Errors: kNoSpace, kIo; in both cases some of the bytes may have been written.
+  /// Appends BYTES. Errors: kNoSpace, kIo. After an error, some of the bytes might have been
+  /// written.
   virtual Result<void> append(std::string_view bytes) = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// Flushes the contents to disk, but not the file's name; sync_directory() does that.
+  /// Flushes the contents to disk. The file's name is flushed by sync_directory().
   virtual Result<void> sync() = 0;
-  /// Returns whether the path by which the file was opened still leads to it: neither the file nor
-  /// a parent folder was removed, moved or replaced.
+  /// Returns whether the path that was opened still leads to this file. Returns false if the file
+  /// or a parent folder was removed, moved or replaced.
   virtual Result<bool> has_name() = 0;
   /// Locks the file exclusively until it is closed. Returns false if another File holds the lock.
   virtual Result<bool> try_lock() = 0;
@@ -47,8 +48,8 @@ enum class FileUse : std::uint8_t {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  /// Errors: kNotFound, kDenied, kReadOnly, kNoSpace, kIo; kBusy if USE is kMake and the file
-  /// exists.
+  /// Opens PATH. Errors: kNotFound, kDenied, kReadOnly, kNoSpace, kIo; kBusy if USE is kMake and
+  /// the file exists.
   virtual Result<std::unique_ptr<File>> open(const std::filesystem::path& path, FileUse use) = 0;
   /// Renames FROM to TO atomically and replaces an existing TO.
   virtual Result<void> rename(const std::filesystem::path& from,
@@ -63,13 +64,14 @@ class FileSystem {
   virtual Result<void> make_folder(const std::filesystem::path& folder) = 0;
   /// Flushes created, renamed and removed names in FOLDER to disk.
   virtual Result<void> sync_directory(const std::filesystem::path& folder) = 0;
-  /// Does the same as File::sync() for each of FILES, in any order, but faster, because the disk
-  /// gets several requests at once. After an error, some files may have been flushed.
+  /// Calls File::sync() for all FILES at once, in any order. The disk gets several requests at
+  /// once, so this is faster than separate calls. After an error, some files might have been
+  /// flushed.
   virtual Result<void> sync_all(std::span<File* const> files);
-  /// Does the same as sync_directory() for each of FOLDERS, in the way of sync_all().
+  /// Calls sync_directory() for all FOLDERS at once, like sync_all().
   virtual Result<void> sync_directories(std::span<const std::filesystem::path> folders);
 
-  /// The real file system.
+  /// Returns the real file system.
   static FileSystem& real();
 };
 

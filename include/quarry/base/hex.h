@@ -10,8 +10,8 @@
 
 namespace quarry::base {
 
-/// The value of each character as a digit, or -1. The table is at namespace scope because a local
-/// table would be rebuilt at every call.
+/// The value of each character as a digit, or -1. The table is at namespace scope because a table
+/// inside the function would be rebuilt at every call.
 inline constexpr auto kHexValues = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
@@ -22,16 +22,16 @@ inline constexpr auto kHexValues = [] {
   return values;
 }();
 
-/// Returns the value of the digit C, in either case, or -1 for any other character.
+/// Returns the value of the hexadecimal digit C, or -1 for any other character.
 constexpr int hex_value(char c) {
   return kHexValues[static_cast<unsigned char>(c)];
 }
 
-/// Returns whether TEXT consists only of hexadecimal digits, in either case.
+/// Returns whether TEXT consists only of hexadecimal digits, in upper or lower case.
 bool is_hex(std::string_view text);
 /// Returns BYTES as two lower-case digits each.
 std::string to_hex(std::span<const unsigned char> bytes);
-/// Decodes DIGITS, two per byte. Returns nullopt if they are malformed.
+/// Decodes DIGITS, two per byte. Returns nullopt if the digits are malformed.
 std::optional<std::string> from_hex(std::string_view digits);
 
 }  // namespace quarry::base

@@ -1,14 +1,13 @@
 // The configuration file format: sections of "key = value" lines.
 //
-//   ; a comment, and so is a line that begins with #
+//   ; comment; a line that begins with # is also a comment
 //   [section]
-//   key = value            ; a comment may follow after a space
+//   key = value            ; a comment after a space
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
-// Values may be as long as the file. Keys keep their order and line numbers, for error messages. A
-// key that ends in [] is a list with one value per line. Any other duplicate key in a section is a
-// mistake, and so are a duplicate section and any other kind of line. The parser reports all
-// mistakes of a file at once.
+// The length of a value is not limited. Keys keep their order and line numbers, for error messages.
+// A key that ends in [] is a list with one value per line. Duplicates of other keys, duplicate
+// sections and malformed lines are mistakes. The parser reports all mistakes in a file at once.
 #pragma once
 
 #include <string>
@@ -36,12 +35,12 @@ struct IniMistake {
 
 struct IniFile {
   std::vector<IniSection> sections;
-  std::vector<IniMistake> mistakes;  // in line order; the sections contain the valid entries
+  std::vector<IniMistake> mistakes;  // sorted by line
 };
 
 IniFile parse_ini(std::string_view text);
 
-/// Returns a line, with its newline, that parse_ini() reads as this entry. VALUE must not contain a
+/// Returns the line of the file, with its newline, for KEY and VALUE. VALUE must not contain a
 /// newline or NUL.
 std::string ini_line(std::string_view key, std::string_view value);
 

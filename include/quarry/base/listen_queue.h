@@ -1,6 +1,6 @@
-// The number of connections that wait to be accepted on a listening Unix or TCP socket. It is read
-// from the kernel with sock_diag(7), which needs neither privileges nor a descriptor of the socket.
-// So any process can read it, even while no process accepts connections.
+// The number of connections that wait to be accepted on a listening Unix or TCP socket. The kernel
+// reports the number through sock_diag(7), which does not need privileges or a descriptor of the
+// socket. So any process can read the number at any time.
 #pragma once
 
 #include <netinet/in.h>
@@ -17,15 +17,16 @@ struct QueueLength {
   std::uint64_t limit = 0;  // the backlog that the kernel applies
 };
 
-/// Identifies a listening socket. It is a plain value and holds no descriptor.
+/// Identifies a listening socket by value, without a descriptor.
 class ListenQueue {
  public:
-  /// Identifies no socket; length() returns nullopt.
+  /// Identifies no socket. length() then returns nullopt.
   ListenQueue() = default;
-  /// Identifies the listening socket FD, which must be in this network namespace.
+  /// Identifies the listening socket FD, which must belong to the network namespace of this
+  /// process.
   static ListenQueue of(int fd);
 
-  /// Returns the current length, or nullopt if the kernel does not report it.
+  /// Returns the current length, or nullopt if the kernel does not report the length.
   std::optional<QueueLength> length() const;
 
  private:
@@ -34,7 +35,7 @@ class ListenQueue {
 
   int family_ = AF_UNSPEC;
   std::uint32_t inode_ = 0;  // of a Unix socket
-  std::uint16_t port_ = 0;   // of a TCP socket, in network byte order, like the address
+  std::uint16_t port_ = 0;   // of a TCP socket, in network byte order
   std::array<std::uint32_t, 4> address_{};
 };
 

@@ -5,11 +5,10 @@
 //   www","message":"…"}
 //
 // Files are opened for appending and each line is written with a single write(2), so lines of
-// different processes never mix. Callers have to pass untrusted text (request paths, user names)
-// through printable(). Control characters never reach a log line, even if a caller forgets that.
+// different processes never mix. Callers have to escape untrusted text (request paths, user names)
+// with printable(). As a safeguard, the log itself also escapes control characters.
 //
-// The master opens the log before it starts children, which inherit it. The log is global state;
-// the only other global state is the worker's stop signal.
+// The master opens the log before it starts children. Children inherit the descriptor.
 #pragma once
 
 #include <fmt/core.h>
@@ -31,34 +30,35 @@ std::string_view name_of(LogLevel level);
 /// Opens the log with OPTIONS. A missing file is created with mode 0640. Errors: kIo; in that case
 /// the log is unchanged.
 Result<void> open_log(const LogOptions& options);
-/// Whether reopening creates a missing file. Only the master does, so that it has the right owner.
+/// Whether reopening creates a missing file. Only the master creates files, so that they have the
+/// correct owner.
 enum class Reopening { kMakesFile, kWantsFile };
-/// Opens the log file PATH for appending. WHAT, such as "access log", appears in the error message.
+/// Opens the log file PATH for appending. WHAT, such as "access log", is part of the error message.
 /// Errors: kIo.
 Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening);
-/// Checks that open_log() would succeed, without changing anything. Errors: kIo.
+/// Checks that open_log() would succeed with OPTIONS. Does not change anything. Errors: kIo.
 Result<void> check_log(const LogOptions& options);
-/// Checks the same for another log, which is the file PATH.
+/// Checks that the log file PATH can be opened. Errors: kIo.
 Result<void> check_log_file(const std::string& path);
-/// Reopens the log's file, for log rotation. The descriptor keeps its number. For other log
-/// targets, the function does nothing. Errors: kIo; in that case logging continues to the old file.
+/// Reopens the log file, for log rotation. The descriptor keeps its number. Does nothing if the log
+/// is not a file. After an error, logging continues to the old file. Errors: kIo.
 Result<void> reopen_log(Reopening reopening);
-/// Unblocks SIGUSR1, with which the master asks a child to reopen its logs. SIGUSR1 is blocked
-/// until the child has installed a handler.
+/// Unblocks SIGUSR1. A child calls this function after it has installed its handler; the master
+/// sends the signal to children that have to reopen their logs.
 void unblock_reopen_signal();
-/// Returns the descriptor that a child must keep open to write to the log.
+/// Returns the descriptor of the log. A child has to keep this descriptor open.
 int log_descriptor();
 
-/// Sets the minimum level: lines below LEVEL are dropped.
+/// Sets the minimum level. Lines below LEVEL are dropped.
 void set_log_level(LogLevel level);
 LogLevel log_level();
-/// Writes lines as text to FD, which the caller keeps open. The default is standard error.
+/// Sends the log to FD, as text. The caller keeps ownership of FD. The default is standard error.
 void set_log_descriptor(int fd);
-/// Sets the prefix of each message, such as "pool www". Called once after a fork.
+/// Sets the prefix of each message, such as "pool www". Called once, after a fork.
 void set_log_prefix(std::string prefix);
 
 void log_line(LogLevel level, std::string_view message);
-/// Logs MESSAGE without any prefix, unless LEVEL is below the log's level.
+/// Logs MESSAGE without a prefix, unless LEVEL is below the minimum level.
 void log_bare(LogLevel level, std::string_view message);
 
 template <typename... Args>

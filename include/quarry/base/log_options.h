@@ -24,7 +24,7 @@ enum class LogTarget : std::uint8_t {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-/// Minimum value of log_limit. It is far longer than any prefix.
+/// Minimum value of log_limit. The longest prefix is far shorter.
 constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {
@@ -35,8 +35,8 @@ struct LogOptions {
   /// Maximum length of a line in bytes, without the newline. A longer message is split into several
   /// lines.
   std::size_t limit = 1024;
-  /// Whether each line is written with a single write(2). Otherwise the parts of a line are written
-  /// separately, which copies less, but lines of different processes may mix. Datagrams are never
+  /// Whether each line is written with a single write(2). If false, the parts of a line are written
+  /// separately without a copy, but lines of different processes can mix. Datagrams are never
   /// split.
   bool is_buffered = true;
   int facility = 3 << 3;  // LOG_DAEMON
@@ -48,9 +48,10 @@ Result<void> set_log_target(LogOptions& options, std::string_view value);
 /// Returns the value of error_log for the target and path of OPTIONS.
 std::string log_target_of(const LogOptions& options);
 /// Returns whether PATH, such as /dev/stderr or /proc/self/fd/2, refers to a descriptor of the
-/// process that opens it. Another process would open a different file.
+/// calling process. In another process, such a path leads to a different file.
 bool is_own_descriptor(std::string_view path);
-/// Returns the facility of syslog(3) called NAME, without the prefix LOG_ and in any case.
+/// Returns the syslog(3) facility NAME. NAME is written without the prefix LOG_, in upper or lower
+/// case.
 std::optional<int> syslog_facility_named(std::string_view name);
 /// Returns the name of FACILITY, which must be valid.
 std::string_view syslog_facility_name(int facility);

@@ -1,4 +1,4 @@
-// Creates an in-memory file with a given text, for another program to read.
+// Creates an in-memory file from a text, as input for another program.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace quarry::base {
 
-/// Returns a file with the content TEXT, positioned at the start. Errors: kIo.
+/// Returns an in-memory file with the content TEXT, positioned at the start. Errors: kIo.
 Result<Fd> memory_file(std::string_view text);
 
 }  // namespace quarry::base

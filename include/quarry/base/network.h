@@ -1,5 +1,5 @@
-// Clients are counted by network: by the address itself for IPv4, and by the /64 for IPv6, because
-// a client usually controls all addresses of its /64.
+// Determines a client's network, by which clients are counted. The network is the address itself
+// for IPv4, and the /64 for IPv6, because a client usually controls all addresses of its /64.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 namespace quarry::base {
 
 /// Removes leading spaces and a number from the front of TEXT and returns the number. Returns
-/// nullopt if there is no number or it is out of range.
+/// nullopt if TEXT does not start with a number, or if the number is out of range.
 template <typename Number>
 std::optional<Number> take_number(std::string_view& text, int radix = 10) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -21,7 +21,7 @@ std::optional<Number> take_number(std::string_view& text, int radix = 10) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// Parses TEXT, which must consist of digits, after a minus sign if Number is signed. Returns
+/// Parses TEXT, which must consist of digits. A minus sign is allowed if Number is signed. Returns
 /// nullopt if TEXT is malformed or out of range.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, int radix = 10) {

@@ -1,8 +1,8 @@
 // Errors as values.
 //
 // A function returns Result<T> if its caller is expected to handle the failure. The message is for
-// people: it says what failed, on which file, line or limit, and what to do about it. It must not
-// contain secrets because it appears in logs and, for sync requests, in the client's terminal.
+// people. It names the operation that failed, the file, line or limit, and the remedy. A message
+// must not contain secrets, because logs and the terminals of clients show it.
 #pragma once
 
 #include <expected>
@@ -15,14 +15,14 @@ enum class ErrorCode {
   kInvalid,    // malformed input or wrong usage
   kNotFound,   // the named object does not exist
   kDenied,     // permission denied
-  kLimit,      // a configured limit would be exceeded
+  kLimit,      // a configured limit does not permit it
   kBusy,       // in use by another process; the same call may succeed later
-  kConflict,   // the object has changed since the caller read it; retry with fresh data
+  kConflict,   // the object has changed since the caller read it; retry with new data
   kCorrupt,    // stored data is damaged
   kReadOnly,   // the object can be read but not written
   kNoSpace,    // the disk or quota is full
   kIo,         // a system call failed
-  kDiscarded,  // the configuration says that it is dropped
+  kDiscarded,  // dropped because of the configuration
 };
 
 struct Error {
@@ -43,7 +43,7 @@ std::unexpected<Error> fail_errno(std::string message);
 
 }  // namespace quarry::base
 
-// Evaluates EXPRESSION, a Result. If it is an error, returns that error from the enclosing
+// Evaluates EXPRESSION, a Result. If the result is an error, returns this error from the enclosing
 // function.
 #define QUARRY_TRY(expression)                                      \
   do {                                                              \

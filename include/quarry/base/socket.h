@@ -7,7 +7,7 @@
 //   9000                      loopback only: 127.0.0.1:9000
 //   [::]:9000                 all addresses of the machine, IPv6 and IPv4; 0.0.0.0:9000: IPv4 only
 //
-// To listen on port 0 means to listen on a port that the kernel chooses; see local_address().
+// With port 0, the kernel chooses a port; see local_address().
 //
 // Host names are not resolved because listening addresses must not depend on a name server.
 #pragma once
@@ -36,17 +36,17 @@ class SocketAddress {
   static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
 
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
-  /// Returns whether the address is in 127.0.0.0/8, also in its IPv4-mapped IPv6 form, or is ::1.
+  /// Returns whether the address is ::1 or in 127.0.0.0/8, which includes the IPv4-mapped form.
   /// Returns false for a Unix socket.
   bool is_loopback() const;
   /// Returns whether both have the same IP address; ports are ignored. An IPv4 address equals its
-  /// IPv4-mapped IPv6 form. Returns false if either is a Unix socket.
+  /// IPv4-mapped IPv6 form. Returns false if one of them is a Unix socket.
   bool same_ip(const SocketAddress& other) const;
   /// Returns the path of a Unix socket, or "" for other addresses.
   std::string path() const;
   /// Returns the port, or 0 for a Unix socket.
   std::uint16_t port() const;
-  /// Returns only the IP address, or "" for a Unix socket. IPv4-mapped addresses are written as
+  /// Returns only the IP address, or "" for a Unix socket. An IPv4-mapped address is returned as
   /// IPv4.
   std::string ip() const;
   /// Returns the address in a form that parse() reads.
@@ -73,15 +73,15 @@ struct ListenOptions {
   uid_t owner = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
   mode_t mode = 0660;
-  /// Further users and groups that may connect. If the list is not empty, owner and group are
+  /// Additional users and groups that can connect. If the list is not empty, owner and group are
   /// ignored.
   AccessList access = {};
 };
 
-/// Returns a bound, listening, close-on-exec, non-blocking socket. All processes that hold the
-/// socket share the non-blocking flag; accept(2) has a short timeout, in case a process clears the
-/// flag. A stale Unix socket is replaced. Owner and mode are set before a client can connect.
-/// Errors: kBusy (another process is listening on ADDRESS), kIo.
+/// Returns a bound, listening, close-on-exec, non-blocking socket. Processes that share the socket
+/// also share the non-blocking flag; in case one of them clears the flag, accept(2) has a short
+/// timeout. A stale Unix socket is replaced. Owner and mode are set before clients can connect.
+/// Errors: kBusy (another process listens on ADDRESS), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
 
 /// Applies the backlog of OPTIONS to FD, which already listens on ADDRESS. Errors: kInvalid (FD
@@ -98,20 +98,21 @@ struct SocketFile {
 /// Identifies the socket at PATH. Symbolic links are not followed. Errors: kIo (PATH does not
 /// exist), kInvalid (not a socket).
 Result<SocketFile> socket_file(const std::string& path);
-/// Sets the owner, mode and access list of OPTIONS on the socket at PATH. Any other kind of file is
-/// not changed, because a user with write access to the folder could have placed someone else's
-/// file at PATH. Errors: kInvalid (not a socket, or not FILE), kIo.
+/// Sets the owner, mode and access list of OPTIONS on the socket at PATH. Files of another type are
+/// not changed, because a user who can write to the folder might have replaced the socket with
+/// someone else's file. Errors: kInvalid (not a socket, or not FILE), kIo.
 Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options,
                                 const std::optional<SocketFile>& file = std::nullopt);
 
-/// Returns the address that the socket FD is bound to, with the actual port. Errors: kIo, kInvalid.
+/// Returns the address to which the socket FD is bound, with the actual port. Errors: kIo,
+/// kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);
 
 /// Returns a connected, close-on-exec, blocking socket (with TCP_NODELAY for TCP). Errors: kIo.
 Result<Fd> connect_to(const SocketAddress& address);
 
-/// Returns whether the other end of FD, a connection or the writing end of a pipe, is closed. A TCP
-/// peer that has only shut down its sending side counts as closed.
+/// Returns whether the other end of FD is closed. FD is a connection or the writing end of a pipe.
+/// A TCP peer that has shut down only its sending side also counts as closed.
 bool has_peer_left(int fd);
 
 }  // namespace quarry::base

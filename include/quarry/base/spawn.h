@@ -1,6 +1,6 @@
 // Starts child processes. A program is started with exactly the given descriptors, with default
-// signal handling and in its own process group. spawn() may be called from any thread because it
-// does not fork.
+// signal handling and in its own process group. Any thread can call spawn(), because it does not
+// fork.
 #pragma once
 
 #include <sys/types.h>
@@ -19,40 +19,41 @@ namespace quarry::base {
 std::vector<std::string> own_environment();
 
 struct Launch {
-  /// The program and its arguments. The program is looked up in PATH if it has no slash.
+  /// The program and its arguments. A name without a slash is looked up in PATH.
   std::vector<std::string> words;
-  /// The program's file, if it differs from the first word.
+  /// Path of the program, if it differs from the first word.
   std::string program = {};
   std::vector<std::string> environment = own_environment();
-  /// The program's descriptors 0, 1, 2 and so on. The caller keeps its own descriptors.
+  /// The program's descriptors 0, 1, 2 and so on. The caller keeps ownership.
   std::vector<int> descriptors = {};
   std::string folder = "/";  // "": the caller's working folder
-  /// If false, the program stays in the caller's process group and ignores the signals that the
-  /// caller ignores, so that both share a terminal.
+  /// If false, the program stays in the caller's process group and ignores the same signals as the
+  /// caller, so that both can share a terminal.
   bool has_own_group = true;
 };
 
 /// Returns WORDS as an argv for execve(2). WORDS must outlive the result.
 std::vector<char*> pointers_to(const std::vector<std::string>& words);
 
-/// Starts a program and returns its process id, which is also the id of its own group. Errors:
+/// Starts a program and returns its process id, which is also the id of its process group. Errors:
 /// kNotFound, kIo.
 Result<pid_t> spawn(const Launch& launch);
 
-/// Waits for the child PID to end and returns its status as in waitpid(2), or nullopt on failure.
+/// Waits until the child PID has ended. Returns its status as waitpid(2) does, or nullopt on
+/// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
-/// Runs WORK in a forked child and returns its result. Errors: kIo (the fork failed, or the child
-/// ended without a result).
+/// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended
+/// without a result).
 Result<std::string> run_in_child(const std::function<std::string()>& work);
 
 /// Closes all descriptors except KEPT and the standard streams.
 void close_all_but(std::span<const int> kept);
 
-/// Returns the value of PATH, or the default folders if PATH is not set.
+/// Returns the variable PATH, or the default folders if it is not set.
 std::string search_path();
-/// Returns the executable file NAME, which is a path or is looked up in the absolute folders of
-/// PATH. Returns an empty string if there is none.
+/// Returns the path of the executable NAME, which is a path or is looked up in the absolute folders
+/// of PATH. Returns an empty string if the file does not exist.
 std::string find_program(const std::string& name);
 
 }  // namespace quarry::base

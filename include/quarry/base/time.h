@@ -1,5 +1,5 @@
-// Clocks, and Fossil's representation of time: Julian day numbers as doubles. A repository stores
-// the times of check-ins, tags and events in this form.
+// Clocks, and Fossil's representation of time: Julian day numbers as doubles. Repositories store
+// all times in this form.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,29 @@ struct UnixMillis {
   friend auto operator<=>(const UnixMillis&, const UnixMillis&) = default;
 };
 
-/// A source of the current time, which tests can fix.
+/// A source of the current time. Tests use a fixed time.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual UnixMillis now() const = 0;
 };
 
-/// The machine's clock.
+/// Returns the machine's clock.
 const Clock& system_clock();
 
-/// Returns the Julian day number, computed as SQLite does (whole milliseconds / 86400000), so that
-/// it equals the result of SQL's julianday().
+/// Returns the Julian day number of TIME, computed as whole milliseconds / 86400000 like SQL's
+/// julianday(), so that both results are equal.
 double julian_day(UnixMillis time);
 UnixMillis from_julian_day(double day);
 
-/// Formats TIME as "YYYY-MM-DDTHH:MM:SS" in UTC, as in the protocol's timestamp line.
+/// Formats TIME as "YYYY-MM-DDTHH:MM:SS" in UTC, the format of the protocol's timestamp line.
 std::string iso_seconds(UnixMillis time);
-/// Formats TIME as iso_seconds() does, with ".SSS" appended, as in a D card.
+/// Formats TIME as "YYYY-MM-DDTHH:MM:SS.SSS" in UTC, the format of a D card.
 std::string iso_millis(UnixMillis time);
-/// Formats MICROS, microseconds since 1970, as "YYYY-MM-DDTHH:MM:SS.ffffffZ", as in logs.
+/// Formats MICROS, microseconds since 1970, as "YYYY-MM-DDTHH:MM:SS.ffffffZ", the format of logs.
 std::string iso_micros(std::int64_t micros);
-/// Parses "YYYY-MM-DDTHH:MM:SS[.fraction]", also with a space instead of the T. Returns nullopt
-/// unless TEXT is a valid date of the years 0000 to 9999. Digits beyond milliseconds are rounded as
-/// in SQLite.
+/// Parses "YYYY-MM-DDTHH:MM:SS[.fraction]"; a space instead of the T is also valid. Returns nullopt
+/// unless TEXT is a valid date in the years 0000 to 9999. Rounds to milliseconds like SQLite.
 std::optional<UnixMillis> parse_iso(std::string_view text);
 
 }  // namespace quarry::base

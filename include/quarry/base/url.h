@@ -1,4 +1,4 @@
-// Removes secrets from URLs that appear in messages, and reads queries.
+// Removes secrets from URLs in messages, and reads queries.
 #pragma once
 
 #include <string>
@@ -6,20 +6,21 @@
 
 namespace quarry::base {
 
-/// Returns the part before the @ in TEXT, user or user:password, as a view into TEXT. Returns an
-/// empty view if TEXT is not a URL or has no such part. A password may contain an unencoded /, ? or
-/// #, unless the text between the colon and that character could be a port.
+/// Returns the part of the URL TEXT before the @, user or user:password, as a view into TEXT.
+/// Returns an empty view if TEXT is not a URL or does not have this part. The password is allowed
+/// to contain an unencoded /, ? or #, unless the text between the colon and that character could be
+/// a port.
 std::string_view credentials_in(std::string_view text);
 
-/// Returns TEXT without user and password. Text that does not start with a scheme and "://" is
+/// Returns TEXT without user and password. If TEXT does not start with a scheme and "://", it is
 /// returned unchanged.
 std::string without_credentials(std::string_view text);
 
-/// Returns TEXT, a URL or request target, in a form that is safe to log: without user and password,
-/// and without query and fragment, which may contain secrets.
+/// Returns TEXT, a URL or request target, without user, password, query and fragment. The result is
+/// safe to log.
 std::string without_secrets(std::string_view text);
 
-/// Returns whether QUERY, the part of a URL after the question mark, sets NAME to any value.
+/// Returns whether QUERY, the part of a URL after the question mark, contains the parameter NAME.
 bool query_has(std::string_view query, std::string_view name);
 
 }  // namespace quarry::base

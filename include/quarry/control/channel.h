@@ -1,16 +1,15 @@
-// Messages between a child and the master. Each is a fixed verb with a number, never a path or an
-// argument.
+// Messages between a child and the master. Each message is a fixed verb with a number, never a path
+// or other text.
 //
-// Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries). So the
-// master identifies the sender by the socket, and need not trust anything else. A message is 8
-// bytes in host byte order:
+// Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries). The
+// master identifies the sender by the socket. A message is 8 bytes in host byte order:
 //
 //   byte 0   layout version, 1        byte 2-3   0
 //   byte 1   verb                     byte 4-7   number
 //
-// Neither end ever blocks. A message that does not fit into the socket's buffer is dropped; that is
-// harmless, because every verb may be repeated and none has to arrive. When the master ends, the
-// child reads the end of the stream.
+// Neither end ever blocks. A message that does not fit into the socket's buffer is dropped. Lost or
+// repeated messages are harmless for every verb. When the master exits, the child reads the end of
+// the stream.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +21,15 @@
 namespace quarry::control {
 
 enum class Verb : std::uint8_t {
-  /// The repository with this number in the master's configuration may need a backoffice run.
+  /// The repository with this number in the master's configuration might need a backoffice run.
   kBackoffice = 2,
-  /// A job (Service::on_request) is about to wait; another job may use its slot.
+  /// A job (Service::on_request) begins to wait. The master can start another job meanwhile.
   kPause = 3,
-  /// The job wants to continue; the master replies with the same verb when a slot is free.
+  /// The job wants to continue. The master replies with the same verb when a slot is free.
   kResume = 4,
-  /// The peer with this number in the master's configuration may have new artifacts.
+  /// The peer with this number in the master's configuration might have new artifacts.
   kPeer = 5,
-  /// A job that the master starts itself has to run again in this number of seconds.
+  /// A job that the master starts periodically has to run again after this number of seconds.
   kAgain = 6,
 };
 
@@ -43,7 +42,7 @@ enum class Received {
   kMessage,
   kNothing,    // no message yet
   kClosed,     // the other end has closed the channel
-  kMalformed,  // not a valid message: the other end is broken or hostile
+  kMalformed,  // an invalid message; the other end is broken or hostile
 };
 
 class Channel {
@@ -51,16 +50,16 @@ class Channel {
   Channel() = default;
   explicit Channel(base::Fd fd) : fd_(std::move(fd)) {}
 
-  /// Returns the channel of a program that the master runs on request. It is the program's standard
-  /// input, which is replaced by /dev/null. If the master did not start the program, the channel is
-  /// closed.
+  /// Returns the channel of a program that the master has started on request. The channel is the
+  /// program's standard input, which is then replaced by /dev/null. Returns a closed channel if the
+  /// master did not start the program.
   static Channel of_standard_input();
 
   /// Returns the two ends of a new channel. Errors: kIo.
   static base::Result<std::pair<Channel, Channel>> make_pair();
 
-  /// Returns false if the message was dropped because the buffer is full or the other end is
-  /// closed.
+  /// Sends MESSAGE. Returns false if the buffer is full or the other end is closed; the message is
+  /// then dropped.
   bool send(Message message) const;
   /// Reads one message into *MESSAGE.
   Received receive(Message* message) const;

@@ -4,9 +4,9 @@
 //   "status\n"  ───────────────>
 //               <───────────────  one JSON document and a newline; then the connection is closed
 //
-// Each connection carries one query, and queries never change anything. If a query fails, the
-// document is an object with the member "error". The master accepts queries of up to kMaxQuestion
-// bytes. It closes a connection that sends nothing for kPatience.
+// Each connection carries one query. Queries do not change anything. If a query fails, the document
+// is an object with the member "error". The master accepts queries of up to kMaxQuestion bytes. A
+// connection that sends nothing for kPatience is closed.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace quarry::control {
 
 enum class Question {
   kStatus,      // status of all pools
-  kFullStatus,  // the same, with all their children
+  kFullStatus,  // status of all pools and their children
 };
 
 /// Maximum length of a query in bytes, including the newline.
@@ -30,12 +30,12 @@ constexpr std::size_t kMaxQuestion = 64;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string_view text_of(Question question);
-/// Parses LINE, which has no newline. Returns nullopt if it is not a query.
+/// Parses LINE, without a newline. Returns nullopt if LINE is not a query.
 std::optional<Question> parse_question(std::string_view line);
 
-/// Queries the master that listens on the Unix socket ADDRESS and returns its reply. Errors:
-/// kNotFound (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the reply
-/// is too long), kIo.
+/// Sends a query to the master that listens on the Unix socket ADDRESS, and returns the reply.
+/// Errors: kNotFound (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the
+/// reply is too long), kIo.
 base::Result<std::string> ask(const base::SocketAddress& address, Question question,
                               std::chrono::milliseconds patience = kPatience);
 

@@ -1,15 +1,15 @@
 // Events of a repository for external systems: a common head, a record for each type of event, and
-// the JSON form in which they are stored and delivered. quarry-events(7) documents its members.
+// the JSON form in which they are stored and delivered. quarry-events(7) documents the members.
 //
 //   {"version": 1, "type": "artifact.check-in", "id": "PROJECTCODE/artifact/HASH",
 //    "time": "2026-03-04T05:06:07.123Z", "project": {"code": …, "name": …}, "repository": …,
 //    "url": …, "artifact": {…}}
 //
-// Producers, such as the backoffice, append events to the courier's stream. The courier reads them
-// and delivers the same bytes.
+// Producers, such as the backoffice, append events to the courier's stream. The courier reads the
+// events and delivers the same bytes.
 //
-// All text is UTF-8; bytes that are not become U+FFFD. Text that is too long is truncated and
-// marked, except in a Hook, where truncation would change the command.
+// All text is UTF-8; invalid bytes are replaced by U+FFFD. Text that is too long is truncated and
+// marked, except in a Hook, because a truncated command would do something else.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@
 namespace quarry::event {
 
 inline constexpr int kVersion = 1;
-/// Maximum size of Head::key in bytes; the same as the stream's limit (spool::kMaxKey).
+/// Maximum size of Head::key in bytes. Equal to the stream's limit, spool::kMaxKey.
 inline constexpr std::size_t kMaxKey = 255;
-/// Maximum size of a name of a user, branch, tag, file and so on, in bytes.
+/// Maximum size in bytes of a name, such as the name of a user, branch or file.
 inline constexpr std::size_t kMaxName = 1024;
 /// Maximum size of any other text in bytes.
 inline constexpr std::size_t kMaxText = std::size_t{64} << 10;
@@ -39,12 +39,12 @@ inline constexpr std::size_t kMaxInput = std::size_t{6} << 20;
 inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20;
 
 struct Head {
-  /// Identifies the event, so that a receiver can recognize duplicates. At most kMaxKey bytes.
+  /// Identifies the event, so that receivers can recognize duplicates. At most kMaxKey bytes.
   std::string key = {};
-  base::UnixMillis time = {};  // when the producer noticed the event
+  base::UnixMillis time = {};  // time at which the producer noticed the event
   std::string project_code = {};
   std::string project_name = {};
-  std::string repository = {};  // the name under which it is served, not a local path
+  std::string repository = {};  // name of the repository on the server, not a local path
   std::string url = {};         // public URL; may be empty
 
   friend bool operator==(const Head&, const Head&) = default;
@@ -60,12 +60,12 @@ enum class ArtifactKind : std::uint8_t {
   kAttachment,
 };
 
-/// "artifact.check-in" and so on: an artifact has been received.
+/// "artifact.check-in" and similar types: an artifact has been received.
 struct Artifact {
   ArtifactKind kind = ArtifactKind::kCheckIn;
   std::string hash = {};
   std::string user = {};
-  base::UnixMillis time = {};  // the time in the artifact itself
+  base::UnixMillis time = {};  // time in the artifact itself
   std::string title = {};      // title of a wiki page, ticket or thread, if known
   std::string comment = {};
   std::string branch = {};
@@ -92,14 +92,14 @@ struct ChangeSet {
   std::string branch = {};
   std::string submitter = {};  // login
   std::string stage = {};
-  std::string from = {};  // the previous stage; "" if the change set is new
+  std::string from = {};  // previous stage; "" for a new change set
   std::string detail = {};
 
   friend bool operator==(const ChangeSet&, const ChangeSet&) = default;
 };
 
-/// "notice": tells the submitter that a change set has not landed. It is delivered only to
-/// destinations that write to submitters, because it contains the submitter's address.
+/// "notice": informs the submitter that a change set has not landed. A notice contains the
+/// submitter's address, so it is delivered only to destinations that send mail to submitters.
 struct Notice {
   std::string address = {};
   ChangeSet change_set = {};
@@ -115,7 +115,7 @@ struct BackofficeFailure {
   friend bool operator==(const BackofficeFailure&, const BackofficeFailure&) = default;
 };
 
-/// "security": something has happened that an administrator should know about.
+/// "security": an administrator should know about this event.
 struct Security {
   std::string what = {};
   std::string user = {};
@@ -135,7 +135,7 @@ struct Test {
 
 /// "hook": a command of the repository has to be run. Never delivered to a configured destination.
 struct Hook {
-  std::string command = {};     // as `fossil hook add` has stored it; at most kMaxText bytes
+  std::string command = {};     // as stored by `fossil hook add`; at most kMaxText bytes
   std::string repository = {};  // absolute path of the file; at most kMaxName bytes
   std::string fossil = {};      // the program that replaces %F; at most kMaxName bytes
   std::string input = {};       // standard input of the command; at most kMaxInput bytes
@@ -162,15 +162,15 @@ bool covers(std::string_view pattern, std::string_view type);
 /// Returns whether PATTERN matches any type that exists.
 bool covers_any(std::string_view pattern);
 
-/// Returns TEXT. If it is longer than LIMIT bytes, it is truncated to LIMIT bytes, including a
-/// final "…". Never splits a character.
+/// Returns TEXT, truncated to LIMIT bytes if it is longer. A truncated text ends in "…", which
+/// counts towards LIMIT. Characters are never split.
 std::string cut(std::string_view text, std::size_t limit);
 
 /// Returns EVENT as JSON, on one line without a newline.
 std::string to_message(const Event& event);
-/// Parses an event. Unknown members are ignored. Missing ones are empty, except for the head's
-/// version, type, id and time, which are required. Errors: kInvalid (not an event, or an unknown
-/// version), kLimit (a member is too long).
+/// Parses an event. Unknown members are ignored. Missing members are empty, but the head's version,
+/// type, id and time are required. Errors: kInvalid (not an event, or an unknown version), kLimit
+/// (a member is too long).
 base::Result<Event> parse(std::string_view text);
 
 }  // namespace quarry::event

@@ -22,17 +22,17 @@ namespace quarry::http {
 /// KiB.
 inline constexpr std::size_t kMaxContent = 65528;
 
-/// Limits on the number of a request's parameters and on their total bytes.
+/// Limits on the number of a request's parameters and on their total size in bytes.
 inline constexpr std::size_t kMaxParams = 300;
 inline constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 
 struct RecordHeader {
-  std::uint8_t type = 0;  // such as FCGI_STDOUT; a peer may send any value
+  std::uint8_t type = 0;  // such as FCGI_STDOUT; a peer can send any value
   std::uint16_t request_id = FCGI_NULL_REQUEST_ID;
   std::uint16_t content_length = 0;
   std::uint8_t padding_length = 0;
 
-  /// Number of bytes in the whole record.
+  /// Returns the number of bytes of the whole record.
   std::size_t record_size() const {
     return std::size_t{FCGI_HEADER_LEN} + content_length + padding_length;
   }
@@ -41,24 +41,25 @@ struct RecordHeader {
 using RecordHeaderBytes = std::array<char, FCGI_HEADER_LEN>;
 
 RecordHeaderBytes encode(const RecordHeader& header);
-/// The header at the beginning of BYTES. nullopt if BYTES is too short or has another version.
+/// Returns the header at the start of BYTES. Returns nullopt if BYTES is too short or has another
+/// version.
 std::optional<RecordHeader> decode(std::string_view bytes);
 
 /// Appends a record with CONTENT (at most 65,535 bytes) and PADDING bytes of padding.
 void append_record(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content, std::uint8_t padding = 0);
-/// Appends CONTENT in as many records as it needs; appends none if CONTENT is empty.
+/// Appends CONTENT in one or more records. Appends nothing if CONTENT is empty.
 void append_stream(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content);
 
-/// The content of a BEGIN_REQUEST record for a responder. FLAGS is FCGI_KEEP_CONN or 0.
+/// Returns the content of a BEGIN_REQUEST record for a responder. FLAGS is FCGI_KEEP_CONN or 0.
 std::string begin_content(std::uint8_t flags = 0);
-/// The content of an END_REQUEST record; STATUS is a value such as FCGI_REQUEST_COMPLETE.
+/// Returns the content of an END_REQUEST record. STATUS is a value such as FCGI_REQUEST_COMPLETE.
 std::string end_content(std::uint8_t status = FCGI_REQUEST_COMPLETE);
-/// Whether a record with HEADER and CONTENT begins a request to a responder.
+/// Returns whether a record with HEADER and CONTENT begins a request to a responder.
 bool begins_request(const RecordHeader& header, std::string_view content);
 
-/// A record, or a part of one.
+/// A record, or a part of a record.
 struct RecordPart {
   RecordHeader header;
   std::string_view content;
@@ -69,10 +70,10 @@ struct RecordPart {
 /// Reads records from pieces of any size. Buffers headers only.
 class RecordReader {
  public:
-  /// Removes the next part of a record from the front of BYTES and returns it. nullopt if more
-  /// bytes are needed, or if is_malformed().
+  /// Removes the next part of a record from the front of BYTES and returns it. Returns nullopt if
+  /// more bytes are needed, or if is_malformed().
   std::optional<RecordPart> next(std::string_view& bytes);
-  /// Whether a record of another version has begun.
+  /// Returns whether the current record has another version.
   bool is_malformed() const { return header_size_ > 0 && version() != FCGI_VERSION_1; }
   std::uint8_t version() const { return static_cast<std::uint8_t>(header_bytes_[0]); }
 
@@ -80,21 +81,21 @@ class RecordReader {
   bool take_header(std::string_view& bytes);
 
   RecordHeaderBytes header_bytes_{};
-  std::size_t header_size_ = 0;  // bytes received
+  std::size_t header_size_ = 0;  // number of received bytes
   RecordHeader header_;
   std::size_t content_left_ = 0;
   std::size_t padding_left_ = 0;
-  bool is_inside_ = false;  // the header was returned, but not yet all of the content
+  bool is_inside_ = false;  // the header was returned, but the content is incomplete
 };
 
 void append_pair(std::string& pairs, std::string_view name, std::string_view value);
 
 struct Pair {
-  std::string_view name;  // not empty
+  std::string_view name;
   std::string_view value;
 };
-/// Removes the first pair from PAIRS and returns it. nullopt if there is none, if its lengths are
-/// wrong, or if it contains a NUL, which would truncate it as a C string.
+/// Removes the first pair from PAIRS and returns it. Returns nullopt if PAIRS is empty, if the
+/// lengths are wrong, or if the pair contains a NUL, which would truncate a C string.
 std::optional<Pair> take_pair(std::string_view& pairs);
 
 }  // namespace quarry::http

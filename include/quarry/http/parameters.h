@@ -1,5 +1,6 @@
 // Names of request parameters for FastCGI and CGI programs (RFC 3875, section 4.1, and common
-// extensions of web servers). The gateway writes them; workers and `quarry http` read them.
+// extensions of web servers). The gateway writes these parameters; workers and `quarry http` read
+// them.
 #pragma once
 
 #include <string_view>
@@ -25,11 +26,11 @@ inline constexpr char kRemoteUser[] = "REMOTE_USER";
 inline constexpr char kHttps[] = "HTTPS";  // see is_https()
 inline constexpr char kHost[] = "HTTP_HOST";
 inline constexpr char kCookie[] = "HTTP_COOKIE";
-/// The prefix of parameters for all other headers. The rest is the header's name in capitals, with
-/// _ instead of -.
+/// The prefix of the parameters for all other headers. The rest of the name is the header's name in
+/// capitals, with _ instead of -.
 inline constexpr char kOfHeader[] = "HTTP_";
 
-/// Whether VALUE, the value of kHttps, means that the client used TLS.
+/// Returns whether VALUE, the value of kHttps, means that the client used TLS.
 inline bool is_https(std::string_view value) {
   return value == "on";
 }

@@ -25,8 +25,8 @@ struct ReplyHeader {
   std::optional<std::uint64_t> content_length;
 };
 
-/// The size of the header block at the start of BYTES, including the empty line that ends it; npos
-/// if it is incomplete.
+/// Returns the size of the header block at the start of BYTES, including the empty line. Returns
+/// npos if the block is incomplete.
 std::size_t header_block_size(std::string_view bytes);
 
 /// Parses BLOCK, which ends with an empty line. Errors: kInvalid; the message is for the log.

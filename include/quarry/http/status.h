@@ -6,13 +6,13 @@
 
 namespace quarry::http {
 
-/// The reason phrase of an HTTP status code: "Not Found" for 404; "Unknown" for codes that Quarry
-/// does not use (RFC 9110, section 15).
+/// Returns the reason phrase of an HTTP status code, such as "Not Found" for 404 (RFC 9110, section
+/// 15). Returns "Unknown" for codes that Quarry does not use.
 std::string_view reason_phrase(int status);
 
-/// The HTTP status for an error of CODE.
+/// Returns the HTTP status for an error with CODE.
 int status_of(base::ErrorCode code);
-/// The error code for a reply with STATUS; kIo if no code corresponds to it.
+/// Returns the error code for a reply with STATUS, or kIo if no other code corresponds to STATUS.
 base::ErrorCode error_code_of(long status);
 
 }  // namespace quarry::http

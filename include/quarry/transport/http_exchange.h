@@ -22,12 +22,12 @@ struct HttpRequest {
 struct HttpReply {
   long status = 0;
   std::string content_type;
-  std::string location;  // target of a redirect; empty if there is none
+  std::string location;  // target of a redirect, or empty
   std::string address;   // IP address of the server
   std::string body;
 };
 
-/// Keeps its connection open between requests.
+/// An HTTP client that keeps its connection open between requests.
 class HttpClient {
  public:
   explicit HttpClient(TransportOptions options);
@@ -35,8 +35,9 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Errors: kIo (cannot connect, the connection broke, or is_interrupted returned true), kDenied
-  /// (untrusted certificate), kLimit (the reply is longer than the options allow).
+  /// Sends REQUEST and returns the reply. Errors: kIo (cannot connect, the connection broke, or
+  /// is_interrupted returned true), kDenied (untrusted certificate), kLimit (the reply is longer
+  /// than the options allow).
   base::Result<HttpReply> exchange(const HttpRequest& request);
 
  private:
@@ -44,7 +45,7 @@ class HttpClient {
   void* curl_;
 };
 
-/// Sends a single request over its own connection.
+/// Sends a single request over a separate connection.
 inline base::Result<HttpReply> exchange(const HttpRequest& request,
                                         const TransportOptions& options) {
   return HttpClient(options).exchange(request);

@@ -1,13 +1,13 @@
-// Syncs with another repository of the project as a client, and retries temporary failures. It does
-// not use a terminal or handle signals: it passes messages and questions for the user to a
-// PeerWatch.
+// Syncs with another repository of the project as a client, and retries temporary failures.
+// Messages and questions for the user are passed to a PeerWatch, so this code does not use a
+// terminal or signals.
 //
 //   connect ─> converse ─┬─> done, or moved elsewhere
 //      ↑                 ├─> login failed: retry with another password, if the watch has one
 //      └──── pause ──────┴─> server unreachable or busy: retry with backoff
 //
-// Each reply is stored before the next request is sent, so that a retry continues where the last
-// attempt ended. Used by `quarry sync`, `quarry clone` and automatic syncs.
+// Each reply is stored before the next request is sent, so a retry continues at the end of the last
+// attempt. Used by `quarry sync`, `quarry clone` and automatic syncs.
 #pragma once
 
 #include <chrono>
@@ -30,15 +30,16 @@ namespace quarry::transport {
 struct PeerOptions {
   RemoteUrl url;  // includes the password
   TransportOptions transport;
-  /// The user and password in it are ignored; those of the URL are used.
+  /// Options of the sync. The URL contains the user and password; the user and password in the
+  /// options are ignored.
   sync::ClientOptions sync;
   RetryOptions retry;
-  /// Connects to a server; replaced in tests.
+  /// Connects to a server. Tests replace this function.
   std::function<base::Result<std::unique_ptr<Transport>>(const RemoteUrl&, const TransportOptions&)>
       connect = transport::connect;
 };
 
-/// Is notified of the events of a sync, and ignores most of them by default.
+/// Receives the events of a sync. By default, most events are ignored.
 class PeerWatch {
  public:
   virtual ~PeerWatch() = default;
@@ -48,30 +49,28 @@ class PeerWatch {
   virtual void finished(const sync::ClientFigures&) {}
   /// Called for each message that the server sent for the user.
   virtual void message_received(const std::string&) {}
-  /// Called when the server has rejected the password. WHY is the server's message, TRIES the
-  /// number of rejected passwords. Returns the next password to try, or the error to end the sync
-  /// with.
+  /// Called when the server has rejected the password. WHY is the server's message; TRIES is the
+  /// number of rejected passwords. Returns the next password, or an error that ends the sync.
   virtual base::Result<std::string> next_password(const RemoteUrl&, const base::Error& why,
                                                   int /*tries*/) {
     return std::unexpected(why);
   }
-  /// Waits for DELAY before a retry. Returns false if the caller has to stop and there must not be
-  /// a retry.
+  /// Waits for DELAY before a retry. Returns false if the sync has to stop without a retry.
   virtual bool wait(std::chrono::milliseconds delay, const base::Error& why) = 0;
 };
 
 class Peer {
  public:
-  /// REPOSITORY and WATCH are not owned, and must outlive the peer.
+  /// Creates a peer. REPOSITORY and WATCH are not owned, and must outlive the peer.
   Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch);
 
   struct Outcome {
     RemoteUrl url;  // includes the accepted password
-    /// The new URL of the repository if the server says that it has moved permanently.
+    /// The new URL of the repository if the server has reported a permanent move.
     std::optional<std::string> moved_to;
     sync::ClientFigures figures;  // statistics of the last attempt
   };
-  /// Syncs the repository. Errors: those of Transport and ClientSession in the last attempt.
+  /// Syncs the repository. Errors: the errors of Transport and ClientSession in the last attempt.
   base::Result<Outcome> sync();
 
  private:
@@ -83,8 +82,8 @@ class Peer {
   PeerWatch& watch_;
 };
 
-/// The transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`), supplemented by
-/// OpenSSL's environment variables, as in fossil.
+/// Returns the transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`). As in fossil,
+/// OpenSSL's environment variables supplement these settings.
 TransportOptions transport_options_of(repository::Repository& repository);
 /// Splits TEXT, such as the setting `ssh-command`, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);

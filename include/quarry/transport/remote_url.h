@@ -6,8 +6,8 @@
 //   file:PATH, file://PATH                ?fossil=PROGRAM as well
 //   PATH                                  a local path, taken literally
 //
-// As in fossil, %XX stands for a byte and `+` for a space in every part of a URL; literal spaces
-// and non-ASCII letters are accepted.
+// As in fossil, %XX stands for a byte and `+` for a space in every part of a URL. Literal spaces
+// and non-ASCII letters are allowed.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct RemoteUrl {
   std::string user;
   std::string password;
   std::string host;
-  std::string port;     // empty for the scheme's default
+  std::string port;     // empty: the default of the scheme
   std::string path;     // http, https: begins with a slash; ssh, file: path of the file
-  std::string program;  // from ?fossil=; may be empty
+  std::string program;  // from ?fossil=; can be empty
 
-  /// Errors: kInvalid.
+  /// Parses TEXT. Errors: kInvalid.
   static base::Result<RemoteUrl> parse(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
-  /// The URL without its password, in the form in which fossil stores it. Omits the program of a
-  /// file: URL, which fossil does not support.
+  /// Returns the URL without its password, in the form in which fossil stores it. Omits the program
+  /// of a file: URL, because fossil does not support it.
   std::string without_password() const;
-  /// The URL without user and password (http and https), as it is sent to the server.
+  /// Returns the URL without user and password, as it is sent to the server (http and https).
   std::string without_user() const;
 };
 

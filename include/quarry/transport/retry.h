@@ -1,4 +1,4 @@
-// Whether and when to retry after a server could not be reached.
+// Decides whether and when to retry after a temporary failure of a server.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 
 namespace quarry::transport {
 
-/// How often to retry, and how long to wait: FIRST, then twice as long each time, up to LONGEST.
-/// Each delay is shortened by a random amount of up to a quarter, so that clients that lost the
-/// same server do not all reconnect at the same time.
+/// The number of retries and their delays. The first delay is FIRST; each further delay is twice as
+/// long, up to LONGEST. Each delay is shortened by a random amount of up to a quarter. Otherwise,
+/// all clients that lost the same server would reconnect at the same time.
 struct RetryOptions {
   int tries = 1;
   std::chrono::milliseconds first{1'000};
   std::chrono::milliseconds longest{60'000};
 };
 
-/// The delay before retry TRY_NUMBER (counted from 1). RANDOM is in [0, 1).
+/// Returns the delay before retry TRY_NUMBER (counted from 1). RANDOM is in [0, 1).
 inline std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options,
                                               double random) {
   auto delay = options.first;
@@ -26,8 +26,8 @@ inline std::chrono::milliseconds delay_before(int try_number, const RetryOptions
   return delay - std::chrono::duration_cast<std::chrono::milliseconds>(delay * (random / 4));
 }
 
-/// Whether ERROR is temporary: the server is unreachable, the connection broke, or the file is
-/// busy.
+/// Returns whether ERROR is temporary: the server is unreachable, the connection broke, or the file
+/// is busy.
 inline bool may_pass(const base::Error& error) {
   return error.code == base::ErrorCode::kIo || error.code == base::ErrorCode::kBusy;
 }

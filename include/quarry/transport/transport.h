@@ -1,11 +1,11 @@
-// Carries the requests of a sync::ClientSession to a server, and its replies back.
+// Sends the requests of a sync::ClientSession to a server, and returns the replies.
 //
 //   http, https   libcurl; verifies certificates and uses the proxies of the environment
 //   ssh           ssh starts `fossil test-http PATH` (or another program) on the remote host and
 //                 carries HTTP; one connection for the whole session
 //   file          the same program, started locally
 //
-// This is a separate library, so that only clients link libcurl.
+// The transport is a separate library, so that only clients link libcurl.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@
 namespace quarry::transport {
 
 struct TransportOptions {
-  /// Trusted CA certificates: a PEM file, or a directory as created by c_rehash(1). If both are
-  /// empty, the system's certificates are used.
+  /// Trusted CA certificates: a PEM file, or a directory created by c_rehash(1). If both are empty,
+  /// the system's certificates are used.
   std::string ca_file;
   std::string ca_folder;
   /// Time limits for connecting, and for a server that does not send anything.
@@ -33,7 +33,7 @@ struct TransportOptions {
   std::size_t max_reply = std::size_t{512} << 20;
   /// The program ssh and its first arguments.
   std::vector<std::string> ssh_command{"ssh", "-e", "none", "-T"};
-  /// The program to start for a file: URL that does not name one; it must support `test-http FILE`.
+  /// The program for a file: URL without ?fossil=. The program must support `test-http FILE`.
   std::string local_program = "fossil";
   /// Returns whether to abort. Called about once a second during an exchange, and after a signal.
   std::function<bool()> is_interrupted;
@@ -42,8 +42,8 @@ struct TransportOptions {
 struct TransportReply {
   std::string content_type;
   std::string body;
-  /// The server has redirected the request: build it again without credentials. Later requests go
-  /// to the new URL.
+  /// Whether the server has redirected the request. The caller has to build the request again
+  /// without credentials. Later requests go to the new URL.
   bool was_redirected = false;
 };
 
@@ -55,13 +55,13 @@ class Transport {
   /// is_interrupted returned true), kDenied (untrusted certificate, or a redirect that is not
   /// followed), kNotFound (404), kLimit, kInvalid.
   virtual base::Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
-  /// The server's address, if known after an exchange.
+  /// Returns the server's address, if it is known after an exchange.
   virtual std::string remote_address() const = 0;
-  /// The new URL of the repository if the server has said that it has moved permanently.
+  /// Returns the new URL of the repository if the server has reported a permanent move.
   virtual std::optional<std::string> moved_to() const { return std::nullopt; }
 };
 
-/// The transport for URL's scheme. Errors: kInvalid.
+/// Returns the transport for the scheme of URL. Errors: kInvalid.
 base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
                                                  const TransportOptions& options);
 
