@@ -1,6 +1,5 @@
 // The queue's threads, mutexes and conditions. A test that explores all interleavings compiles the
-// same sources with threads that its scheduler advances step by step
-// (tests/unit/spool/scheduled_threading.h).
+// same sources with scheduled threads (tests/unit/spool/scheduled_threading.h).
 #pragma once
 
 #ifdef QUARRY_SPOOL_THREADING
@@ -23,7 +22,7 @@ inline TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
-/// A point between two atomic steps without a mutex, where the test may switch threads.
+/// A point between two atomic steps without a mutex. The test can switch threads here.
 inline void step() {}
 
 }  // namespace quarry::spool
@@ -34,7 +33,8 @@ namespace quarry::spool {
 
 using Lock = std::unique_lock<Mutex>;
 
-/// Returns the time after TIME has passed, or the end of time for the maximum duration.
+/// Returns the time point at the end of TIME from now. For the maximum duration, returns the
+/// maximum.
 inline TimePoint after(std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   const TimePoint start = now();

@@ -7,11 +7,11 @@
 
 namespace quarry::spool {
 
-/// Maximum size of a message in bytes. Lengths that are read from files are checked against it
-/// before memory is allocated.
+/// Maximum size of a message in bytes. A length from a file is checked against this limit before
+/// memory is allocated.
 inline constexpr std::size_t kMaxContent = std::size_t{64} << 20;
 
-/// Severities as in syslog (RFC 5424): 0 is the most severe, 7 the least.
+/// Severities as in syslog (RFC 5424), from 0 for the most severe to 7 for the least severe.
 inline constexpr std::uint8_t kLeastSevere = 7;
 inline constexpr std::uint8_t kInformational = 6;
 
@@ -22,7 +22,7 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// How long the queue may delay a producer; depends on the kind of producer.
+/// The delay that the queue can impose on a producer of this kind.
 enum class Delay : std::uint8_t {
   kNone,   // cannot wait (a datagram socket): delayed only while the queue is full
   kLight,  // can wait briefly: up to a second above queue.lightdelaymark

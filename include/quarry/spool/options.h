@@ -1,4 +1,4 @@
-// The parameters of a queue. Those that rsyslog also has are called as in rsyslog (queue.*).
+// The parameters of a queue. Parameters that also exist in rsyslog have rsyslog's names (queue.*).
 #pragma once
 
 #include <chrono>
@@ -19,53 +19,53 @@ namespace quarry::spool {
 using std::chrono::milliseconds;
 
 enum class QueueType : std::uint8_t {
-  kDirect,  // there is no queue: enqueue() calls the consumer
+  kDirect,  // without a queue: enqueue() calls the consumer
   kMemory,  // disk-assisted if it has a filename
   kDisk,
 };
 
 /// How to handle damaged files.
 enum class OnCorruption : std::uint8_t {
-  kSafe,    // read what can be read, and keep the damaged segment under another name
-  kIgnore,  // read what can be read, and delete the damaged segment
+  kSafe,    // read the intact part, and keep the damaged segment under another name
+  kIgnore,  // read the intact part, and delete the damaged segment
 };
 
-/// Means that there is no limit, for any timeout.
+/// Stands for "no limit" in any timeout.
 inline constexpr milliseconds kEternal = milliseconds::max();
-/// Means that there is no limit, for queue.size. It is more than any machine can hold.
+/// Stands for "no limit" in queue.size. Memory cannot hold this number of messages.
 inline constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max() / 100;
 
-/// The value of queue.dequeuetimeend that allows delivery at any time.
+/// The value of queue.dequeuetimeend with which messages are delivered at any time.
 inline constexpr int kNoDequeueTimeEnd = 25;
 
 struct QueueOptions {
   QueueType type = QueueType::kMemory;
-  /// queue.spooldirectory, queue.filename: directory and name prefix of the queue's files. Required
-  /// for kDisk. With them, a queue of type kMemory is disk-assisted.
+  /// queue.spooldirectory, queue.filename: directory and name prefix of the queue's files. Both are
+  /// required for kDisk. A queue of type kMemory with files is disk-assisted.
   std::filesystem::path spool_directory;
   std::string filename;
 
   // --- messages --------------------------------------------------------------------------------
 
-  /// queue.size: maximum number of messages in memory, or in a disk queue. Messages that are being
-  /// delivered count, except in a disk-assisted queue. Several concurrent producers may exceed the
-  /// size of a disk queue. If another process delivers from the queue, the messages that it has not
+  /// queue.size: maximum number of messages in memory, or in a disk queue. Messages in delivery
+  /// count, except in a disk-assisted queue. Several concurrent producers can exceed the size of a
+  /// disk queue. If another process delivers from the queue, the messages that it has not
   /// checkpointed also count (see its queue.checkpointinterval).
   std::size_t size = 10000;
-  /// queue.highwatermark: number of messages in memory at which the queue starts to move them to
-  /// disk (default: 90 % of the size).
+  /// queue.highwatermark: if the number of messages in memory reaches this mark, the queue starts
+  /// to move messages to disk (default: 90 % of the size).
   std::optional<std::size_t> high_watermark;
-  /// queue.lowwatermark: number of messages in memory at which it stops (default: 70 % of the
-  /// size).
+  /// queue.lowwatermark: if the number of messages in memory falls to this mark, the queue stops
+  /// moving messages to disk (default: 70 % of the size).
   std::optional<std::size_t> low_watermark;
-  /// queue.fulldelaymark, queue.lightdelaymark: numbers of messages above which producers that can
+  /// queue.fulldelaymark, queue.lightdelaymark: above these numbers of messages, producers that can
   /// wait are delayed (defaults: 97 % and 70 % of the size).
   std::optional<std::size_t> full_delay_mark;
   std::optional<std::size_t> light_delay_mark;
-  /// queue.discardmark: number of messages above which messages of queue.discardseverity, or of a
-  /// less severe one, are discarded on enqueue and on delivery (default: 80 % of the size; with
-  /// severity 8, messages are never discarded). It does not apply to the disk part of a
-  /// disk-assisted queue, which does not delay producers.
+  /// queue.discardmark, queue.discardseverity: while the number of messages is above the mark, the
+  /// queue discards messages of this severity and less severe messages, on enqueue and on delivery
+  /// (default: 80 % of the size; severity 8 disables discarding). The mark does not apply to the
+  /// disk part of a disk-assisted queue, which does not delay producers.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
 
@@ -74,20 +74,21 @@ struct QueueOptions {
 
   // --- files -----------------------------------------------------------------------------------
 
-  /// queue.maxfilesize: maximum size of a segment in bytes; its last message may exceed it.
+  /// queue.maxfilesize: maximum size of a segment in bytes. The last message of a segment can
+  /// exceed the limit.
   std::uint64_t max_file_size = std::uint64_t{1} << 20;
   /// queue.maxdiskspace: maximum size of all segments in bytes, at least max_file_size; 0: no
   /// limit.
   std::uint64_t max_disk_space = 0;
-  /// queue.checkpointinterval: number of messages between two writes of the read position. With 0,
-  /// it is written only after each segment and when the queue ends.
+  /// queue.checkpointinterval: number of messages between two writes of the read position. 0: the
+  /// position is written only after each segment and when the queue ends.
   std::size_t checkpoint_interval = 0;
   /// queue.syncqueuefiles: whether enqueued messages survive a crash of the machine.
   bool sync_queue_files = false;
-  /// queue.saveonshutdown: whether to write the messages left in memory to disk, however long that
-  /// takes.
+  /// queue.saveonshutdown: whether to write the remaining messages in memory to disk, without a
+  /// time limit.
   bool save_on_shutdown = false;
-  /// queue.oncorruption.
+  /// queue.oncorruption
   OnCorruption on_corruption = OnCorruption::kSafe;
 
   // --- workers ---------------------------------------------------------------------------------
@@ -98,38 +99,37 @@ struct QueueOptions {
   std::optional<std::size_t> worker_thread_minimum_messages;
   /// queue.dequeuebatchsize: maximum number of messages per batch.
   std::size_t dequeue_batch_size = 128;
-  /// queue.mindequeuebatchsize: number of messages that a worker waits for; with 0, it does not
-  /// wait. It waits for at most queue.mindequeuebatchsize.timeout, and not during shutdown. The
-  /// value is at most the batch size and at most what the queue can hold.
+  /// queue.mindequeuebatchsize: number of messages that a worker waits for; 0: workers do not wait.
+  /// A worker waits for at most queue.mindequeuebatchsize.timeout, and not during shutdown. The
+  /// value is limited by the batch size and the capacity of the queue.
   std::size_t min_dequeue_batch_size = 0;
   milliseconds min_dequeue_batch_timeout{1000};
   /// queue.dequeueslowdown: pause between batches in microseconds.
   std::chrono::microseconds dequeue_slowdown{0};
   /// queue.dequeuetimebegin, queue.dequeuetimeend: hours of local time between which messages are
-  /// delivered: 0 to 23, or 24 for the end of the day. 22 to 4 means at night. An end of 25 means
-  /// at any time. A queue without a disk that shuts down outside these hours delivers anyway,
-  /// because it would lose the messages otherwise.
+  /// delivered. The values are 0 to 23, or 24 for the end of the day. For example, 22 to 4 is at
+  /// night. If the end is 25, messages are delivered at any time. A queue without files ignores
+  /// these hours during shutdown, because it would otherwise lose its messages.
   int dequeue_time_begin = 0;
   int dequeue_time_end = kNoDequeueTimeEnd;
 
   // --- time-outs -------------------------------------------------------------------------------
 
-  /// queue.timeoutenqueue: how long enqueue() waits for space in a full queue before it discards
-  /// messages.
+  /// queue.timeoutenqueue: maximum time for which enqueue() waits for space in a full queue. After
+  /// this time, the messages are discarded.
   milliseconds timeout_enqueue{2000};
-  /// queue.timeoutshutdown: how long workers may continue after shutdown begins.
+  /// queue.timeoutshutdown: maximum time for which workers continue during shutdown.
   milliseconds timeout_shutdown{1500};
-  /// queue.timeoutactioncompletion: how much longer consumers may take for their current batch.
+  /// queue.timeoutactioncompletion: additional time for consumers to complete their current batch.
   milliseconds timeout_action_completion{1000};
-  /// queue.timeoutworkerthreadshutdown: idle time after which a worker ends; with -1, it never
-  /// ends.
+  /// queue.timeoutworkerthreadshutdown: idle time after which a worker ends; -1: never.
   milliseconds timeout_worker_thread_shutdown{60000};
 
   bool is_disk_assisted() const { return type == QueueType::kMemory && !filename.empty(); }
 };
 
 /// Returns the maximum size of a message in the files of a queue with OPTIONS. A longer message
-/// would never fit and would block all others forever.
+/// never fits, and blocks all later messages.
 std::size_t max_content(const QueueOptions& options);
 
 /// Minimum value of queue.maxfilesize.
@@ -150,24 +150,24 @@ struct Parameter {
 };
 std::vector<Parameter> parameters();
 
-/// Returns the value of parameter NAME, which must exist, as a user would set it ("1m") or in words
-/// ("no limit", "90 % of the size").
+/// Returns the value of the parameter NAME, which must exist, in the syntax of set_parameter()
+/// ("1m") or in words ("no limit", "90 % of the size").
 std::string value_of(const QueueOptions& options, std::string_view name);
 
-/// Sets parameter NAME (without "queue.") from TEXT. File sizes may end in k, m or g (powers of
-/// 1024). Times are in milliseconds, except dequeueslowdown. Switches are on or off. Errors:
-/// kNotFound (no such parameter), kInvalid (the message says what the value must be).
+/// Sets the parameter NAME (without "queue.") from TEXT. File sizes can end in k, m or g (powers of
+/// 1024). Times are in milliseconds, except for dequeueslowdown. Switches are on or off. Errors:
+/// kNotFound (unknown parameter), kInvalid (the message describes the valid values).
 base::Result<void> set_parameter(QueueOptions& options, std::string_view name,
                                  std::string_view text);
 
 std::tm local_time();
-/// Returns the time from LOCAL, a local time, until messages may be delivered
-/// (queue.dequeuetimebegin); 0 if they may be delivered now. Compute it again from time to time,
-/// because the clock may be changed in the meantime.
+/// Returns the time from LOCAL, a local time, to the next delivery hours (queue.dequeuetimebegin);
+/// 0 if messages can be delivered now. Call it repeatedly during a wait, because the clock might be
+/// changed.
 std::chrono::seconds until_window(const QueueOptions& options, const std::tm& local);
 
-/// Returns OPTIONS, validated (low <= high <= size and so on), with defaults for marks that are not
-/// set. Errors: kInvalid; the message names the parameters.
+/// Checks OPTIONS (low <= high <= size and so on). Returns the options with defaults for marks that
+/// are not set. Errors: kInvalid; the message contains the names of the parameters.
 base::Result<QueueOptions> complete(QueueOptions options);
 
 }  // namespace quarry::spool

@@ -1,19 +1,19 @@
-// A queue that is as fast as memory in normal operation and loses no messages while its consumer is
-// down.
+// A queue that works in memory in normal operation, and that does not lose messages while its
+// consumer is down.
 //
 //   direct         enqueue() calls the consumer
 //   memory         a bounded list in memory; workers deliver from it
 //   disk           segment files (src/spool/segments/segment_format.h); workers deliver from them
-//   disk-assisted  as memory, until the high watermark is reached; then memory is the buffer of an
-//                  additional disk queue until that queue is empty
+//   disk-assisted  like memory, until the high watermark is reached; then messages go through an
+//                  additional disk queue until the disk queue is empty
 //                  (src/spool/queue/disk_assistance.h)
 //
 // Delivery is at least once. Duplicates occur only after a crash, or if a consumer does not finish
 // during shutdown. With one worker, the messages of each producer are delivered in order, even
 // across mode changes and restarts. With several workers, batches are *started* in order but
-// delivered concurrently; a consumer that needs a strict order has to sort them itself. In that
-// case, messages that the consumer returns during shutdown may be delivered after later ones at the
-// next start.
+// delivered concurrently, so a consumer that needs a strict order has to sort the messages itself.
+// Also, messages that a consumer returns during shutdown can be delivered after later messages at
+// the next start.
 #pragma once
 
 #include <chrono>
@@ -32,53 +32,53 @@
 
 namespace quarry::spool {
 
-/// What a consumer has done with a batch.
+/// The result of a consumer for a batch.
 struct Delivery {
-  /// Number of messages, from the start of the batch, that were delivered. The others are rolled
-  /// back: they are delivered again before any later ones.
+  /// Number of delivered messages, counted from the start of the batch. The rest of the batch is
+  /// delivered again before any later messages.
   std::size_t delivered = 0;
-  /// Delay before the rest is delivered again. It is at least 10 ms if no message was delivered.
+  /// Delay before the rest of the batch is delivered again. If no message was delivered, the delay
+  /// is at least 10 ms.
   std::chrono::milliseconds retry_after{0};
 };
 
-/// Takes a batch. It is called in a worker's thread, and concurrently if there are several workers.
-/// It should return soon after STOP is requested. An exception means that no message of the batch
-/// was delivered.
+/// Takes a batch. Called in the thread of a worker, and concurrently if the queue has several
+/// workers. A consumer should return soon after STOP is requested. An exception means that no
+/// message of the batch was delivered.
 using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
-/// Receives messages for the administrator, about problems with files and about what was found at
-/// the start. The line has no line end. It may be called in any thread, one call at a time, while
-/// the queue waits; therefore it must not call the queue.
+/// Receives lines for the administrator about problems with files, and about messages on disk at
+/// the start. LINE does not include a line end. Called in any thread, but only once at a time. The
+/// queue waits meanwhile, so the function must not call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 
-/// How a queue ended.
+/// The result of a shutdown.
 struct Ending {
   std::uint64_t saved = 0;         // messages on disk, for the next start
   std::uint64_t lost = 0;          // messages that were in memory and are lost
-  std::size_t consumers_left = 0;  // consumers that are still running; they end with the process
+  std::size_t consumers_left = 0;  // consumers that run until the process ends
 };
 
-/// Numbers of messages since the queue was started. The values are read one after the other, so
-/// they may be slightly inconsistent.
+/// Numbers of messages since the start of the queue. The values are read one after the other, so
+/// they might be slightly inconsistent.
 struct Statistics {
-  std::uint64_t size = 0;              // in memory, including those being delivered
-  std::uint64_t on_disk = 0;           // not delivered yet, including those being delivered
-  std::uint64_t disk_bytes = 0;        // of all segments
+  std::uint64_t size = 0;              // in memory, including messages in delivery
+  std::uint64_t on_disk = 0;           // undelivered, including messages in delivery
+  std::uint64_t disk_bytes = 0;        // size of all segments
   std::uint64_t max_size = 0;          // maximum of `size`
   std::uint64_t enqueued = 0;          // accepted
   std::uint64_t delivered = 0;         // accepted by the consumer
   std::uint64_t retried = 0;           // returned by the consumer; each return counts
   std::uint64_t discarded = 0;         // rejected because of the discard mark
-  std::uint64_t discarded_queued = 0;  // accepted, but discarded before delivery because of the
-                                       // discard mark
-  std::uint64_t left_out = 0;          // skipped by queue.samplinginterval; not counted as enqueued
-  std::uint64_t full = 0;              // rejected because the queue was full for too long
+  std::uint64_t discarded_queued = 0;  // accepted, but discarded later because of the mark
+  std::uint64_t left_out = 0;          // skipped by queue.samplinginterval, not enqueued
+  std::uint64_t full = 0;              // rejected after queue.timeoutenqueue
   std::uint64_t lost = 0;              // left in memory when the queue ended
   std::uint64_t high_watermark_hits = 0;
-  std::uint64_t da_runs = 0;      // how often disk-assisted mode has begun
-  bool is_disk_assisted = false;  // whether disk-assisted mode is active now
-  std::uint64_t workers = 0;      // threads that deliver
+  std::uint64_t da_runs = 0;      // number of times disk-assisted mode has begun
+  bool is_disk_assisted = false;  // whether disk-assisted mode is active
+  std::uint64_t workers = 0;      // number of delivering threads
 };
 
 class Queue {
@@ -95,27 +95,27 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Accepts MESSAGE, unless queue.samplinginterval skips it. When the function returns, the
-  /// message is in memory, in the files (for a disk queue), or on disk (with queue.syncqueuefiles).
-  /// Thread-safe. Errors: kLimit (the queue was full for queue.timeoutenqueue, or the message is
-  /// too long), kDiscarded (because of its severity), kBusy (the queue is shutting down), and file
-  /// system errors for a disk queue. After an error, the message has not been accepted.
+  /// Accepts MESSAGE, unless queue.samplinginterval skips it. On return, the message is in memory,
+  /// in the files (for a disk queue), or on disk (with queue.syncqueuefiles). Thread-safe. Errors:
+  /// kLimit (the queue was full for queue.timeoutenqueue, or the message is too long), kDiscarded
+  /// (because of its severity), kBusy (the queue is shutting down), and file system errors for a
+  /// disk queue. After an error, the message is not in the queue.
   base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
-  /// Accepts MESSAGES in order, under one lock. Returns how many were accepted, counted from the
-  /// first. If not all were, sets *error.
+  /// Accepts MESSAGES in order, under one lock. Returns the number of accepted messages, counted
+  /// from the first. If some were rejected, sets *error.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
 
   /// Shuts down as configured: rejects new messages, waits for workers, and saves messages. A
   /// second call returns the result of the first.
   Ending shutdown();
 
-  /// Returns the current statistics. Does not block producers or workers.
+  /// Returns the current statistics. Never blocks producers or workers.
   Statistics statistics() const;
-  /// Checks that the queue's files are still in place. Useful while producers are idle. Errors:
-  /// kNotFound (the files or their directory were removed, moved or replaced, so new messages would
-  /// be lost).
+  /// Checks that the queue's files still exist, for times when producers are idle. Errors:
+  /// kNotFound (the files or their directory were removed, moved or replaced).
   base::Result<void> check_files() const;
-  /// Waits for at most TIMEOUT until all messages are delivered. Returns whether they are.
+  /// Waits until all messages are delivered, at most for TIMEOUT. Returns whether all are
+  /// delivered.
   bool wait_until_empty(std::chrono::milliseconds timeout);
 
  private:

@@ -1,4 +1,4 @@
-// Gives `quarry spool` access to the files of a disk queue that another process may be using.
+// Accesses the files of a disk queue for `quarry spool`, even while another process uses the files.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct SpoolLocation {
 };
 
 struct SpoolStatus {
-  std::uint64_t messages = 0;  // messages that are not delivered, including unreadable ones
+  std::uint64_t messages = 0;  // undelivered messages, including unreadable messages
   std::uint64_t bytes = 0;     // size of all segments
   std::uint64_t segments = 0;
-  std::vector<std::string> damaged;  // names of damaged files that were set aside
-  bool has_writer = false;           // whether a process is enqueueing
-  bool has_reader = false;           // whether a process is delivering
+  std::vector<std::string> damaged;  // names of damaged files that were kept
+  bool has_writer = false;           // whether a process enqueues messages
+  bool has_reader = false;           // whether a process delivers messages
 };
 
 /// Returns the status of the queue at LOCATION. Read-only. Errors: kNotFound (the directory does
@@ -36,29 +36,28 @@ struct SpoolStatus {
 base::Result<SpoolStatus> spool_status(const SpoolLocation& location,
                                        base::FileSystem& files = base::FileSystem::real());
 
-/// Calls VISITOR with each undelivered message and its number, starting from 1, until it returns
-/// false. Read-only. Unreadable messages are reported to REPORTER.
+/// Calls VISITOR with each undelivered message and its number, starting from 1, until VISITOR
+/// returns false. Read-only. Unreadable messages are reported to REPORTER.
 base::Result<void> visit_spool(
     const SpoolLocation& location,
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
-/// Deletes all messages that exist now; meanwhile another process may continue to enqueue. Returns
-/// the number of deleted messages. Errors: kBusy (a process is delivering).
+/// Deletes all messages that exist now. Another process can still enqueue messages meanwhile.
+/// Returns the number of deleted messages. Errors: kBusy (another process delivers messages).
 base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());
 
-/// Recovers messages from damaged segments that were set aside. The readable messages after the
-/// damage are appended to the queue and the segments are removed, one by one; each is appended
-/// completely or not at all. Returns the number of messages. Errors: kBusy (a process is
-/// enqueueing), and file system errors.
+/// Recovers messages from damaged segments that were kept. For each segment, the readable messages
+/// after the damage are appended to the queue, all or none, and the segment is removed. Returns the
+/// number of messages. Errors: kBusy (another process enqueues messages), and file system errors.
 base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 
-/// Takes messages from the files while another process may append.
+/// Takes messages from the files. Another process can append messages meanwhile.
 class Drain {
  public:
-  /// Errors: kBusy (another process is delivering), and file system errors.
+  /// Opens the queue. Errors: kBusy (another process delivers messages), and file system errors.
   static base::Result<std::unique_ptr<Drain>> open(
       const SpoolLocation& location, const QueueOptions& options, const Reporter& reporter,
       base::FileSystem& files = base::FileSystem::real());
@@ -66,15 +65,16 @@ class Drain {
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 
-  /// Returns the next messages, at most MAX; there may be none. Errors: file system errors.
+  /// Returns the next messages, at most MAX, or an empty list. Errors: file system errors.
   base::Result<std::vector<Message>> next(std::size_t max);
-  /// Marks the first COUNT unsettled messages that next() has returned as delivered. The next drain
-  /// returns the messages that are not settled when this one ends.
+  /// Marks the first COUNT messages from next() that are not settled yet as delivered. The next
+  /// drain starts with the remaining messages.
   void settle(std::size_t count);
   /// Deletes the messages that existed when open() was called. Returns the number of deleted
   /// messages.
   base::Result<std::uint64_t> forget_found();
-  /// Writes the read position, and removes the files if the queue is empty and has no writer.
+  /// Writes the read position. Removes the files if the queue is empty and no process writes to the
+  /// queue.
   base::Result<void> finish();
 
  private:

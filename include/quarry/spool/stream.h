@@ -1,5 +1,5 @@
 // A durable list of messages with several readers. Each message is on disk once, and each reader
-// has its own position (subscription.h). Only one process at a time may use a stream.
+// has its own position (subscription.h). Only one process at a time can use a stream.
 //
 //   NAME.stream               shows that the files are a stream and not a queue
 //   NAME.00000001, …          segments in a queue's format (src/spool/segments/segment_format.h);
@@ -8,9 +8,9 @@
 //   NAME.SUB.dead.…           the dead letters of SUB, which are a stream of their own
 //   NAME.write.lock, NAME.read.lock
 //
-// Messages have the ids 1, 2, 3 and so on; a restart continues the numbers. A segment is deleted
-// when all subscriptions have settled all of its messages; the last segment is kept because it
-// holds the next id. Without a subscription, no messages are kept.
+// Messages have the ids 1, 2, 3 and so on. Restarts do not reset the ids. A segment is deleted
+// after all subscriptions have settled all of its messages, except the last segment, which
+// determines the next id. If the stream does not have a subscription, messages are not kept.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,11 @@
 namespace quarry::spool {
 
 struct StreamOptions {
-  /// The directory is created if it does not exist. The name must not contain a dot or a slash.
+  /// Directory and name. The directory is created if it does not exist. The name must not contain a
+  /// dot or a slash.
   SpoolLocation location;
-  /// Maximum size of a segment in bytes; its last message may exceed it. Space is freed by
-  /// segments.
+  /// Maximum size of a segment in bytes. The last message of a segment can exceed the limit. Only
+  /// whole segments are deleted.
   std::uint64_t max_file_size = std::uint64_t{1} << 20;
   /// Maximum size of all segments in bytes; 0: no limit. Journals and dead letters do not count.
   std::uint64_t max_disk_space = 0;
@@ -43,11 +44,12 @@ struct StreamOptions {
   bool sync = true;
 };
 
-/// What a stream uses from its environment; replaced in tests. Not owned; must outlive the stream.
+/// The file system, the clock and random numbers for a stream. Tests replace these objects. Not
+/// owned; the objects must outlive the stream.
 struct StreamEnvironment {
   base::FileSystem& files = base::FileSystem::real();
   const base::Clock& clock = base::system_clock();
-  /// Returns a number in [0, 1) for the jitter of delays. It is called in any thread. If it is
+  /// Returns a number in [0, 1) for the jitter of delays. Called in any thread. If the function is
   /// empty, a default is used.
   std::function<double()> random = {};
 };
@@ -58,8 +60,8 @@ inline constexpr std::size_t kMaxKey = 255;
 /// A message to append.
 struct NewMessage {
   std::string content;
-  /// Lets a consumer recognize duplicates, which occur when an acknowledgement is lost. The stream
-  /// does not interpret it. At most kMaxKey bytes.
+  /// Lets a consumer recognize duplicates, which occur after a lost acknowledgement. The stream
+  /// does not interpret the key. At most kMaxKey bytes.
   std::string key = {};
   std::uint8_t severity = kInformational;
 };
@@ -70,20 +72,20 @@ base::Result<void> check(const NewMessage& message);
 
 class Stream {
  public:
-  /// Opens or creates the stream. Existing subscriptions keep their messages, even if subscribe()
-  /// is not called for them. Errors: kInvalid (OPTIONS), kBusy (another process uses the stream),
-  /// and file system errors.
+  /// Opens or creates the stream. An existing subscription keeps its messages, even without a call
+  /// of subscribe(). Errors: kInvalid (OPTIONS), kBusy (another process uses the stream), and file
+  /// system errors.
   static base::Result<std::unique_ptr<Stream>> open(const StreamOptions& options, Reporter reporter,
                                                     const StreamEnvironment& environment = {});
-  /// Returns in-flight messages to their subscriptions, on which all calls fail afterwards. Wake
-  /// subscriptions that wait before you destroy the stream (Subscription::wake).
+  /// Returns in-flight messages to their subscriptions. Later calls on the subscriptions fail.
+  /// Before you destroy the stream, wake all subscriptions that wait (Subscription::wake).
   virtual ~Stream() = default;
 
-  /// Appends MESSAGES and returns the id of the first; the others have the following ids. When the
-  /// function returns, they are in the files (with `sync`: on disk), and only then are they
-  /// delivered. Thread-safe: concurrent calls are written together. Errors: kLimit (a message or
-  /// its key is too long), kNoSpace, kNotFound (the directory is gone), and other file system
-  /// errors. After file system errors, some of the first messages may be in the stream.
+  /// Appends MESSAGES. Returns the id of the first message; the others have the following ids. On
+  /// return, the messages are in the files (with `sync`: on disk). Messages are delivered only
+  /// after that. Thread-safe: concurrent calls are written together. Errors: kLimit (a message or
+  /// its key is too long), kNoSpace, kNotFound (the directory was removed), and other file system
+  /// errors. After file system errors, some of the first messages might be in the stream.
   virtual base::Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
 
   /// Opens or creates the subscription NAME (1 to 64 characters of A-Z a-z 0-9 - _) and applies
@@ -99,31 +101,31 @@ class Stream {
   virtual std::vector<SubscriptionStatistics> statistics() const = 0;
 };
 
-/// The status of a stream, as any process can determine it.
+/// The status of a stream, which any process can read.
 struct StreamStatus {
   std::uint64_t messages = 0;  // messages in the segments, settled or not
   std::uint64_t bytes = 0;     // size of all segments
   std::uint64_t segments = 0;
-  bool is_held = false;  // whether a process is using the stream
+  bool is_held = false;  // whether a process uses the stream
   std::vector<SubscriptionStatistics> subscriptions;
 };
 
 /// Returns whether the files at LOCATION belong to a stream.
 base::Result<bool> is_stream(const SpoolLocation& location,
                              base::FileSystem& files = base::FileSystem::real());
-/// Returns the status of the stream at LOCATION. Read-only; works while a process is using the
-/// stream. Errors: file system errors.
+/// Returns the status of the stream at LOCATION. Read-only. Another process can use the stream
+/// meanwhile. Errors: file system errors.
 base::Result<StreamStatus> stream_status(const SpoolLocation& location,
                                          base::FileSystem& files = base::FileSystem::real());
 using StreamVisitor = std::function<bool(const StreamedMessage& message)>;
-/// Calls VISITOR with the messages that wait for SUBSCRIPTION, oldest first, until it returns
-/// false. If SUBSCRIPTION is "", calls it with every message in the segments, settled or not.
-/// Read-only. Unreadable messages are reported to REPORTER. Errors: kNotFound (no such
-/// subscription), and file system errors.
+/// Calls VISITOR with the messages that wait for SUBSCRIPTION, oldest first, until VISITOR returns
+/// false. If SUBSCRIPTION is "", visits every message in the segments, settled or not. Read-only.
+/// Unreadable messages are reported to REPORTER. Errors: kNotFound (unknown subscription), and file
+/// system errors.
 base::Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files = base::FileSystem::real());
-/// Does the same for the dead letters of SUBSCRIPTION.
+/// Calls VISITOR with the dead letters of SUBSCRIPTION, like visit_stream().
 base::Result<void> visit_dead_letters(const SpoolLocation& location,
                                       const std::string& subscription, const StreamVisitor& visitor,
                                       const Reporter& reporter,

@@ -10,11 +10,11 @@
 namespace quarry::spool {
 namespace {
 
-/// Delay after a consumer has thrown an exception, or the disk could not be read.
+/// Delay after an exception of the consumer or a failed read from disk.
 constexpr milliseconds kNextTry{1000};
-/// Minimum delay after a consumer has accepted no messages.
+/// Minimum delay after a consumer has not accepted any messages.
 constexpr milliseconds kMinPause{10};
-/// Time between two checks of the wall clock.
+/// Interval between checks of the wall clock.
 constexpr std::chrono::seconds kClockCheckInterval{60};
 
 }  // namespace
@@ -62,7 +62,7 @@ void DeliveryWorkers::advise() {
   if (!pool_.advise(wanted) && pool_.alive() == 0) {
     state_.report("cannot start a thread to deliver messages; trying again with the next message");
   }
-  // Waking a worker costs a system call, so only one is woken per burst of messages.
+  // Each wake-up costs a system call, so only one worker is woken for a burst of messages.
   if (idle_ > woken_ && pool_.alive() - idle_ + woken_ < wanted) {
     ++woken_;
     work_.notify_one();
@@ -98,7 +98,8 @@ void DeliveryWorkers::run(Worker& self) {
   if (!self.is_left) ended(self);
 }
 
-/// Tells the owner of this helper that the helper is empty. This locks the owner's mutex.
+/// Notifies the owner of this helper that the helper is empty. The owner's function locks the
+/// owner's mutex.
 void DeliveryWorkers::notify_empty(Lock& lock) {
   state_.has_notified_empty = true;
   lock.unlock();
@@ -119,15 +120,14 @@ void DeliveryWorkers::wait_for_window(Lock& lock, const Worker& self) {
   });
 }
 
-/// Returns whether there are fewer messages than a worker should wait for
-/// (queue.mindequeuebatchsize).
+/// Returns whether a worker should wait for more messages (queue.mindequeuebatchsize).
 bool DeliveryWorkers::wants_more(const Worker& self) const {
   const std::uint64_t waiting = state_.store->waiting();
   return waiting > 0 && waiting < state_.setup.options.min_dequeue_batch_size &&
          !state_.is_closing && !self.is_retired && !self.is_left;
 }
 
-/// Waits for enough messages, and then takes those that there are.
+/// Waits for enough messages. After the timeout, takes the available messages.
 void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   ++gathering_;
   state_.pause.wait_until(lock, after(state_.setup.options.min_dequeue_batch_timeout),
@@ -136,7 +136,7 @@ void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   if (!self.is_left && !self.is_retired && state_.store->waiting() > 0) deliver(lock, self);
 }
 
-/// Returns false if the worker should end because it was idle for too long.
+/// Waits for messages. Returns false if the worker should end because it was idle for too long.
 bool DeliveryWorkers::wait_for_work(Lock& lock) {
   ++idle_;
   const TimePoint end = after(state_.setup.options.timeout_worker_thread_shutdown);
@@ -153,7 +153,7 @@ void DeliveryWorkers::ended(Worker& self) {
   owner_.on_end();
 }
 
-/// Applies DELIVERY to SELF's batch. Returns true if the batch is done.
+/// Applies DELIVERY to SELF's batch. Returns whether the batch is done.
 bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   self.delivered += delivery.delivered;
   state_.in_flight -= delivery.delivered;
@@ -169,15 +169,15 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
     state_.store->settle(std::move(batch), delivered);
     return;
   }
-  // When the queue ends, they are put with the later messages that are already on disk.
+  // When the queue ends, these messages are stored together with the later messages on disk.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
-/// Waits before the rest of SELF's batch is delivered again. If the queue begins to shut down
-/// during the wait, the rest is delivered again immediately, but only once, because a consumer that
-/// accepts nothing must not be called in a busy loop. WAS_CLOSING: the shutdown had already begun
-/// before.
+/// Waits before the rest of SELF's batch is delivered again. If a shutdown begins during the wait,
+/// the rest is delivered again immediately, but only once. A consumer that does not accept messages
+/// must not be called in a busy loop. WAS_CLOSING: the shutdown had already begun before the
+/// delivery.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
@@ -189,8 +189,8 @@ void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& deli
   });
 }
 
-/// Discards the least severe messages of BATCH while the queue is above the discard mark. The queue
-/// has FULL messages, including those of BATCH.
+/// Discards the least severe messages of BATCH while the queue is above the discard mark. FULL is
+/// the number of messages in the queue, including BATCH.
 void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   const QueueOptions& options = state_.setup.options;
   // Messages on disk do not delay producers.
@@ -215,9 +215,9 @@ void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   state_.room.notify_all();
 }
 
-/// Delivers one batch. Messages that the consumer does not accept are rolled back. A retired
-/// worker, however, keeps them and tries again, because later messages may already be on disk,
-/// where they have to wait for these.
+/// Delivers one batch. Messages that the consumer does not accept are rolled back. A retired worker
+/// instead keeps these messages and tries again, because later messages might already be on disk
+/// and must not be delivered earlier.
 void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   const std::uint64_t full = state_.fullness();
   self.batch = state_.store->take(state_.setup.options.dequeue_batch_size);
@@ -227,7 +227,7 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   if (self.batch.empty()) {
     state_.count();
     if (state_.held() == 0) state_.quiet.notify_all();
-    // The disk cannot be read now.
+    // The read from disk has failed.
     if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }
@@ -263,17 +263,17 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   }
 }
 
-/// Takes back the batch of a consumer that was abandoned.
+/// Takes back the batch of an abandoned consumer.
 void DeliveryWorkers::take_back(Worker& left) {
   state_.in_flight -= left.batch.messages.size() - left.delivered;
   --state_.setup.figures->workers;
-  // Copy the batch, because the consumer is still using it.
+  // Copy the batch, because the consumer is still using the original.
   put_back(left.batch, left.delivered);
 }
 
 std::size_t DeliveryWorkers::stop(Lock& lock) {
   pool_.retire();
-  // A producer may still add messages, but no thread would stop another worker.
+  // A producer can still add messages, but must not start a worker, because nothing would stop it.
   pool_.set_max(0);
   work_.notify_all();
   state_.pause.notify_all();
@@ -285,7 +285,7 @@ std::size_t DeliveryWorkers::stop(Lock& lock) {
   if (state_.quiet.wait_until(lock, after(timeout), are_gone)) return 0;
   const auto left = pool_.leave_consuming();
   for (const auto& worker : left) take_back(*worker);
-  // The other workers are idle and only have to end.
+  // The remaining workers are idle, so they end soon.
   state_.quiet.wait(lock, are_gone);
   if (left.empty()) return 0;
   state_.report(fmt::format(

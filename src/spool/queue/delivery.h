@@ -1,6 +1,6 @@
-// The workers of a queue. They deliver batches from the store to the consumer, wait for more, and
-// end after they have been idle for some time. All functions are called with the engine's mutex
-// locked.
+// The workers of a queue. A worker takes batches from the store and delivers them to the consumer.
+// A worker ends after it has been idle for some time. All functions are called with the engine's
+// mutex locked.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,28 @@
 
 namespace quarry::spool {
 
-/// Calls CONSUMER with BATCH. An exception is reported and means that no message was delivered.
+/// Calls CONSUMER with BATCH. If CONSUMER throws an exception, reports the exception; no message
+/// counts as delivered.
 Delivery call(const Consumer& consumer, std::span<const Message> batch, const std::stop_token& stop,
               const Reporter& reporter);
 
 class DeliveryWorkers {
  public:
-  /// Callbacks to the engine.
+  /// Callbacks of the engine.
   struct Owner {
-    /// Keeps the engine alive while a worker runs, because an abandoned worker outlives the queue.
+    /// Keeps the engine alive while a worker runs. An abandoned worker outlives the queue.
     std::function<std::shared_ptr<void>()> keep;
     /// Called when a worker has ended.
     std::function<void()> on_end;
   };
-  /// STATE is not owned and outlives this object.
+  /// Creates the workers' object. STATE is not owned and must outlive this object.
   DeliveryWorkers(EngineState& state, Owner owner);
 
   /// Starts or wakes workers for the waiting messages.
   void advise();
   /// Sets the maximum number of workers.
   void set_max(std::size_t max) { pool_.set_max(max); }
-  /// Makes all workers end after their current batch.
+  /// Ends all workers after their current batch.
   void retire();
   /// Reverses retire().
   void come_back();
@@ -47,11 +48,11 @@ class DeliveryWorkers {
   /// Joins threads that have ended.
   void join_ended() { pool_.join_ended(); }
 
-  /// Returns whether messages may be delivered at this time of day. Always true when a queue
-  /// without a disk is ending, because it has no other chance to deliver them.
+  /// Returns whether messages can be delivered at this time of day. Always true for a queue without
+  /// files that is shutting down, because it would otherwise lose its messages.
   bool is_window_open() const;
-  /// Used when the queue ends: stops all workers, including busy ones. Returns how many do not stop
-  /// and are abandoned.
+  /// Stops all workers at the end of the queue, including busy workers. Returns the number of
+  /// abandoned workers, which did not stop.
   std::size_t stop(Lock& lock);
 
  private:
@@ -71,10 +72,10 @@ class DeliveryWorkers {
 
   EngineState& state_;
   Owner owner_;
-  Condition work_;             // for idle workers: there are messages, or the queue ends
+  Condition work_;             // for idle workers: messages, or the end of the queue
   std::size_t idle_ = 0;       // workers waiting for work
   std::size_t woken_ = 0;      // idle workers that were notified but have not run yet
-  std::size_t gathering_ = 0;  // workers waiting for a larger batch
+  std::size_t gathering_ = 0;  // workers that wait for a larger batch
   WorkerPool pool_;
 };
 

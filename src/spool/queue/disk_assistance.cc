@@ -15,9 +15,9 @@ using base::Result;
 
 /// Delay after a disk error.
 constexpr std::chrono::seconds kNextDiskTry{1};
-/// Minimum number of messages to move to disk at once, if that many may be moved.
+/// Minimum number of messages per move to disk, unless fewer can be moved.
 constexpr std::size_t kShuffled = 1024;
-/// When the queue ends: number of attempts to create the disk queue, and the delay between them.
+/// Number of attempts to create the disk queue at the end, and the delay between attempts.
 constexpr int kMaxOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
@@ -69,12 +69,12 @@ void DiskAssistance::start() {
   worker_.advise(1);
 }
 
-/// "DA worker startup initiation" in rsyslog. May be called at any time with the mutex locked.
+/// Called "DA worker startup initiation" in rsyslog. Called at any time with the mutex locked.
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
-/// Creates the disk queue, without holding the mutex. Returns false on failure.
+/// Creates the disk queue without the mutex. Returns false on failure.
 bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
   const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
@@ -113,8 +113,8 @@ bool DiskAssistance::make_helper(Lock& lock) {
   return true;
 }
 
-/// Divides queue.workerthreads: the disk queue gets as many as the busy workers of this queue
-/// leave.
+/// Divides queue.workerthreads. The disk queue gets the workers that this queue does not need for
+/// its busy consumers.
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
@@ -135,7 +135,7 @@ void DiskAssistance::run(Worker& self) {
   while (state_.is_assisted) {
     shuffler_state_ = ShufflerState::kAtWork;
     if (!state_.helper && !make_helper(lock)) {
-      // Files found at the start are delivered first.
+      // Messages from files that existed at the start are delivered first.
       if (has_files_ && !state_.is_closing) {
         state_.pause.wait_until(lock, next_try_);
         continue;
@@ -170,7 +170,7 @@ void DiskAssistance::wait_at_low_watermark(Lock& lock) {
   changed_.wait(lock);
 }
 
-/// Returns false if the worker should end because it was idle for too long.
+/// Waits for messages. Returns false if the worker should end because it was idle for too long.
 bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
   shuffler_state_ = ShufflerState::kOnEmptyQueue;
   const TimePoint end = after(state_.setup.options.timeout_worker_thread_shutdown);
@@ -180,7 +180,7 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
 
 /// Moves one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
-  // Stop at the low watermark, except when the queue is ending.
+  // Stop at the low watermark, unless the queue is ending.
   const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
   self.batch = state_.store->take(
       std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
@@ -191,8 +191,8 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
-  // When the queue is ending, a message that is too long would cause the loss of the others, so
-  // skip it.
+  // At the end of the queue, skip a message that is too long, so that the messages behind it are
+  // not lost.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
     state_.report("lost a message: " + error.message);
@@ -214,8 +214,8 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   }
   next_try_ = now() + kNextDiskTry;
   is_refused_ = state_.helper->is_empty();
-  // If the disk queue is empty, memory delivers on its own; otherwise there will be space
-  // eventually.
+  // If the disk queue is empty, messages are delivered from memory. If the disk queue is not empty,
+  // its workers will free space.
   if (is_over()) return;
   shuffler_state_ = ShufflerState::kOnFullDisk;
   state_.pause.wait_until(lock, next_try_);
@@ -229,8 +229,8 @@ bool DiskAssistance::is_over() const {
   return state_.store->waiting() < state_.high_watermark || is_refused_;
 }
 
-/// Called by a worker of the disk queue when that queue is empty. This queue's shuffler may be
-/// waiting, about to wait, or have ended.
+/// Called by a worker of the disk queue when that queue is empty. The shuffler might be waiting,
+/// about to wait, or have ended.
 void DiskAssistance::helper_is_empty() {
   const Lock lock(state_.mutex);
   start_worker();
@@ -243,13 +243,13 @@ void DiskAssistance::leave() {
   state_.setup.figures->is_disk_assisted = false;
   if (!state_.is_closing) workers_.come_back();
   state_.quiet.notify_all();
-  // A waiting producer may have to start the next attempt.
+  // A waiting producer might have to start the next attempt.
   state_.room.notify_all();
 }
 
-/// Ends the disk queue, without holding the mutex, because its worker may wait for the mutex.
-/// Returns false when done, or true if the high watermark was reached meanwhile, so that the mode
-/// starts again.
+/// Ends the disk queue. The mutex is not held, because the disk queue's worker might wait for it.
+/// Returns true if the high watermark was reached meanwhile, so that the mode starts again. Returns
+/// false if the mode has ended.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();
@@ -285,12 +285,11 @@ void DiskAssistance::drain(Lock& lock) {
   while ((state_.store->waiting() > 0 || !has_ended()) && !disk_is_gone_) {
     if (has_ended()) {
       if (has_failed_ && !state_.helper) {
-        // Another process may have used the disk queue for a short time.
         if (++tries == kMaxOpenings) break;  // already reported
         state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
       }
       state_.is_assisted ? start_worker() : start();
-      if (has_ended()) break;  // no thread could be started
+      if (has_ended()) break;  // could not start a thread
     }
     const bool was_patient = is_patient();
     const auto changed = [&] {

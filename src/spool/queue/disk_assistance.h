@@ -1,19 +1,20 @@
 // Disk-assisted mode, as in rsyslog's document "The rsyslog queue object". A second engine, the
 // helper, runs a disk queue. One worker of this queue, the shuffler, moves messages to it.
 //
-//   enter  when memory reaches the high watermark, if there are files at the start, or if messages
-//          are left at the end. The workers of the queue in memory are retired, the shuffler moves
-//          its messages to the disk queue, and the workers of the disk queue deliver them.
-//   hold   at the low watermark, the rest stays in memory until the high watermark is reached again
-//   leave  when the disk queue is empty and memory is below the high watermark: the disk queue and
-//          its files are removed, and the workers of the queue in memory resume
+//   enter  when memory reaches the high watermark, if files exist at the start, or if messages are
+//          left at the end. The workers of the queue in memory are retired. The shuffler moves the
+//          messages to the disk queue, whose workers deliver them.
+//   hold   at the low watermark, until the high watermark is reached again. Meanwhile, messages
+//          stay in memory.
+//   leave  when the disk queue is empty and memory is below the high watermark. The disk queue and
+//          its files are removed, and the workers of the queue in memory resume.
 //
 // Together, the two queues never have more consumers than queue.workerthreads. So with one worker,
-// no message is delivered from disk before a retired worker has finished its batch.
+// delivery from disk starts only after a retired worker has finished its batch.
 //
-// The shuffler decides when to leave. It checks that before *every* wait, because it may have
-// missed the notification that the disk queue is empty. It may also have ended because it was idle;
-// in that case the notification starts it again (helper_is_empty).
+// The shuffler decides when to leave the mode. The shuffler checks the condition before *every*
+// wait, because it might have missed the notification that the disk queue is empty. If the shuffler
+// has ended because it was idle, the notification starts it again (helper_is_empty).
 //
 // All functions are called with the engine's mutex locked.
 #pragma once
@@ -32,9 +33,9 @@
 
 namespace quarry::spool {
 
-/// What the shuffler is doing.
+/// The state of the shuffler.
 enum class ShufflerState : std::uint8_t {
-  kNone,            // there is no shuffler
+  kNone,            // not running
   kAtWork,          // working, must not wait
   kAtLowWatermark,  // waiting for the high watermark or for an empty disk queue
   kOnEmptyQueue,    // waiting for a message
@@ -43,36 +44,39 @@ enum class ShufflerState : std::uint8_t {
 
 class DiskAssistance {
  public:
-  /// STATE and WORKERS are not owned and outlive this object. WATCH returns a token with their
-  /// lifetime.
+  /// Creates the object. STATE and WORKERS are not owned and must outlive this object. WATCH
+  /// returns a token with the lifetime of STATE and WORKERS.
   DiskAssistance(EngineState& state, DeliveryWorkers& workers,
                  std::function<std::weak_ptr<void>()> watch);
 
-  /// Enters the mode because there are messages on disk, which have to be delivered first.
+  /// Enters the mode, because messages on disk have to be delivered first.
   void start_with_files();
-  /// Called when messages were added. Enters or continues the mode if needed. Returns whether the
-  /// mode is on.
+  /// Called after messages were added. Enters or continues the mode if necessary. Returns whether
+  /// the mode is on.
   bool messages_came();
-  /// Retries to enter the mode after a failure, if it is time for that. Returns the time of the
-  /// next retry, or the maximum if there is nothing to retry.
+  /// Tries again to enter the mode after a failure, if a retry is due. Returns the time of the next
+  /// retry, or the maximum if a retry is not needed.
   TimePoint try_again();
-  /// Called when a worker of the queue in memory has ended: the helper may start one instead.
+  /// Called when a worker of the queue in memory has ended. The helper can start a worker in place
+  /// of that worker.
   void worker_ended();
 
   ShufflerState shuffler_state() const { return shuffler_state_; }
-  /// Set if the files were removed by someone else.
+  /// Returns an error if someone else has removed the files.
   const std::optional<base::Error>& disk_is_gone() const { return disk_is_gone_; }
   bool any_starting() const { return worker_.any_starting(); }
 
-  // --- used when the queue ends
+  // --- used at the end of the queue
 
-  /// After this call, all messages are written to disk and none is delivered from there.
+  /// Starts the end. After this call, all messages are written to disk, and delivery from disk
+  /// stops.
   void begin_ending();
   /// Moves all messages in memory to disk, within the time limit.
   void drain(Lock& lock);
-  /// Ends the helper, if any, and gives it the messages that consumers have left. Adds to ENDING.
+  /// Ends the helper, if any. Gives the helper the messages that consumers have not accepted. Adds
+  /// the results to ENDING.
   void end_helper(Lock& lock, Ending& ending);
-  /// Returns the number of messages that did not fit on the disk.
+  /// Returns the number of messages for which the disk had no space.
   std::uint64_t lost() const { return lost_; }
   void join_ended() { worker_.join_ended(); }
 
@@ -93,12 +97,12 @@ class DiskAssistance {
   EngineState& state_;
   DeliveryWorkers& workers_;
   std::function<std::weak_ptr<void>()> watch_;
-  Condition changed_;        // for the shuffler: any change that it may wait for
-  bool has_files_ = false;   // found at the start and not opened yet
-  bool has_failed_ = false;  // the disk cannot be used; this was reported
+  Condition changed_;        // for the shuffler: any relevant change
+  bool has_files_ = false;   // found at the start, but not opened yet
+  bool has_failed_ = false;  // the disk is unusable; already reported
   std::optional<base::Error> disk_is_gone_;
-  TimePoint next_try_{};     // after a failure: do not try before this
-  bool is_refused_ = false;  // the disk accepts no messages although its queue is empty
+  TimePoint next_try_{};     // time of the next try after a failure
+  bool is_refused_ = false;  // the disk rejects messages although its queue is empty
   bool is_held_ = false;     // the low watermark was reached
   std::uint64_t lost_ = 0;
   ShufflerState shuffler_state_ = ShufflerState::kNone;

@@ -13,12 +13,12 @@ using base::Result;
 
 namespace {
 
-// Maximum size of a batch in bytes; its last message may exceed it.
+// Maximum size of a batch in bytes. The last message of a batch can exceed the limit.
 constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
 
-/// Returns the first sequence number of a new generation of a queue, which lasts until the queue is
-/// empty and its files are removed. The numbers of generations are far apart, so that stale
-/// position files are recognized.
+/// Returns the first sequence number of a new generation. A generation ends when the queue is empty
+/// and its files are removed. The numbers of generations are far apart, so that stale position
+/// files are recognized.
 std::uint64_t new_generation() {
   std::random_device random;
   return std::uint64_t{(random() & 0xfffff) + 1} << 40;
@@ -33,7 +33,7 @@ DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Repor
       log_(files, reporter_,
            {.file_size = options.max_file_size, .disk_space = options.max_disk_space}) {}
 
-// --- recovery of what the last process has left, whether it ended or was killed ----------------
+// --- recovery of the state of the last process, which ended or was killed ----------------
 
 Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -42,7 +42,8 @@ Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   return !position || position->has_value();
 }
 
-/// Finds the read position. Removes the SEGMENTS before it, which a killed process may have left.
+/// Finds the read position. Removes the SEGMENTS before this position, which a killed process might
+/// have left.
 Result<std::optional<Position>> DiskStore::recover_position(
     const std::vector<std::uint64_t>& segments) {
   auto found = files_.position();
@@ -75,7 +76,7 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   std::optional<Position> position;
   if (roles == Roles::kWriter) {
-    // The reading process may be replacing the file. It also reports any damage.
+    // The reading process might be replacing the file. The reading process also reports any damage.
     position = files_.position().value_or(std::nullopt);
     if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
@@ -89,7 +90,7 @@ Result<void> DiskStore::recover(Roles roles) {
   } else if (std::ranges::binary_search(segments, position->segment)) {
     settled_ = *position;
   } else {
-    // Everything was delivered.
+    // All messages were delivered.
     settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
   }
   QUARRY_TRY(log_.recover(settled_));
@@ -159,8 +160,8 @@ bool DiskStore::make_room() {
   return removed.has_value();
 }
 
-/// Returns the sequence number after the last readable message; it is unknown if another process
-/// writes.
+/// Returns the sequence number after the last readable message. The number is unknown if another
+/// process writes.
 std::uint64_t DiskStore::known_end() const {
   return is_writer_ ? log_.end() : UINT64_MAX;
 }
@@ -182,7 +183,7 @@ std::uint64_t DiskStore::left_of_found() const {
   return log_.end() > next ? log_.end() - next : 0;
 }
 
-/// Takes messages that consumers have returned and whose tickets are below BEFORE.
+/// Takes returned messages with tickets below BEFORE.
 Batch DiskStore::take_returned(std::size_t max, std::uint64_t before) {
   Batch batch;
   std::size_t bytes = 0;
@@ -227,9 +228,9 @@ Batch DiskStore::take(std::size_t max) {
   return batch;
 }
 
-/// Handles progress of reading (to another segment, or past unreadable messages) when everything
-/// before is settled. The progress must be published before the next message arrives, because a
-/// producer may be waiting for space.
+/// Records progress to another segment or past unreadable messages, when all earlier messages are
+/// settled. The progress must be published before the next message arrives, because a producer
+/// might be waiting for space.
 void DiskStore::leave_finished() {
   if (!taken_.empty() || !returned_.empty()) return;
   const Position& position = reader_->position();
@@ -310,7 +311,7 @@ void DiskStore::publish_progress() {
 void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
-  // The reading process reports any damage to the file.
+  // If the file is damaged, the reading process reports the damage.
   if (!position || !*position || !are_of_same_generation((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
@@ -323,8 +324,9 @@ Result<void> DiskStore::remove_before(std::uint64_t number) {
 }
 
 /// Removes the segments before the first unsettled message. The position is stored first, because
-/// the next start would miss the segments otherwise. On a full disk it is stored afterwards, when
-/// there is space; a start in between would search for messages that were already delivered.
+/// the next start needs it if the segments are missing. On a full disk, the position is stored
+/// after the removal has freed space. If the process restarts between the two steps, it searches
+/// for messages that were already delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
@@ -333,7 +335,7 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
-  // Do not remove files that belong to another process.
+  // Do not remove files of another process.
   QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());

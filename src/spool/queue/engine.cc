@@ -59,11 +59,11 @@ ShufflerState Engine::shuffler_state() const {
 // --- shutdown ---------------------------------------------------------------------------------
 //
 // A queue without a disk continues to deliver for queue.timeoutshutdown. A disk-assisted queue
-// starts no new deliveries: its marks become 1 and 0, its disk queue accepts messages but does not
-// deliver them, and the messages in memory are moved to disk within that time (without a limit with
-// queue.saveonshutdown). Consumers that are running get queue.timeoutactioncompletion to finish.
-// Then they are asked to stop and get that time again. A consumer that does not end even then is
-// abandoned, and its messages count as not delivered.
+// stops delivery. The marks of a disk-assisted queue become 1 and 0, so its messages are moved to
+// the disk queue within the same time. With queue.saveonshutdown, the time is not limited. Running
+// consumers get queue.timeoutactioncompletion to finish. After this time, consumers are asked to
+// stop and get the same time again. Consumers that still run are abandoned, and their messages
+// count as not delivered.
 
 Ending Engine::shut_down() {
   Lock lock(state_.mutex);
@@ -75,7 +75,7 @@ Ending Engine::shut_down() {
   assistance_.begin_ending();
   state_.room.notify_all();
   state_.pause.notify_all();
-  // A worker that has not started yet would not notice that it has to end.
+  // A worker that has just been created must start before it can be told to end.
   state_.quiet.wait(lock,
                     [this] { return !workers_.any_starting() && !assistance_.any_starting(); });
   state_.is_da_enabled() ? end_disk_assisted(lock) : end_plainly(lock);
@@ -95,7 +95,7 @@ void Engine::end_plainly(Lock& lock) {
                             [this] { return state_.held() == 0; });
   }
   ending_.consumers_left += workers_.stop(lock);
-  // Wait until in-progress producers have their answers.
+  // Wait until all current enqueue() calls have their results.
   intake_.finish(lock);
   state_.count();
   if (state_.disk == nullptr) {
@@ -110,7 +110,7 @@ void Engine::end_plainly(Lock& lock) {
   const bool is_done = ending_.saved == 0 && state_.setup.consumer;
   if (auto kept = is_done ? state_.disk->destroy() : state_.disk->checkpoint(); !kept) {
     state_.report(kept.error().message);
-    // No process would find the messages.
+    // Without the directory, the next process would not find the messages.
     if (kept.error().code == base::ErrorCode::kNotFound) {
       ending_.lost = std::exchange(ending_.saved, 0);
     }
@@ -145,7 +145,7 @@ void Engine::enqueue_only() {
 Result<void> Engine::destroy() {
   Lock lock(state_.mutex);
   state_.is_closing = state_.is_enqueue_only = true;
-  // No consumer is running, because everything was delivered.
+  // All messages were delivered, so the consumers are idle.
   workers_.retire();
   state_.quiet.wait(lock, [this] { return workers_.alive() == 0; });
   workers_.join_ended();

@@ -1,4 +1,4 @@
-// The engine of a queue: a store and the operations on it. The public class Queue is a handle on an
+// The engine of a queue: a store and its operations. The public class Queue is a handle on an
 // engine. The disk queue that helps a queue in memory is another engine.
 //
 //   Intake           enqueues messages                                    intake.h
@@ -25,7 +25,7 @@ namespace quarry::spool {
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   explicit Engine(EngineSetup setup);
-  /// Starts delivery. Call it once, after the constructor. FOUND: a queue in memory has files from
+  /// Starts delivery. Called once, after the constructor. FOUND: a queue in memory has files from
   /// an earlier run.
   void start(bool found);
 
@@ -37,18 +37,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- for a disk queue that is a helper
 
-  /// Returns whether everything was delivered.
+  /// Returns whether all messages were delivered.
   bool is_empty() const {
     step();
     return state_.undelivered.load(std::memory_order_acquire) == 0;
   }
   /// Sets the maximum number of consumers.
   void set_max_workers(std::size_t max);
-  /// Prevents more consumers from being started.
+  /// Prevents new consumers from starting.
   void enqueue_only();
   /// Ends an empty queue and removes its files.
   base::Result<void> destroy();
-  /// Puts MESSAGES, which precede all others, at the front.
+  /// Adds MESSAGES at the front, because these messages precede all others.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
 
   ShufflerState shuffler_state() const;

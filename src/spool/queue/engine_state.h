@@ -1,7 +1,7 @@
-// The state that the parts of a queue's engine share: parameters, store, counters. One mutex guards
-// all of it unless noted otherwise. The mutex is not held while a consumer runs or while messages
-// are written to disk. A thread that holds the mutex of a queue may lock that of its helper, but
-// never the other way round.
+// The shared state of the parts of a queue's engine: parameters, store, counters. Unless noted
+// otherwise, one mutex guards the whole state. The mutex is not held while a consumer runs or while
+// messages are written to disk. A thread that holds the mutex of a queue is allowed to lock the
+// mutex of its helper, but not the reverse.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,14 @@ namespace quarry::spool {
 
 class Engine;
 
-/// The counters of a queue, which any thread may read at any time. A queue and its helper share
-/// them.
+/// The counters of a queue and its helper. Any thread can read the counters at any time.
 struct Figures {
   using Count = std::atomic<std::uint64_t>;
   Count size, on_disk, disk_bytes, max_size, enqueued, delivered, retried, discarded,
       discarded_queued, left_out, full, lost, high_watermark_hits, da_runs, workers;
   std::atomic<bool> is_disk_assisted{false};
 
-  /// Call it only with the queue's mutex locked.
+  /// Sets the size. Called only with the queue's mutex locked.
   void set_size(std::uint64_t now) {
     size.store(now, std::memory_order_relaxed);
     if (now > max_size.load(std::memory_order_relaxed)) {
@@ -67,7 +66,7 @@ struct EngineSetup {
   SpoolFiles files;
   /// The store of a disk queue; otherwise null.
   std::unique_ptr<DiskStore> disk = nullptr;
-  /// For a helper: called, without its mutex, when the helper has become empty.
+  /// For a helper: called without the mutex after the helper has become empty.
   std::function<void()> on_empty = {};
   std::function<std::tm()> local_time = spool::local_time;
 };
@@ -77,9 +76,9 @@ struct EngineState {
 
   /// Returns the number of messages in the store and with consumers.
   std::uint64_t held() const { return store->waiting() + in_flight; }
-  /// Returns the number of messages to compare with the marks. With disk assistance, messages that
-  /// are being delivered do not count: consumers may keep them for a long time, and the high
-  /// watermark must be reachable even then.
+  /// Returns the number of messages to compare with the marks. With disk assistance, messages in
+  /// delivery do not count. Consumers can keep messages for a long time, and the queue must still
+  /// be able to reach the high watermark.
   std::uint64_t fullness() const {
     if (is_read_elsewhere()) return disk->unsettled();
     return is_da_enabled() ? store->waiting() : held();
@@ -93,17 +92,17 @@ struct EngineState {
       setup.figures->set_size(all);
       return;
     }
-    // A writer does not know what was delivered, so it uses the upper bound.
+    // A writer cannot read how many messages were delivered, so it uses the upper bound.
     setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
     setup.figures->disk_bytes = disk->bytes();
   }
-  /// If another process delivers, reads its progress, on which fullness() depends.
+  /// If another process delivers, reads its progress, which fullness() uses.
   void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
 
   bool is_da_enabled() const { return setup.options.is_disk_assisted(); }
   bool is_helper() const { return static_cast<bool>(setup.on_empty); }
-  /// Returns whether another process delivers from this queue's disk.
+  /// Returns whether another process delivers messages from this queue's files.
   bool is_read_elsewhere() const { return disk != nullptr && !setup.consumer && !is_helper(); }
 
   EngineSetup setup;
@@ -111,19 +110,18 @@ struct EngineState {
   DiskStore* disk = nullptr;  // the store of a disk queue, otherwise null
 
   mutable Mutex mutex;
-  Condition pause;              // for workers that have work but have to wait
-  Condition room;               // for producers: there may be room
-  Condition quiet;              // for threads that wait until a worker, batch or group ends
-  std::uint64_t in_flight = 0;  // messages being delivered
+  Condition pause;              // for workers that have to wait although they have work
+  Condition room;               // for producers: space might be available
+  Condition quiet;              // for threads that wait for the end of a worker, batch or group
+  std::uint64_t in_flight = 0;  // number of messages in delivery
   std::atomic<std::uint64_t> undelivered{0};  // read without the mutex
   std::size_t high_watermark = 0;
   std::size_t low_watermark = 0;
   bool has_notified_empty = false;  // for a helper: whether its owner was notified
-  bool is_enqueue_only = false;     // start no more consumers
+  bool is_enqueue_only = false;     // new consumers are not started
   bool is_assisted = false;         // messages go through the helper
   std::shared_ptr<Engine> helper;
-  std::vector<Message> earlier;  // messages that consumers left when the queue ended; older than
-                                 // the helper's
+  std::vector<Message> earlier;  // left by consumers at the end; older than the helper's messages
   bool is_closing = false;
 };
 

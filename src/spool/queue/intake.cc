@@ -12,18 +12,18 @@ using base::ErrorCode;
 
 namespace {
 
-// How long Delay::kLight may delay a producer (rsyslog's light delay).
+// Maximum delay for a producer with Delay::kLight (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
-// Interval for polling the progress of another process. It grows from the first value to the
+// Intervals for polling the progress of another process. Intervals grow from the first value to the
 // second.
 constexpr milliseconds kFirstPollDelay{2};
 constexpr milliseconds kMaxPollDelay{64};
-// If that process makes no progress for this long, something may block it.
+// After this time without progress, the other process might be blocked.
 constexpr milliseconds kStuck{1000};
 
 }  // namespace
 
-/// A producer of a disk queue that waits until its messages are written.
+/// A producer that waits until its messages are written to a disk queue.
 struct Intake::Waiting {
   std::span<Message> messages;
   std::size_t taken = 0;
@@ -31,9 +31,9 @@ struct Intake::Waiting {
   bool is_done = false;
 };
 
-/// Helps another process that delivers and has made no progress for a long time. With a new
-/// segment, that process can skip damage at the end of the last one, free the space that it needs
-/// to store its position, and store the position even without progress.
+/// Helps another process that delivers, after a long time without progress. Starts a new segment.
+/// With a new segment, that process can skip damage at the end of the last segment, free space for
+/// its position, and store its position even without progress.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
   if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
@@ -45,7 +45,7 @@ void Intake::help_reader_on() {
   }
 }
 
-/// Returns how many more messages the queue accepts from a producer with DELAY.
+/// Returns the number of messages that the queue still accepts from a producer with DELAY.
 std::size_t Intake::room(Delay delay) const {
   const std::size_t mark =
       delay == Delay::kFull ? *state_.setup.options.full_delay_mark : state_.setup.options.size;
@@ -53,14 +53,15 @@ std::size_t Intake::room(Delay delay) const {
   return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
 }
 
-/// Returns how many messages may be accepted at once. It is at most one if some may be discarded.
+/// Returns the number of messages to accept at once. The number is at most one if some messages
+/// might be discarded.
 std::size_t Intake::room_for(Delay delay) const {
   return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
 
-/// Waits until IS_READY, or until DEADLINE. Meanwhile, it tries again to use a disk that has
-/// failed, because no other thread does so while the queue is full, and it polls another process
-/// that delivers, because that process sends no notifications.
+/// Waits until IS_READY, or until DEADLINE. While it waits, retries a failed disk, because other
+/// threads do not retry while the queue is full. Also polls another process that delivers, because
+/// that process does not send notifications.
 bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
   milliseconds poll_delay = kFirstPollDelay;
@@ -79,10 +80,10 @@ bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
   return true;
 }
 
-/// Waits until MESSAGE can be accepted. If that fails, sets *error and returns false.
+/// Waits until MESSAGE can be accepted. On failure, sets *error and returns false.
 bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = state_.setup.options;
-  // This is the fast path, which does not read the clock.
+  // A fast path without the clock.
   const bool is_choosy = message.severity >= options.discard_severity;
   if (delay == Delay::kNone && !is_choosy && !state_.is_closing && room(delay) > 0) return true;
   const auto is_open = [&] { return state_.is_closing || room(delay) > 0; };
@@ -127,8 +128,8 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
-/// Returns the maximum size of a message. With a consumer, memory can deliver messages that do not
-/// fit on the disk.
+/// Returns the maximum size of a message. If the queue has a consumer, messages that do not fit on
+/// the disk can be delivered from memory.
 std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
   return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;
@@ -160,7 +161,7 @@ void Intake::messages_came() {
   if (!assistance_.messages_came()) workers_.advise();
 }
 
-/// Writes the rest of ONE's messages. Returns false if there is no space for them.
+/// Writes the rest of ONE's messages. Returns false if the disk is full.
 bool Intake::write(Waiting& one) {
   Error error;
   one.taken += state_.store->push(one.messages.subspan(one.taken), &error);
@@ -188,7 +189,7 @@ void Intake::push_group(Lock& lock) {
   messages_came();
 }
 
-/// Writes MESSAGES, or waits until another thread that is writing has done so.
+/// Writes MESSAGES, or waits until another thread has written them.
 std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error* error) {
   Waiting mine{.messages = messages};
   group_.push_back(&mine);
@@ -205,7 +206,7 @@ std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error
 
 std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* error) {
   Lock lock(state_.mutex);
-  // A helper accepts the messages that its owner saves when the owner ends.
+  // A helper accepts the messages that its owner saves at the end.
   if (state_.is_helper()) return push_together(lock, messages, error);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {

@@ -1,6 +1,6 @@
 // Enqueues messages. While the queue is too full, producers that can wait are delayed, and the
-// messages of others are rejected. For a disk queue, one producer writes for all producers that
-// wait.
+// messages of other producers are rejected. In a disk queue, one producer writes the messages of
+// all waiting producers.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ namespace quarry::spool {
 
 class Intake {
  public:
-  /// The arguments are not owned and outlive this object.
+  /// Creates the intake. The arguments are not owned and must outlive this object.
   Intake(EngineState& state, DeliveryWorkers& workers, DiskAssistance& assistance)
       : state_(state), workers_(workers), assistance_(assistance) {}
 
-  /// Does the same as Queue::enqueue(). Called without the mutex.
+  /// Implements Queue::enqueue(). Called without the mutex.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
-  /// Returns how many of MESSAGES precede the first one longer than MAX. If there is one, sets
-  /// *error.
+  /// Returns the number of MESSAGES before the first message that is longer than MAX. If such a
+  /// message exists, sets *error.
   static std::size_t count_good(std::size_t max, std::span<const Message> messages,
                                 base::Error* error);
-  /// Waits until in-progress producers have their answers.
+  /// Waits until all current enqueue() calls have their results.
   void finish(Lock& lock);
 
  private:
@@ -52,7 +52,7 @@ class Intake {
   EngineState& state_;
   DeliveryWorkers& workers_;
   DiskAssistance& assistance_;
-  std::deque<Waiting*> group_;            // producers waiting until their messages are written
+  std::deque<Waiting*> group_;            // producers whose messages are not written yet
   bool is_writing_ = false;               // a thread is writing a group
   std::uint64_t left_at_last_check_ = 0;  // messages that another process has to deliver
   TimePoint stuck_since_{};

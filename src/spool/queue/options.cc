@@ -31,7 +31,7 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// Rejects values that set_parameter() would not accept.
+/// Rejects values that set_parameter() rejects.
 Result<void> check_ranges(const QueueOptions& o) {
   struct Minimum {
     std::string_view name;
@@ -105,7 +105,7 @@ Result<QueueOptions> complete(QueueOptions o) {
   if (!o.worker_thread_minimum_messages) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
-  // Otherwise a worker would wait forever for more messages than there can be.
+  // A larger value would make workers wait forever.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   if (*o.low_watermark >= *o.high_watermark) {
@@ -123,7 +123,7 @@ Result<QueueOptions> complete(QueueOptions o) {
   for (const auto& [name, value, limit, max, applies] :
        {Maximum{"highwatermark", *o.high_watermark, "size", o.size},
         Maximum{"fulldelaymark", *o.full_delay_mark, "size", o.size},
-        // Producers that wait at that mark would prevent the queue from reaching the high
+        // If the delay mark is lower, producers wait there, and the queue never reaches the high
         // watermark.
         Maximum{"highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark,
                 o.is_disk_assisted()},

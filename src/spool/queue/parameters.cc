@@ -16,7 +16,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// More than a machine can hold, and small enough that sums do not overflow.
+// More than the memory of a machine can hold, but small enough that sums do not overflow.
 constexpr std::int64_t kMaxMessages = 1'000'000'000;
 constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 
@@ -40,7 +40,7 @@ Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, 
   return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
-/// Makes the entry of a number, or a duration, from MIN to MAX.
+/// Returns the entry for a number or duration from MIN to MAX.
 template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
@@ -60,7 +60,8 @@ constexpr Entry number(Parameter parameter) {
           }};
 }
 
-/// Makes the entry of a number of messages whose default is the part of the size that PART returns.
+/// Returns the entry for a number of messages. The default is a part of the size, which PART
+/// returns.
 template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,
@@ -83,7 +84,7 @@ constexpr Entry mark(Parameter parameter) {
 
 constexpr std::string_view kUnits = "kmg";  // powers of 1024
 
-/// Makes the entry of a size in bytes, at least MIN, with the units k, m and g.
+/// Returns the entry for a size in bytes, at least MIN, with the units k, m and g.
 template <auto kMember, std::uint64_t kMin>
 constexpr Entry bytes(Parameter parameter) {
   return {parameter,
@@ -131,7 +132,7 @@ constexpr Entry toggle(Parameter parameter) {
           [](const QueueOptions& o) { return std::string(o.*kMember ? "on" : "off"); }};
 }
 
-/// Makes the entry of a time in milliseconds. If MIN is -1, the value -1 means forever.
+/// Returns the entry for a time in milliseconds. If MIN is -1, the value -1 means forever.
 template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
@@ -149,7 +150,7 @@ constexpr Entry time(Parameter parameter) {
           }};
 }
 
-/// Makes the entry of one of CHOICES. A value is printed as the first word that means it.
+/// Returns the entry for one of CHOICES. A value is shown as the first word with the same meaning.
 template <auto kMember, const auto& kChoices>
 constexpr Entry choice(Parameter parameter) {
   return {parameter,

@@ -18,21 +18,21 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// Implements queue.samplinginterval: keeps only the last message of every interval.
+/// Implements queue.samplinginterval, which keeps only the last message of every interval.
 class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// The outcome for samples: the first COUNT were accepted. The next one was discarded, or may be
-  /// tried again.
+  /// The outcome for a list of samples. The first COUNT were accepted. The next sample was
+  /// discarded, or can be tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;
   };
 
   /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
-  /// done. A sample that TAKE refuses is not removed and is counted again at the next attempt; one
-  /// that was discarded is skipped.
+  /// done. If TAKE refuses a sample, the sample counts again at the next attempt. A discarded
+  /// sample is skipped.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
     std::vector<std::size_t> indices;
@@ -54,7 +54,7 @@ class Sampling {
   }
 
  private:
-  /// Returns the number of messages since the last sample, before COUNT further ones.
+  /// Returns the number of messages since the last sample, including COUNT more messages.
   std::size_t seen(std::size_t count) {
     const Lock lock(mutex_);
     const std::size_t before = seen_;
@@ -84,14 +84,14 @@ class Queue::Implementation {
   std::atomic<bool> is_ended{false};
   std::optional<Sampling> sampling;
 
-  std::optional<SpoolFiles> files;  // set if the queue uses the disk
+  std::optional<SpoolFiles> files;  // for a queue with files
 
   Result<void> open_files(base::FileSystem& system);
   std::size_t take(std::span<Message> messages, Delay delay, Error* error);
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
 
-/// Creates the directory if it does not exist, and locks the queue's roles there.
+/// Creates the directory if it does not exist. Locks the queue's roles there.
 Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   QUARRY_TRY(system.make_folder(options.spool_directory));
   if (options.sync_queue_files) {
@@ -108,7 +108,7 @@ std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay
   return engine ? engine->enqueue(messages, delay, error) : consume_directly(messages, error);
 }
 
-/// Used for the type direct: calls the consumer.
+/// Calls the consumer, for a queue of type direct.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
   if (is_ended) {
     *error = {ErrorCode::kBusy, "the queue is shutting down"};

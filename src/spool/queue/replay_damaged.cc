@@ -1,13 +1,14 @@
-// Implements `quarry spool replay`: searches segments that were set aside for messages, and appends
-// these to the queue. It recovers the readable messages after the damage, or all readable messages
-// of a segment whose header is damaged.
+// Implements `quarry spool replay`, which recovers messages from damaged segments and appends them
+// to the queue. The readable messages after the damage are recovered. If the header of a segment is
+// damaged, all readable messages of the segment are recovered.
 //
-// A queue never does this automatically. After a damaged length, the next record has to be searched
-// for, and a record that is found may be part of a message that itself contains a segment. Only the
-// user knows whether messages may contain segments.
+// A queue never recovers messages automatically. After a damaged length, the next record has to be
+// searched for. The search can find a false record, inside a message that itself contains a
+// segment. Only a user can rule out such messages.
 //
-// If the header is readable, a record is recognized by its position. Otherwise only the 24 bits of
-// its check identify it, so there must be two records in a row, or one at the end of the file.
+// If the header is readable, a record is recognized by its position. If the header is damaged, only
+// the 24 bits of a record's check identify it. In this case, two records in a row are required, or
+// one record at the end of the file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,9 +30,10 @@ using base::Result;
 
 // Maximum number of consecutive damaged records that are skipped.
 constexpr std::uint64_t kMaxDamaged = 4096;
-// Maximum size of a segment, which is read into memory.
+// Maximum size of a segment. Segments are read into memory.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
-// Limits for reading candidate records, per byte of a segment and in total: about ten seconds.
+// Limits on the bytes that are read for candidate records, per byte of a segment and in total:
+// about ten seconds.
 constexpr std::uint64_t kReadsPerByte = 4096;
 constexpr std::uint64_t kMaxReads = std::uint64_t{1} << 32;
 
@@ -48,13 +50,13 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   return bytes;
 }
 
-/// The bytes of a segment, and a limit on the bytes to read: random bytes that look like the
-/// lengths of long records could take hours.
+/// The bytes of a segment, and a limit on the bytes to read. Without the limit, random bytes that
+/// look like the lengths of long records could take hours.
 struct Remains {
   std::string_view bytes;
   std::uint64_t budget;
 
-  /// Returns a damaged record if there is none at OFFSET.
+  /// Returns the record at OFFSET. If OFFSET does not contain a record, returns a damaged record.
   RecordView stray_at(std::size_t offset) {
     if (offset >= bytes.size() || budget == 0) {
       RecordView none;
@@ -73,15 +75,15 @@ struct Found {
   std::uint64_t sequence;
 };
 
-/// Returns the next whole record of segment NUMBER after damage at OFFSET, where record SEQUENCE
-/// should be.
+/// Returns the next whole record of segment NUMBER after damage at OFFSET. SEQUENCE is the expected
+/// record at OFFSET.
 std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
   const std::string_view bytes = remains.bytes;
   const std::size_t begin = offset;
   for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
     if (remains.stray_at(offset).state != RecordState::kWhole) continue;
-    // Between BEGIN and OFFSET there is only room for this many records.
+    // The space between BEGIN and OFFSET limits the number of records.
     const std::uint64_t max =
         std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMaxDamaged);
     for (std::uint64_t skipped = 1; skipped <= max; ++skipped) {
@@ -96,7 +98,7 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// Returns the messages after the first damage, or all messages if IS_AFTER.
+/// Returns the messages after the first damage. If IS_AFTER, returns all messages.
 std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;
@@ -137,13 +139,13 @@ std::vector<Message> without_header(Remains& remains) {
   return messages;
 }
 
-/// Returns the messages that can be recovered from BYTES, the segment that was set aside as NUMBER.
-/// Sets *IS_WHOLE to false if the search was cut short.
+/// Returns the recoverable messages in BYTES, the damaged segment NUMBER. Sets *IS_WHOLE to false
+/// if the limit has stopped the search.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
                              const Reporter& reporter, bool* is_whole) {
   Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
   const auto header = decode_header(bytes);
-  // If the header does not match the name, nothing was delivered from this segment.
+  // If the header does not match the name, messages were never delivered from this segment.
   auto messages =
       header ? after_damage(remains, *header, header->number != number) : without_header(remains);
   *is_whole = remains.budget > 0;
@@ -154,7 +156,7 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
   return messages;
 }
 
-/// Appends MESSAGES to the queue, either all of them or none.
+/// Appends all MESSAGES to the queue, or none of them.
 Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messages,
                         const Reporter& reporter) {
   QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
@@ -166,7 +168,7 @@ Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messag
   log.begin_at(end);
   Error error;
   if (log.append(messages, &error) < messages.size()) {
-    (void)beside.remove_all();  // the next replay would also do that
+    (void)beside.remove_all();  // otherwise, the next replay removes the files
     return std::unexpected(error);
   }
   QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));

@@ -17,7 +17,7 @@ SpoolFiles files_of(const SpoolLocation& location, base::FileSystem& files, bool
   return {files, location.folder, location.name, synced};
 }
 
-/// Returns the position at which delivery continues, without changing the files.
+/// Returns the position at which delivery continues. Does not change the files.
 Result<Position> delivery_position(const SpoolFiles& files) {
   const auto position = files.position();
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -119,7 +119,8 @@ Result<void> Drain::finish() {
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;
-  // While this process holds the lock, no other can write. Check for messages that arrived before.
+  // Other processes cannot write while this process holds the lock. Check for messages that arrived
+  // before.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();

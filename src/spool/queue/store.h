@@ -1,6 +1,6 @@
-// Where a queue keeps its messages: memory or disk. take() and settle() are not called concurrently
-// with each other. push() is not called concurrently with itself, but may be with take() and
-// settle().
+// The storage of a queue's messages: memory or disk. take() and settle() are never called
+// concurrently. push() is never called concurrently with itself, but it can be called concurrently
+// with take() and settle().
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 
 namespace quarry::spool {
 
-/// Messages that were taken from a store and are not settled yet.
+/// Messages that were taken from a store and are not settled.
 struct Batch {
   std::vector<Message> messages;
-  /// For a disk queue: the ticket of the first message. The others follow, unless `tickets` lists
-  /// all.
+  /// For a disk queue: ticket of the first message. Unless `tickets` lists all tickets, the other
+  /// messages have the following numbers.
   std::uint64_t first_ticket = 0;
   std::vector<std::uint64_t> tickets;
 
@@ -34,19 +34,19 @@ struct Batch {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Appends MESSAGES by moving them. Returns the number of messages stored, counted from the
-  /// first. If not all were, sets *error.
+  /// Moves MESSAGES to the end of the store. Returns the number of stored messages, counted from
+  /// the first. If some were not stored, sets *error.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
-  /// Returns the first messages, at most MAX; there may be none.
+  /// Returns the first messages, at most MAX. The result can be empty.
   virtual Batch take(std::size_t max) = 0;
-  /// Settles the first DELIVERED messages of BATCH; the others return to the front.
+  /// Settles the first DELIVERED messages of BATCH. The remaining messages return to the front.
   virtual void settle(Batch batch, std::size_t delivered) = 0;
-  /// Returns the number of messages that take() could return.
+  /// Returns the number of available messages for take().
   virtual std::uint64_t waiting() const = 0;
 };
 
-/// Messages in memory. This replaces both of rsyslog's stores, array and linked list: a deque grows
-/// and shrinks with its content like a list, but without an allocation per message.
+/// Messages in memory. Replaces both of rsyslog's stores, array and linked list. A deque grows and
+/// shrinks with its content like a list, but does not allocate memory for each message.
 class MemoryStore final : public Store {
  public:
   std::size_t push(std::span<Message> messages, base::Error* /*error*/) override {

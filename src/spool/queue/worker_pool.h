@@ -1,4 +1,4 @@
-// The threads that deliver messages, and the one that moves messages to disk. The queue's mutex
+// The threads that deliver messages, and the thread that moves messages to disk. The queue's mutex
 // must be locked for all functions and members.
 #pragma once
 
@@ -16,38 +16,38 @@ namespace quarry::spool {
 struct Worker {
   enum class State : std::uint8_t { kStarting, kRunning, kEnded };
   State state = State::kStarting;
-  /// It ends after its current batch.
+  /// Whether the worker has to end after its current batch.
   bool is_retired = false;
-  /// It was abandoned because its consumer does not stop. Its batch was taken back, and it must not
-  /// touch anything.
+  /// Whether the worker was abandoned because its consumer does not stop. The batch of an abandoned
+  /// worker was taken back, and the worker must not access shared data.
   bool is_left = false;
   bool is_consuming = false;
-  /// Its current batch, and how much of it is delivered.
+  /// The current batch, and the number of its delivered messages.
   Batch batch;
   std::size_t delivered = 0;
-  /// Asks its consumer to stop.
+  /// Requests the consumer to stop.
   std::stop_source stop;
   Thread thread;
 };
 
 class WorkerPool {
  public:
-  /// MAIN runs in each worker's thread and sets its state. At most MAX workers exist at the same
-  /// time.
+  /// Creates the pool. MAIN runs in each worker's thread and sets its state. MAX limits the number
+  /// of workers.
   WorkerPool(std::function<void(Worker&)> main, std::size_t max)
       : main_(std::move(main)), max_(max) {}
 
-  /// Starts workers until there are WANTED or the maximum. Returns false if a thread cannot be
-  /// started.
+  /// Starts workers until their number is WANTED or the maximum. Returns false if a thread cannot
+  /// be started.
   bool advise(std::size_t wanted);
   void set_max(std::size_t max) { max_ = max; }
-  /// Returns the number of workers that have neither ended nor been abandoned.
+  /// Returns the number of workers that have not ended and were not abandoned.
   std::size_t alive() const;
   bool any_starting() const;
-  /// Makes workers end after their current batch or, with false, cancels that.
+  /// Ends workers after their current batch. If RETIRED is false, cancels an earlier call.
   void retire(bool retired = true);
   void request_stop();
-  /// Abandons workers whose consumers are running; they are no longer counted as alive.
+  /// Abandons workers with running consumers. Abandoned workers do not count in alive().
   std::vector<std::shared_ptr<Worker>> leave_consuming();
   /// Joins threads that have ended.
   void join_ended();

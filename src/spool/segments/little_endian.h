@@ -33,15 +33,15 @@ void append_number(std::string& to, Number value) {
   put(to.data() + to.size() - sizeof value, value);
 }
 
-/// Appends the length of TEXT, which must fit into Length, and then TEXT.
+/// Appends the length of TEXT and then TEXT. The length must fit into Length.
 template <std::unsigned_integral Length>
 void append_text(std::string& to, std::string_view text) {
   append_number(to, static_cast<Length>(text.size()));
   to += text;
 }
 
-/// Reads fields in the order in which they were appended. An attempt to read past the end is a
-/// failure: after it, all further fields are zero or empty.
+/// Reads fields in the order in which they were appended. After an attempt to read past the end,
+/// all further fields are zero or empty.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
@@ -65,7 +65,7 @@ class FieldReader {
   }
   std::string_view rest() const { return rest_; }
   bool has_failed() const { return has_failed_; }
-  /// Returns whether all fields were present and nothing else followed.
+  /// Returns whether all fields were present, without further data.
   bool is_whole() const { return !has_failed_ && rest_.empty(); }
 
  private:

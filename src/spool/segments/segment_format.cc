@@ -16,7 +16,7 @@ using base::fail;
 
 constexpr std::string_view kMagic = "QSPOOL";
 
-/// Returns the checksum of everything in a record except its content.
+/// Returns the checksum of a record without its content.
 std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
                                  std::uint8_t severity) {
   std::array<char, 24> prefix{};
@@ -54,7 +54,7 @@ std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   return ~value;
 }
 
-/// Returns whether the 24 bits after the severity of RECORD are those of CHECKSUM.
+/// Returns whether the 24 bits after the severity of RECORD match CHECKSUM.
 bool has_check(std::string_view record, std::uint32_t checksum) {
   return get<std::uint32_t>(record.data() + 4) >> 8 == (checksum & 0xffffff);
 }

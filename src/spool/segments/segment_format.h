@@ -10,15 +10,15 @@
 //
 // `number` is the number in the file's name, `first` the sequence number of the first message. The
 // following messages are numbered consecutively, across segments. A record's checksum is the CRC-32
-// of its segment's number, its sequence number, its length, its severity and its content, so a
-// record is not valid in any other place. `check` covers what precedes the content, so that the
-// length can be trusted before the content is read.
+// of its segment's number, its sequence number, its length, its severity and its content. So a
+// record is valid only in its original place. `check` covers the data before the content, so that
+// the length can be trusted before the content is read.
 //
-// Only the process that has created a segment appends to it, and nothing in it is ever changed; a
-// new process starts a new segment. So a record that is cut off at the end of a file was never
-// accepted (the process was killed), and a complete record with a wrong checksum is damaged. If the
-// first sequence number of a segment does not follow the last one of the previous segment, messages
-// are missing.
+// Only the process that has created a segment appends to it, and written data never changes. A new
+// process starts a new segment. If a record is cut off at the end of a file, the process was killed
+// before it accepted the message. If a complete record has a wrong checksum, the file is damaged.
+// If the first sequence number of a segment does not follow the last number of the previous
+// segment, messages are missing.
 #pragma once
 
 #include <compare>
@@ -53,10 +53,11 @@ struct Position {
 };
 
 std::string encode(const SegmentHeader& header);
-/// Errors: kCorrupt (not a segment, another format, or a damaged header).
+/// Decodes the header at the start of BYTES. Errors: kCorrupt (not a segment, another format, or a
+/// damaged header).
 base::Result<SegmentHeader> decode_header(std::string_view bytes);
 
-/// Appends MESSAGE, with sequence number SEQUENCE, as a record of segment NUMBER.
+/// Appends MESSAGE, with sequence number SEQUENCE, to TO as a record of segment NUMBER.
 void encode(std::string& to, std::uint64_t number, std::uint64_t sequence, const Message& message);
 
 enum class RecordState : std::uint8_t { kWhole, kCutOff, kDamaged };
@@ -64,19 +65,20 @@ struct RecordView {
   RecordState state = RecordState::kCutOff;
   std::string_view content;
   std::uint8_t severity = 0;
-  std::size_t bytes = 0;  // size of the whole record; if cut off: bytes needed to continue
+  std::size_t bytes = 0;  // size of the record, or number of bytes needed to continue
 };
 /// Decodes the record at the start of BYTES.
 RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence);
 
-/// Decodes a record at the start of BYTES without knowing its position. The record is whole if its
-/// checksums match for some position (24 bits), otherwise damaged. The time is proportional to the
-/// size of its content.
+/// Decodes a record at the start of BYTES if its position is unknown. The record is whole if its
+/// checksums match for any position (24 bits); otherwise it is damaged. The time is proportional to
+/// the size of its content.
 RecordView decode_stray_record(std::string_view bytes);
 
 /// Returns the file name of a segment, such as NAME.00000042.
 std::string segment_name(std::string_view name, std::uint64_t number);
-/// Returns the number in a file name, such as 42 for NAME.00000042, or nullopt for other files.
+/// Returns the number in a file name, such as 42 for NAME.00000042. Returns nullopt for other
+/// files.
 std::optional<std::uint64_t> segment_number(std::string_view name, std::string_view file);
 
 }  // namespace quarry::spool

@@ -45,7 +45,7 @@ Result<void> SegmentLog::recover(const Position& reached) {
   QUARRY_TRY_ASSIGN(const auto sizes, files_.sizes());
   for (const auto& [number, bytes] : sizes) usage_.set(number, bytes);
   QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(files_, reached));
-  // Do not use the number of a segment again that was read and removed.
+  // Do not reuse the number of a segment that was read and removed.
   const std::uint64_t after_reached = reached.segment + (reached.offset > 0 ? 1 : 0);
   const std::uint64_t after_last = sizes.empty() ? 1 : sizes.rbegin()->first + 1;
   begin_at({.segment = std::max(after_reached, after_last), .offset = 0, .sequence = end});
@@ -60,16 +60,15 @@ void SegmentLog::begin_at(const Position& beginning) {
 
 // --- appending --------------------------------------------------------------------------------
 
-/// Opens a segment to append to. Creates its file first, even on a full disk that has space only
-/// for the name. A reader sees from the file's existence that the previous segment is complete and
-/// can be removed.
+/// Opens a segment for appending. The file is created first, even if the disk has space only for
+/// its name. When a reader finds the file, the previous segment is complete and can be removed.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
     QUARRY_TRY(files_.check_folder());
     file_.reset();
     auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
-    // Do not overwrite existing files, which a user may have copied here.
+    // Do not overwrite existing files, which a user might have copied here.
     while (!made && made.error().code == ErrorCode::kBusy) {
       made = files_.system().open(files_.segment(++next_number_), FileUse::kMake);
     }
@@ -102,7 +101,7 @@ Result<void> SegmentLog::check_folder() const {
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
-  // Another process may be reading, and may have removed segments.
+  // Another process might be reading, and might have removed segments.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
@@ -112,7 +111,7 @@ Result<void> SegmentLog::check_space(std::uint64_t bytes) {
                                                files_.shown(number_), limits_.disk_space));
 }
 
-/// Returns the number of bytes that may still be written.
+/// Returns the number of bytes that can still be written.
 std::uint64_t SegmentLog::room() const {
   if (limits_.disk_space == 0) return UINT64_MAX;
   const std::uint64_t used = usage_.total();
@@ -145,7 +144,7 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (count > 0) {
     if (auto there = check_folder(); !there) {
-      // The file may be elsewhere now, so its messages count as not accepted.
+      // The file might have been moved, so its messages count as not accepted.
       (void)file_->truncate(size_);
       file_.reset();
       return std::unexpected(there.error());
@@ -158,14 +157,14 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (written) return count;
   const bool was_whole = count == 0 && !buffer_.empty();
-  if (!file_->truncate(size_) || was_whole) file_.reset();  // a reader may have seen the bytes
+  if (!file_->truncate(size_) || was_whole) file_.reset();  // a reader might have read the bytes
   if (count > 0) return count;
   rotate();
   return std::unexpected(written.error());
 }
 
-/// Returns how many of MESSAGES are completely in the file after a failed write. Leaves their bytes
-/// in the buffer.
+/// Returns the number of MESSAGES that are completely in the file after a failed write. Keeps only
+/// the bytes of these messages in the buffer.
 std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
   const auto end = file_->size();
   std::uint64_t bytes = 0;
@@ -183,7 +182,7 @@ std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
 void SegmentLog::rotate() {
   if (file_ && size_ <= kSegmentHeader) return;
   file_.reset();
-  (void)begin_file();  // may also fail because there is no space
+  (void)begin_file();  // can also fail on a full disk
 }
 
 std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) {
@@ -204,7 +203,7 @@ std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) 
 }
 
 Result<void> SegmentLog::prepend(std::span<const Message> messages, const Position& front) {
-  // Use a single file, whatever its size, because only one number before the first is reserved.
+  // Use a single file of any size, because only one number before the first is reserved.
   SegmentLog log(files_, reporter_, {});
   log.begin_at(front);
   Error error;

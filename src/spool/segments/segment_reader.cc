@@ -12,8 +12,8 @@ using base::ErrorCode;
 using base::FileUse;
 using base::Result;
 
-// Bytes per read. The number grows while there is more data. It starts low, because a reader that
-// follows a writer finds only a little.
+// Bytes per read. The number starts low, because a reader that follows a writer finds little data.
+// The number grows while more data is available.
 constexpr std::size_t kMinAtOnce = std::size_t{4} << 10;
 constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
@@ -43,7 +43,7 @@ void SegmentReader::give_up_until(std::uint64_t sequence, std::uint64_t segment)
   position_.sequence = sequence;
 }
 
-/// Opens the segment of position_, or the next one that exists. Returns false if there is none.
+/// Opens the segment of position_, or the next existing segment. Returns false if neither exists.
 Result<bool> SegmentReader::open() {
   auto opened = files_.system().open(files_.segment(position_.segment), FileUse::kRead);
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
@@ -52,13 +52,14 @@ Result<bool> SegmentReader::open() {
   return true;
 }
 
-/// Advances to the segment after that of position_. Returns false if there is none yet.
+/// Advances from the segment of position_ to the next segment. Returns false if the next segment
+/// does not exist yet.
 Result<bool> SegmentReader::open_next() {
   QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
   const auto next = std::ranges::upper_bound(numbers, position_.segment);
   if (next == numbers.end()) return false;
   auto opened = files_.system().open(files_.segment(*next), FileUse::kRead);
-  // The reader of the queue has just removed it, so try the next one.
+  // The reader of the queue has just removed the segment, so try the next segment.
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
   if (!opened) return std::unexpected(opened.error());
   file_ = std::move(*opened);
@@ -90,7 +91,7 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   return {};
 }
 
-/// Reads the segment's header. Returns false if it is incomplete or damaged.
+/// Reads the segment's header. Returns false if the header is incomplete or damaged.
 Result<bool> SegmentReader::read_header() {
   QUARRY_TRY(fill(kSegmentHeader));
   if (ahead().size() < kSegmentHeader) return false;
@@ -101,7 +102,7 @@ Result<bool> SegmentReader::read_header() {
     return false;
   }
   if (position_.sequence != 0) {
-    // If segments in between are missing, the previous one may be undamaged.
+    // If segments in between are missing, the previous segment might be undamaged.
     const bool is_next = position_.segment == before_ + 1;
     give_up_until(header->first, is_next ? before_ : position_.segment - 1);
   }
@@ -129,10 +130,10 @@ Result<bool> SegmentReader::go_on() {
   if (!has_next_ && !is_damaged_) {
     QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
     has_next_ = !numbers.empty() && numbers.back() > position_.segment;
-    // The writer may remove a partial record and write another one.
+    // The writer might replace a partial record.
     buffer_.clear();
     used_ = 0;
-    // If there is a next segment, the writer has finished this one, so read the rest.
+    // If the next segment exists, the writer has finished this segment. Read the rest.
     return has_next_;
   }
   if (!ahead().empty() && !is_damaged_) {
@@ -150,7 +151,7 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
     }
     QUARRY_TRY_ASSIGN(const RecordView record, read_record());
     if (record.state == RecordState::kWhole) {
-      // The header may announce messages that do not exist.
+      // A header can refer to messages that do not exist.
       if (position_.sequence >= end) return false;
       message.content = record.content;
       message.severity = record.severity;

@@ -1,5 +1,5 @@
-// Reads messages from consecutive segments and skips damage. Not thread-safe, but another thread or
-// process may write at the same time.
+// Reads messages from consecutive segments. Skips damage. Not thread-safe, but another thread or
+// process can write at the same time.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace quarry::spool {
 
-/// The committed size of each segment in bytes, shared by the writer and the thread that removes
-/// segments.
+/// The committed size of each segment in bytes. The writer and the thread that removes segments
+/// share it.
 class DiskUsage {
  public:
   void set(std::uint64_t segment, std::uint64_t bytes) {
@@ -54,23 +54,23 @@ class DiskUsage {
 
 class SegmentReader {
  public:
-  /// Starts at START and skips missing segments. WRITTEN, which is not owned and may be null,
-  /// contains the committed size of each segment from a writer in this process. Bytes after that
-  /// size are ignored, because they may be taken back.
+  /// Creates a reader that starts at START and skips missing segments. WRITTEN contains the
+  /// committed size of each segment from a writer in this process. WRITTEN is not owned and can be
+  /// null. Bytes after that size are ignored, because the writer might remove them.
   SegmentReader(SpoolFiles files, Reporter reporter, Position start,
                 const DiskUsage* written = nullptr);
 
-  /// Reads the next message before sequence number END into MESSAGE. Returns false if there is none
-  /// yet. Damage is reported and skipped. Errors: file system errors.
+  /// Reads the next message before sequence number END into MESSAGE. Returns false if the message
+  /// does not exist yet. Damage is reported and skipped. Errors: file system errors.
   base::Result<bool> next(std::uint64_t end, Message& message);
   /// Returns the position after the last message.
   const Position& position() const { return position_; }
-  /// Declares that no message before SEQUENCE will follow, because SEGMENT is damaged.
+  /// Skips the messages before SEQUENCE, because SEGMENT is damaged.
   void give_up_until(std::uint64_t sequence, std::uint64_t segment);
 
   /// Returns the damaged segments, whose readable part was read.
   const std::set<std::uint64_t>& damaged() const { return damaged_; }
-  /// Returns the number of messages that existed but cannot be read.
+  /// Returns the number of unreadable messages.
   std::uint64_t missing() const { return missing_; }
 
  private:
@@ -87,14 +87,13 @@ class SegmentReader {
   Reporter reporter_;
   const DiskUsage* written_;
   Position position_;
-  std::uint64_t before_ = 0;          // the segment before that of position_
-  std::unique_ptr<base::File> file_;  // the segment of position_
-  std::string buffer_;                // bytes of that file from position_ on, after a part that was
-                                      // consumed
+  std::uint64_t before_ = 0;          // segment before the segment of position_
+  std::unique_ptr<base::File> file_;  // segment of position_
+  std::string buffer_;                // bytes of the file, some of which are consumed
   std::size_t used_ = 0;
   std::size_t at_once_;      // size of the next read
-  bool is_damaged_ = false;  // the rest of the segment of position_ is damaged
-  // Whether the next segment existed before this one was read to its end.
+  bool is_damaged_ = false;  // the rest of the segment is damaged
+  // Whether the next segment existed before the end of this one was read.
   bool has_next_ = false;
   std::set<std::uint64_t> damaged_;
   std::uint64_t missing_ = 0;

@@ -38,7 +38,7 @@ std::optional<Position> position_in(std::string_view text) {
     rest.remove_prefix(std::min(rest.find(' '), rest.size()));
     *number = base::take_number<std::uint64_t>(rest).value_or(0);
   }
-  // Reject everything that this program would not write.
+  // Reject texts in another form, which this program does not write.
   return text_of(position) == text ? std::optional(position) : std::nullopt;
 }
 
@@ -51,8 +51,8 @@ Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::pa
 }  // namespace
 
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other) {
-  // The first number may be slightly lower, because a batch may have been put before the first
-  // message.
+  // The first number might be slightly lower, because a batch might have been added before the
+  // first message.
   const auto generation_of = [](std::uint64_t one) {
     return (one + (std::uint64_t{1} << 39)) >> 40;
   };
@@ -198,7 +198,7 @@ bool SpoolFiles::is_of_these(const Position& position,
 Result<void> SpoolFiles::write_position(const Position& position) const {
   QUARRY_TRY(check_folder());
   const auto beside = position_beside();
-  // A process that was killed may have left this file.
+  // A killed process might have left this file.
   QUARRY_TRY(remove_if_there(*system_, beside));
   {
     QUARRY_TRY_ASSIGN(const auto file, system_->open(beside, FileUse::kMake));
@@ -210,7 +210,7 @@ Result<void> SpoolFiles::write_position(const Position& position) const {
 }
 
 Result<void> SpoolFiles::remove_position() const {
-  // This file may have been left when the disk was full.
+  // The file might be left from a time when the disk was full.
   QUARRY_TRY(remove_if_there(*system_, position_beside()));
   return remove_if_there(*system_, position_path());
 }
@@ -230,7 +230,7 @@ Result<void> SpoolFiles::remove_all() const {
 }
 
 Result<std::string> SpoolFiles::put_aside(const std::filesystem::path& path) const {
-  // Segment numbers are used again after a queue was empty, so avoid the names of earlier files.
+  // After a queue was empty, segment numbers are reused. Avoid the names of earlier files.
   for (int count = 1;; ++count) {
     auto aside = path;
     aside += count == 1 ? ".damaged" : fmt::format(".damaged.{}", count);

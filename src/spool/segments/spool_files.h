@@ -1,4 +1,5 @@
-// The names of a queue's files, its locks, and its position file, which contains the read position:
+// The names of a queue's files, its locks, and its position file. The position file contains the
+// read position:
 //
 //   quarry-spool 1
 //   segment 12
@@ -6,8 +7,8 @@
 //   sequence 4294968000
 //   checksum 1a2b3c4d
 //
-// The position file is replaced atomically: a new file is written and renamed. It exists while
-// there are messages to deliver.
+// The position file is replaced atomically: a new file is written and renamed. The file exists
+// while the queue has undelivered messages.
 #pragma once
 
 #include <filesystem>
@@ -24,14 +25,14 @@
 
 namespace quarry::spool {
 
-/// What a process does with the files. Usually one process does both.
+/// The access of a process to the files. Usually, a single process reads and writes.
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
-/// Returns whether two sequence numbers belong to the same generation of a queue. When the queue
-/// becomes empty, the next generation starts at a distant number.
+/// Returns whether two sequence numbers belong to the same generation of a queue. After a queue has
+/// become empty, the next generation starts at a distant number.
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other);
 
-/// While it exists, other processes cannot have the same role.
+/// A lock on roles. While the object exists, other processes cannot have the same role.
 struct SpoolLock {
   std::shared_ptr<base::File> writer;
   std::shared_ptr<base::File> reader;
@@ -42,7 +43,7 @@ class SpoolFiles {
   SpoolFiles(base::FileSystem& system, std::filesystem::path folder, std::string name, bool synced)
       : system_(&system), folder_(std::move(folder)), name_(std::move(name)), synced_(synced) {}
 
-  /// Returns the files in the same directory with another NAME, under the same lock.
+  /// Returns an object for the files NAME.* in the same directory, under the same lock.
   SpoolFiles others(std::string name, bool synced) const {
     SpoolFiles found = *this;
     found.name_ = std::move(name);
@@ -60,47 +61,48 @@ class SpoolFiles {
   base::Result<std::vector<std::uint64_t>> segments() const;
   /// Returns the size of each segment in bytes.
   base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
-  /// Returns the position before the first message. Its sequence number is 0 if no header is
-  /// readable.
+  /// Returns the position before the first message. If no header is readable, the sequence number
+  /// is 0.
   base::Result<Position> beginning() const;
-  /// Errors: kBusy, and file system errors.
+  /// Locks ROLES for this process. Errors: kBusy, and file system errors.
   base::Result<SpoolLock> lock(Roles roles) const;
 
-  /// After this call, check_folder() requires the directory that contains LOCK's files.
+  /// Ties this object to the directory of LOCK; see check_folder().
   void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
-  /// Checks that the directory and its lock were not removed, moved or replaced. Otherwise new
-  /// messages would be lost, and another process might have the same role. Errors: kNotFound.
+  /// Checks that the directory and the locked file were not removed, moved or replaced. After such
+  /// a change, new messages would be lost, and another process could have the same role. Errors:
+  /// kNotFound.
   base::Result<void> check_folder() const;
 
   /// Returns the path of the file that marks a stream (stream/stream_core.h).
   std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }
   base::Result<bool> are_of_stream() const;
-  /// Checks that the files belong to a queue and not to a stream. Errors: kInvalid.
+  /// Checks that the files belong to a queue, not to a stream. Errors: kInvalid.
   base::Result<void> check_no_stream() const;
 
-  /// Returns whether a process currently has ROLE (kWriter or kReader).
+  /// Returns whether any process has ROLE (kWriter or kReader) now.
   base::Result<bool> is_taken(Roles role) const;
-  /// Returns the names of the files that were set aside.
+  /// Returns the names of the damaged files that were kept.
   base::Result<std::vector<std::string>> damaged() const;
   const std::filesystem::path& folder() const { return folder_; }
   const std::string& name() const { return name_; }
 
-  /// Returns the stored position, or nullopt if there is no position file. Errors: kCorrupt.
+  /// Returns the stored position. Returns nullopt if the position file does not exist. Errors:
+  /// kCorrupt.
   base::Result<std::optional<Position>> position() const;
-  /// Returns the first sequence number, from the first of SEGMENTS with a readable header, or 0 if
-  /// there is none.
+  /// Returns the first sequence number in the first of SEGMENTS that has a readable header, or 0.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Returns whether POSITION is in SEGMENTS and of the same generation.
+  /// Returns whether POSITION is in SEGMENTS and belongs to their generation.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;
-  /// Renames the position file because it is damaged. Returns its new name.
+  /// Renames the damaged position file. Returns its new name.
   base::Result<std::string> set_position_aside() const;
 
   base::Result<void> remove(std::uint64_t number) const;
   /// Removes all segments.
   base::Result<void> remove_all() const;
-  /// Renames a segment because it is damaged. Returns its new name.
+  /// Renames a damaged segment. Returns its new name.
   base::Result<std::string> set_aside(std::uint64_t number) const;
   /// Makes created, renamed and removed names durable, for synced queues.
   base::Result<void> sync_names() const;

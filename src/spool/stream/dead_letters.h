@@ -1,5 +1,6 @@
-// The dead letters of one subscription. They are a separate stream, NAME.SUB.dead, with one
-// subscription, "letters". The stream is created with the first dead letter. Not thread-safe.
+// The dead letters of a subscription. Dead letters are in a separate stream, NAME.SUB.dead, which
+// has a single subscription, "letters". The stream is created with the first dead letter. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ inline constexpr const char* kLetters = "letters";
 
 class DeadLetters {
  public:
-  /// Opens the stream if it exists. ENVIRONMENT is not owned. Errors: file system errors.
+  /// Opens the stream of dead letters if it exists. ENVIRONMENT is not owned. Errors: file system
+  /// errors.
   static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location,
                                                          Reporter reporter,
                                                          const StreamEnvironment& environment);
@@ -31,12 +33,12 @@ class DeadLetters {
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
-  /// Appends LETTERS, each with its last error. They are on disk when the function returns. Errors:
-  /// file system errors.
+  /// Appends LETTERS, each with its last error. The letters are on disk when the function returns.
+  /// Errors: file system errors.
   base::Result<void> put(std::span<const StreamedMessage> letters);
   std::uint64_t count() const;
-  /// Passes all letters to TAKE in batches, and deletes each batch after TAKE has succeeded.
-  /// Returns the number of letters taken. Errors: those of TAKE, and file system errors.
+  /// Passes all letters to TAKE in batches. Deletes each batch after TAKE has succeeded. Returns
+  /// the number of letters. Errors: the errors of TAKE, and file system errors.
   using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;
   base::Result<std::uint64_t> take_all(const Take& take);
   /// Deletes all letters and returns their number.

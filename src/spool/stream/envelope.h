@@ -4,10 +4,10 @@
 //   envelope = format:1 key_length:1 only_length:1 zero:1 error_length:2 attempts:4 time:8 id:8
 //              key only error content
 //
-// `time` is the time when the stream accepted the message, in milliseconds since 1970. If the
-// message was replayed from dead letters, `only` names the one subscription that it is for, and
-// `id` is its original id. Otherwise `id` is 0, and the id is the sequence number. `attempts` and
-// `error` are only used for dead letters.
+// `time` is the time at which the stream accepted the message, in milliseconds since 1970. For a
+// message that was replayed from dead letters, `only` is the name of its subscription, and `id` is
+// its original id. For other messages, `only` is empty, `id` is 0, and the sequence number is the
+// id. `attempts` and `error` are only used for dead letters.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ inline constexpr std::size_t kMaxError = 256;
 /// Maximum size of a subscription's name in bytes.
 inline constexpr std::size_t kMaxName = 64;
 
-/// The fields of an envelope. They point into the buffer that it was read from or will be written
-/// from.
+/// The fields of an envelope. The texts are views into other buffers.
 struct Envelope {
   std::string_view key;         // at most kMaxKey bytes
   std::string_view only = {};   // at most kMaxName bytes
@@ -47,7 +46,7 @@ std::optional<Envelope> open_envelope(std::string_view bytes);
 Message seal_again(const StreamedMessage& message, std::string_view only, std::string_view error,
                    std::uint32_t attempts);
 
-/// Returns the message in ENVELOPE, which has the sequence number SEQUENCE.
+/// Returns the message in ENVELOPE, whose sequence number is SEQUENCE.
 StreamedMessage message_in(const Envelope& envelope, std::uint64_t sequence, std::uint8_t severity);
 
 }  // namespace quarry::spool

@@ -1,4 +1,4 @@
-// The client of a hand-over. A call never takes longer than its timeout, whatever the server does.
+// The client of a hand-over. The timeout applies to a whole call, even if the server misbehaves.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -31,7 +31,8 @@ class Call {
     if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": not a path");
     fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd_) return base::fail_errno(path_);
-    // connect(2) waits while the backlog is full, but poll(2) would not report when it has space.
+    // connect(2) waits while the backlog is full. poll(2) does not report when the backlog has
+    // space.
     const auto time = left();
     if (time.count() == 0) return too_late();
     const timeval limit{.tv_sec = static_cast<time_t>(time.count() / 1000),
@@ -83,7 +84,7 @@ class Call {
     return bytes;
   }
 
-  /// If errno says that a call would block, waits for EVENTS; otherwise returns errno as an error.
+  /// If errno means that a call would block, waits for EVENTS. Returns any other errno as an error.
   Result<void> wait_after_errno(short events) {
     if (errno != EAGAIN && errno != EINTR) return base::fail_errno(path_);
     pollfd one{.fd = fd_.get(), .events = events, .revents = 0};

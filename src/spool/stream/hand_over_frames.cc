@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-/// Size of a message with an empty key and content.
+/// Size of a message with an empty key and empty content.
 constexpr std::size_t kMinMessage = 6;
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body) {
   FieldReader fields(body);
   const auto count = fields.number<std::uint32_t>();
-  // These would be more messages than the body can contain.
+  // The body is too short for COUNT messages.
   if (count == 0 || count > body.size() / kMinMessage) return std::nullopt;
   std::vector<NewMessage> messages;
   messages.reserve(count);

@@ -1,5 +1,5 @@
-// The server of a hand-over, which is one thread with poll(2). Each round reads from clients,
-// appends all complete requests, and then answers them. Requests that arrive during a sync are
+// The server of a hand-over. The server is a single thread with poll(2). Each round reads from
+// clients, appends all complete requests, and answers them. Requests that arrive during a sync are
 // appended in the next round.
 #include <fmt/core.h>
 #include <poll.h>
@@ -29,21 +29,22 @@ using base::fail;
 using base::Fd;
 using base::Result;
 
-// Maximum number of bytes to read per client and round.
+// Maximum number of bytes per client and round.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
-/// A connection. It reads a complete request, appends it, writes the answer, and starts again.
+/// A connection. The server reads a request, appends it, and writes the answer, repeatedly.
 struct Client {
   Fd fd;
   TimePoint deadline;
-  std::string request;       // the frame received so far
-  std::size_t length = 0;    // length of the whole frame; 0 if not known yet
-  bool is_admitted = false;  // its bytes count as admitted
-  std::string answer;        // the part that was not written yet
+  std::string request;       // received part of the frame
+  std::size_t length = 0;    // length of the whole frame; 0: unknown
+  bool is_admitted = false;  // whether admitted_ includes the request
+  std::string answer;        // the part that is not written yet
   bool is_gone = false;
 
   bool is_whole() const { return length > 0 && request.size() == length; }
-  /// Returns whether it waits for memory. In that case, it is neither read from nor timed out.
+  /// Returns whether the client waits for memory. While a client waits, the server does not read
+  /// from it, and its timeout does not apply.
   bool waits() const { return length > 0 && !is_admitted; }
   short events() const {
     if (!answer.empty()) return POLLOUT;
@@ -91,7 +92,7 @@ class Loop final : public HandOverServer {
   HandOverOptions options_;
   std::list<Client> clients_;
   std::size_t admitted_ = 0;  // bytes
-  TimePoint next_accept_{};   // when to accept again after descriptors were exhausted
+  TimePoint next_accept_{};   // time of the next accept() after descriptors were exhausted
   Thread thread_;
 };
 
@@ -112,7 +113,7 @@ int Loop::until_deadline() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
 }
 
-/// Runs one round. Returns false when the server should stop.
+/// Runs one round. Returns false if the server should stop.
 bool Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
@@ -148,15 +149,15 @@ void Loop::accept_some() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    // For example, there are too many open files. The socket stays ready, so pause to avoid a busy
-    // loop.
+    // For example, the limit of open files is reached. The socket stays readable, so a pause
+    // prevents a busy loop.
     reporter_(fmt::format("hand-over: accept: {}", std::generic_category().message(errno)));
     next_accept_ = after(milliseconds(100));
     return;
   }
 }
 
-/// Lets CLIENT, the length of whose request is known, send its request if there is memory for it.
+/// Lets CLIENT send its request, whose length is known, if the memory limit permits.
 void Loop::admit(Client& client) {
   if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;
@@ -173,7 +174,7 @@ void Loop::serve(Client& client, short events) {
   } else if ((events & (POLLHUP | POLLERR)) != 0) {
     client.is_gone = true;
   }
-  // Data may have arrived while this thread was waiting for the disk.
+  // Data might have arrived while this thread was waiting for the disk.
   if (events != 0 || client.is_gone || client.waits() || now() < client.deadline) return;
   if (client.request.empty() && client.answer.empty()) {
     client.is_gone = true;  // an idle connection is closed without an error
@@ -199,7 +200,7 @@ void Loop::receive(Client& client) {
   }
 }
 
-/// Decodes the length of CLIENT's request. Returns false if it is invalid.
+/// Decodes the length of CLIENT's request. Returns false if the length is invalid.
 bool Loop::begin_request(Client& client) {
   const std::size_t body = body_length(client.request);
   if (body == 0 || body > kMaxHandOver) return false;
@@ -208,10 +209,10 @@ bool Loop::begin_request(Client& client) {
   return true;
 }
 
-/// Appends all complete requests and answers them.
+/// Appends and answers all complete requests.
 void Loop::append_whole() {
   std::vector<NewMessage> all;
-  std::vector<std::pair<Client*, std::size_t>> served;  // with the number of messages
+  std::vector<std::pair<Client*, std::size_t>> served;  // with number of messages
   for (Client& one : clients_) {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));

@@ -14,12 +14,13 @@ using base::Result;
 namespace {
 
 constexpr char kState = '\xff';
-// A new segment, which costs a sync, is started only after this many bytes of events,
+// A new segment costs a sync. A segment is started only if the events since the last state have at
+// least this size in bytes,
 constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
-// and only if the size of the events exceeds that of the state by this factor.
+// and at least this multiple of the state's size.
 constexpr std::uint64_t kEventsPerState = 4;
 
-/// Reads the segment NUMBER and the later ones.
+/// Reads the segment NUMBER and all later segments.
 Result<JournalReading> read_from(const SpoolFiles& files, const Reporter& reporter,
                                  std::uint64_t number) {
   JournalReading reading;
@@ -48,7 +49,7 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
   JournalReading reading;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  // Segments before the last state may still exist. They are ignored.
+  // Ignore segments before the last state, which might still exist.
   for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
     QUARRY_TRY_ASSIGN(auto some, read_from(files, reporter, *number));
     reading.state = std::move(some.state);
@@ -72,7 +73,7 @@ Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter repor
   return journal;
 }
 
-/// Durably starts a new segment with STATE and removes the older ones.
+/// Starts a new segment with STATE. When this segment is on disk, removes the older segments.
 Result<void> Journal::write_state(const SubscriptionState& state) {
   needs_state_ = true;
   log_.cut();

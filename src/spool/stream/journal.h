@@ -1,14 +1,14 @@
-// The journal of a subscription: its state, followed by the events since then. The files are
-// segments like those of a queue (segment_format.h), named STREAM.SUB.00000001 and so on, with
-// these records:
+// The journal of a subscription: its state, followed by later events. The files are segments in a
+// queue's format (segment_format.h). The files are named STREAM.SUB.00000001 and so on. The records
+// are:
 //
 //   state = 0xff state         the first record of each segment
 //   event = kind:1 fields      see subscription_state.cc
 //
-// After many events, a new segment is started with the current state. The segment is always synced
-// before the older ones are removed, whatever sync_settlements says, because a crash could lose
-// both otherwise. So the cost of an event does not depend on the number of waiting messages, and
-// recovery time is limited.
+// After many events, a new segment is started with the current state. So the cost of an event does
+// not depend on the number of waiting messages, and the time of a recovery is limited. The new
+// segment is always synced before the older segments are removed, regardless of sync_settlements,
+// because a crash could otherwise lose both.
 #pragma once
 
 #include <cstdint>
@@ -31,30 +31,28 @@ struct JournalReading {
   std::optional<SubscriptionState> state;
   std::set<std::uint64_t> damaged;  // segments
 };
-/// Reads the journal in FILES and reports damage to REPORTER. Read-only. Errors: file system
-/// errors.
+/// Reads the journal in FILES. Reports damage to REPORTER. Read-only. Errors: file system errors.
 base::Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter);
 
-/// Returns the files of the journal of SUBSCRIPTION, for the stream in FILES.
+/// Returns the journal's files of SUBSCRIPTION, for the stream in FILES.
 SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription);
 
 class Journal {
  public:
-  /// Starts a new segment that begins with STATE and replaces the segments in FILES. Errors: file
-  /// system errors.
-  /// After kNoSpace, the journal is usable and tries again.
+  /// Starts a new segment with STATE, which replaces the segments in FILES. After kNoSpace, the
+  /// journal is usable and tries again. Errors: file system errors.
   static base::Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
                                                       const SubscriptionState& state);
 
-  /// Appends EVENTS, which change the state BEFORE. With SYNC they are durable. Errors: file system
-  /// errors. After an error, some of the events may be in the file, so the next append starts a
-  /// segment with its own BEFORE.
+  /// Appends EVENTS, which change the state BEFORE. With SYNC, the events are durable. After an
+  /// error, some of the events might be in the file, so the next append starts a new segment.
+  /// Errors: file system errors.
   base::Result<void> append(std::span<const Event> events, const SubscriptionState& before,
                             bool sync);
-  /// Syncs what was appended.
+  /// Syncs the appended events.
   base::Result<void> sync();
-  /// Starts a new segment with STATE if there are many events after the last state. Errors are only
-  /// reported, because the next call tries again.
+  /// Starts a new segment with STATE if many events follow the last state. Errors are reported but
+  /// not returned, because the next call tries again.
   void compact(const SubscriptionState& state);
   /// Removes the files.
   base::Result<void> remove();
@@ -68,7 +66,7 @@ class Journal {
   Reporter reporter_;
   std::uint64_t state_bytes_ = 0;  // size of the last state
   std::uint64_t event_bytes_ = 0;  // size of the events after the last state
-  bool needs_state_ = true;        // the files do not match the state in memory
+  bool needs_state_ = true;        // whether the files differ from the state in memory
 };
 
 }  // namespace quarry::spool

@@ -8,8 +8,8 @@ using base::Result;
 
 namespace {
 
-/// Returns the position of the record that READER has just read. BEFORE is READER's position before
-/// that. For the first record of a segment, the result is the start of the segment, so that earlier
+/// Returns the position of the record that READER has just read. BEFORE is READER's earlier
+/// position. For the first record of a segment, returns the start of the segment, so that earlier
 /// segments are not needed.
 Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
@@ -44,7 +44,7 @@ std::uint64_t MessageSource::take_missing() {
 
 Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequence,
                                                            const Position& at) {
-  // Messages that were taken together are next to each other, so continue with the same reader.
+  // Messages that were taken together are next to each other, so one reader is enough.
   if (!again_ || again_->position() != at) again_.emplace(files_, reporter_, at, written_);
   while (true) {
     const Position before = again_->position();

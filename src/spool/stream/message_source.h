@@ -18,7 +18,8 @@ namespace quarry::spool {
 
 class MessageSource {
  public:
-  /// Reads for SUBSCRIPTION, or all messages if it is "". WRITTEN is as in SegmentReader.
+  /// Creates a source for SUBSCRIPTION, or for all messages if it is "". For WRITTEN, see
+  /// SegmentReader.
   MessageSource(SpoolFiles files, Reporter reporter, std::string subscription,
                 const DiskUsage* written)
       : files_(std::move(files)),
@@ -37,17 +38,17 @@ class MessageSource {
   base::Result<std::optional<NextMessage>> next(std::uint64_t end);
   /// Returns the position after the last record that next() has read.
   const Position& position() const { return fresh_->position(); }
-  /// Declares that no message before END will follow.
+  /// Skips the messages before END.
   void give_up_until(std::uint64_t end) { fresh_->give_up_until(end, position().segment); }
   /// Returns the number of messages that next() has found missing since the last call.
   std::uint64_t take_missing();
-  /// Returns the segments that were found to be damaged.
+  /// Returns the segments in which damage was found.
   const std::set<std::uint64_t>& damaged() const { return fresh_->damaged(); }
 
-  /// Returns the message SEQUENCE, which is at or after AT, or nullopt if it is unreadable or for
-  /// another subscription. Errors: file system errors.
+  /// Returns the message SEQUENCE, which is at or after AT. Returns nullopt if the message is
+  /// unreadable or for another subscription. Errors: file system errors.
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence, const Position& at);
-  /// Returns the position of the message that find() has returned.
+  /// Returns the position of the last result of find().
   const Position& found_at() const { return found_at_; }
 
  private:
@@ -60,8 +61,8 @@ class MessageSource {
   std::string subscription_;
   const DiskUsage* written_;
   std::optional<SegmentReader> fresh_;
-  std::uint64_t missing_ = 0;           // missing messages of fresh_ that were already reported
-  std::optional<SegmentReader> again_;  // the reader of find()
+  std::uint64_t missing_ = 0;           // missing messages of fresh_ that were already counted
+  std::optional<SegmentReader> again_;  // reader for find()
   Position found_at_;
   Message record_;
 };

@@ -1,5 +1,6 @@
-// Settles messages: journals an event for each, and stores a dead letter for each that is given up.
-// The dead letter is on disk before the subscription forgets the message.
+// Settles messages. Adds an event for each message to the journal, and stores a dead letter for
+// each message that is given up. The dead letter is on disk before the message is removed from the
+// subscription.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -17,7 +18,7 @@ constexpr milliseconds kMaxDelay = std::chrono::hours(24);
 // The fraction of a delay that is random.
 constexpr double kJitter = 0.1;
 
-/// Returns ERROR, truncated to its maximum length, but not within a character.
+/// Returns ERROR, truncated to its maximum length. Characters are not split.
 std::string shortened(std::string_view error) {
   std::size_t end = std::min(error.size(), kMaxError);
   const auto continues = [&] {
@@ -30,7 +31,7 @@ std::string shortened(std::string_view error) {
 }  // namespace
 
 milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
-  // The value may be infinite after many attempts; even then, the limit applies.
+  // The value can be infinite after many attempts. The limit still applies.
   const double growth = std::pow(2.0, attempts > 0 ? attempts - 1 : 0);
   const double full =
       std::min(static_cast<double>(base.count()) * growth, static_cast<double>(max.count()));
@@ -97,7 +98,7 @@ class SubscriptionCore::SettleCall {
     return {};
   }
 
-  /// Returns the messages after one that has to be retried, so that they stay in order.
+  /// Returns the messages after a message that has to be retried, to keep their order.
   void return_others() {
     for (const auto& [sequence, message] : core_.state_.open()) {
       if (message.is_in_flight && !settled_.contains(sequence))

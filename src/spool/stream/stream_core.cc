@@ -131,7 +131,7 @@ StreamCore::~StreamCore() {
   for (const auto& [name, subscription] : subscriptions_) subscription->close();
 }
 
-/// Creates the directory and the mark if they do not exist, and takes the locks, which also exclude
+/// Creates the directory and the mark if they do not exist. Takes the locks, which also exclude
 /// queues.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
@@ -154,8 +154,8 @@ Result<void> StreamCore::take_folder() {
   return system.sync_directory(folder);
 }
 
-/// Reads the journals. A subscription with an unreadable journal starts with all existing messages.
-/// A subscription whose creation was interrupted is removed.
+/// Reads the journals. If a journal is unreadable, the subscription starts with all existing
+/// messages. If the creation of a subscription was interrupted, the subscription is removed.
 Result<StreamCore::States> StreamCore::read_states() const {
   States states;
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(files_));
@@ -255,7 +255,7 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
 }
 
 std::vector<SubscriptionStatistics> StreamCore::statistics() const {
-  // The mutex is not held while subscriptions are asked, because they may be busy.
+  // Release the mutex before calling subscriptions, because they might be busy.
   Lock lock(mutex_);
   const auto subscriptions = subscriptions_;
   lock.unlock();

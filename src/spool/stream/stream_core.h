@@ -19,7 +19,7 @@ namespace quarry::spool {
 
 class StreamCore final : public Stream {
  public:
-  /// Does the same as Stream::open(), for valid OPTIONS and a complete ENVIRONMENT.
+  /// Opens a stream like Stream::open(). OPTIONS must be valid, and ENVIRONMENT complete.
   static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
                                                         const Reporter& reporter,
                                                         const StreamEnvironment& environment);
@@ -28,7 +28,7 @@ class StreamCore final : public Stream {
   StreamCore& operator=(const StreamCore&) = delete;
 
   base::Result<std::uint64_t> append(std::span<const NewMessage> messages) override;
-  /// Appends MESSAGES, which are envelopes.
+  /// Appends MESSAGES, which must be envelopes.
   base::Result<std::uint64_t> append(std::span<Message> messages);
   base::Result<std::shared_ptr<Subscription>> subscribe(
       const std::string& name, const SubscriptionOptions& options) override;
@@ -54,7 +54,8 @@ class StreamCore final : public Stream {
   std::map<std::string, std::shared_ptr<SubscriptionCore>> subscriptions_;
 };
 
-/// Returns the sorted names of the subscriptions of the stream in FILES: those that have a journal.
+/// Returns the sorted names of the subscriptions of the stream in FILES. A subscription exists if
+/// its journal exists.
 base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
 
 }  // namespace quarry::spool

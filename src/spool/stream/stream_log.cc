@@ -9,7 +9,7 @@ namespace quarry::spool {
 using base::Error;
 using base::Result;
 
-/// A caller of append() that waits until its messages are written.
+/// A call of append() that waits until its messages are written.
 struct StreamLog::Waiting {
   std::span<Message> messages;
   std::uint64_t first = 0;
@@ -74,7 +74,7 @@ void StreamLog::write(std::deque<Waiting*>& group) {
     sequence += one->messages.size();
     if (sequence > log_.next().sequence) one->error = error;
   }
-  // After a new segment was started, the previous one may no longer be needed.
+  // If a new segment was started, earlier segments might not be needed any more.
   if (log_.next().segment != before.segment) remove_unneeded();
 }
 
@@ -105,8 +105,8 @@ void StreamLog::note_damaged(const std::set<std::uint64_t>& segments) {
   log_.note_damaged(segments);
 }
 
-/// Removes segments that are not needed. The last one is kept because it holds the next sequence
-/// number.
+/// Removes segments that are not needed. The last segment is kept, because it determines the next
+/// sequence number.
 void StreamLog::remove_unneeded() {
   const Lock lock(floors_mutex_);
   const auto there = log_.usage().segments();

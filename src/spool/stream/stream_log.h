@@ -1,9 +1,8 @@
-// The messages of a stream: segments that all callers append to. A segment is removed when all
-// subscriptions have passed it.
+// The messages of a stream, in segments. A segment is removed when no subscription needs it.
 //
-// Group commit: one caller writes and syncs for all callers that wait. The mutex is not held
-// meanwhile, and never while a subscription reads. Subscriptions may call these functions while
-// they hold their own mutex, because nothing here calls a subscription.
+// Group commit: one caller writes and syncs for all waiting callers. The mutex is not held during
+// the write, nor while a subscription reads. Subscriptions are allowed to call these functions
+// while they hold their own mutex, because this class never calls a subscription.
 #pragma once
 
 #include <cstdint>
@@ -25,36 +24,36 @@ namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// Opens the segments in FILES, and appends after them and after what SUBSCRIPTIONS (by name)
-  /// have read: if such messages were lost in a crash of the machine, their ids must not be used
-  /// again. Errors: file system errors.
+  /// Opens the segments in FILES. Appends after the existing messages, and after the read positions
+  /// of SUBSCRIPTIONS (by name). If a crash of the machine has lost messages that a subscription
+  /// had read, their ids must not be reused. Errors: file system errors.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
       const std::map<std::string, SubscriptionState>& subscriptions);
 
-  /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: file
-  /// system errors; after an error, the first of the messages may be in the log.
+  /// Appends MESSAGES, which are moved. Returns the sequence number of the first message. After an
+  /// error, the first of the messages might be in the log. Errors: file system errors.
   base::Result<std::uint64_t> append(std::span<Message> messages);
 
-  /// Returns the sequence number of the next message. All messages before it can be read.
+  /// Returns the sequence number of the next message. All earlier messages are readable.
   std::uint64_t end() const {
     step();
     return log_.end();
   }
-  /// Makes the next message start a segment, and returns its position.
+  /// Starts a new segment with the next message, and returns its position.
   Position cut();
-  /// Makes the next message start a segment, because the last one is damaged.
+  /// Starts a new segment with the next message, because the last segment is damaged.
   void begin_segment() { log_.begin_segment(); }
 
-  /// Records that SUBSCRIPTION needs segment FLOOR and later ones, and removes the segments that no
-  /// subscription needs.
+  /// Records that SUBSCRIPTION needs the segment FLOOR and all later segments. Removes the segments
+  /// that no subscription needs.
   void set_floor(const std::string& subscription, std::uint64_t floor);
   void forget(const std::string& subscription);
-  /// Marks damaged segments, so that they are renamed instead of removed.
+  /// Marks damaged segments. Damaged segments will be renamed instead of removed.
   void note_damaged(const std::set<std::uint64_t>& segments);
 
   const SpoolFiles& files() const { return log_.files(); }
-  /// Returns how much of each segment is committed.
+  /// Returns the committed size of each segment.
   const DiskUsage& written() const { return log_.usage(); }
 
  private:

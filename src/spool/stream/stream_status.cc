@@ -75,7 +75,7 @@ Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSyst
   for (const std::string& name : names) {
     auto figures = read_statistics(stream, name, end);
     if (figures) status.subscriptions.push_back(std::move(*figures));
-    // The subscription is being created, or was just removed.
+    // The subscription was just created or removed.
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }

@@ -12,10 +12,10 @@ using base::Result;
 
 namespace {
 
-// Maximum size of a batch in bytes; its last message may exceed it.
+// Maximum size of a batch in bytes. The last message of a batch can exceed the limit.
 constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
-/// Returns whether the commit is valid at least in this process.
+/// Returns whether the commit is valid in this process.
 bool counts(const Result<void>& committed) {
   return committed || committed.error().code == ErrorCode::kNoSpace;
 }
@@ -45,7 +45,7 @@ bool SubscriptionCore::may_take() const {
   return !is_closed_ && (!options_.in_order || state_.in_flight() == 0);
 }
 
-/// Returns how many new messages may be taken.
+/// Returns the number of new messages that can be taken.
 std::size_t SubscriptionCore::room() const {
   const std::size_t open = state_.open().size();
   // With in_order, postponed messages come first.
@@ -64,7 +64,7 @@ Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t max) {
   std::vector<StreamedMessage> taken;
   if (!may_take()) return taken;
   QUARRY_TRY(take_due(max, taken));
-  // Return the messages that were taken even if the rest fails, because they must be settled.
+  // Return the taken messages even after an error, because the caller has to settle each of them.
   const auto fresh = take_fresh(max - taken.size(), taken);
   if (!fresh && taken.empty()) return std::unexpected(fresh.error());
   if (!source_.damaged().empty()) setup_.log.note_damaged(source_.damaged());
@@ -97,8 +97,8 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
   return committed;
 }
 
-/// Moves the messages in DUE that have used up their attempts to the dead letters. This happens if
-/// the process died during each attempt.
+/// Moves messages in DUE without remaining attempts to the dead letters. A message can reach this
+/// state if the process crashed during each attempt.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
   if (options_.max_attempts == 0) return {};
   std::vector<StreamedMessage> letters;
@@ -125,7 +125,7 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   max = std::min(max, room());
-  // Other threads may append meanwhile. Messages after this position are not missing.
+  // Other threads can append meanwhile. Messages after this position are not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
   std::vector<std::pair<std::uint64_t, Position>> positions;
@@ -164,7 +164,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
   return is_all ? pass_on(end) : Result<void>{};
 }
 
-/// Advances past messages before END that are lost or not for this subscription.
+/// Advances past messages before END that are lost or are for other subscriptions.
 Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
     QUARRY_TRY(setup_.log.files().check_folder());
@@ -174,7 +174,7 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // This is not journaled separately, because the event of the next taken message includes it.
+  // The event of the next taken message includes this change, so it is not journaled separately.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};
@@ -182,7 +182,7 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
-  // A missing message counts as lost only if the files are still in place.
+  // Missing messages count as lost only if the files still exist.
   if (!message) QUARRY_TRY(setup_.log.files().check_folder());
   if (message) state_.record_position(sequence, source_.found_at());
   return message;
@@ -190,8 +190,8 @@ Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequ
 
 // --- storing changes --------------------------------------------------------------------------
 
-/// Journals and applies EVENTS. On a full disk they are applied without the journal, because
-/// settled messages must be removed to free space.
+/// Journals and applies EVENTS. On a full disk, applies the events without the journal, because the
+/// removal of settled messages frees space.
 Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) {
   if (events.empty()) return {};
   const auto written = setup_.journal->append(events, state_, sync);
@@ -205,7 +205,7 @@ Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) 
   return written;
 }
 
-/// Allows the removal of segments that are not needed, as soon as the journal durably records that.
+/// Permits the removal of segments that are not needed. The journal must record this durably first.
 void SubscriptionCore::publish_floor() {
   if (state_.floor() == floor_) return;
   Result<void> written;
@@ -301,7 +301,7 @@ void SubscriptionCore::close() {
   close_files();
 }
 
-/// Closes the files, so that threads which still hold the subscription cannot change anything.
+/// Closes the files, so that threads which still hold the subscription cannot write.
 void SubscriptionCore::close_files() {
   is_closed_ = true;
   setup_.journal.reset();
@@ -312,7 +312,7 @@ void SubscriptionCore::close_files() {
 Result<void> SubscriptionCore::remove() {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  // Remove the journal last, because the subscription exists as long as its journal does.
+  // Remove the journal last, because it determines whether the subscription exists.
   QUARRY_TRY(setup_.dead->remove());
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());

@@ -1,6 +1,6 @@
-// A subscription: its state (subscription_state.h), the journal that stores it, its message source
-// and its dead letters, under one mutex. A change is written to the journal first, then applied to
-// the state, and then becomes visible to callers.
+// A subscription: its state (subscription_state.h), journal, message source and dead letters, under
+// one mutex. A change is written to the journal first. Then the change is applied to the state and
+// becomes visible to callers.
 //
 //   take()    messages in flight  ─┬─ events ─ commit(): journal, then state, then remove segments
 //   settle()  done, retry, …      ─┘
@@ -29,7 +29,7 @@
 namespace quarry::spool {
 
 /// An event count. A thread can check several conditions and then wait for an event, without
-/// missing one that occurs in between.
+/// missing an event in between.
 class EventCount {
  public:
   void notify() {
@@ -37,7 +37,7 @@ class EventCount {
     ++count_;
     changed_.notify_all();
   }
-  /// Returns the number of events so far. Read it before checking the conditions.
+  /// Returns the current number of events. A thread calls count() before it checks the conditions.
   std::uint64_t count() const {
     const Lock lock(mutex_);
     return count_;
@@ -79,13 +79,13 @@ class SubscriptionCore final : public Subscription {
   void set_options(const SubscriptionOptions& options);
   /// Wakes waiting threads after an append.
   void notify() { changed_.notify(); }
-  /// Returns in-flight messages. All further calls fail.
+  /// Returns in-flight messages to the subscription. All further calls fail.
   void close();
   /// Removes the files. All further calls fail.
   base::Result<void> remove();
 
  private:
-  class SettleCall;  // the effects of one call of settle()
+  class SettleCall;  // implements settle()
 
   base::Result<void> check_open() const;
   std::int64_t now() const { return setup_.environment.clock.now().value; }
@@ -109,11 +109,11 @@ class SubscriptionCore final : public Subscription {
   MessageSource source_;
   bool is_at_read_ = false;   // source_ is at the read position
   bool is_journaled_ = true;  // the journal has the read position
-  std::uint64_t floor_ = 0;   // as passed to the log
+  std::uint64_t floor_ = 0;   // the value that the log has
   /// A cache of the first waiting message.
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
-  EventCount changed_;  // there is something to take, or the subscription ends
+  EventCount changed_;  // messages to take, or the end of the subscription
   std::atomic<bool> is_woken_{false};
 };
 

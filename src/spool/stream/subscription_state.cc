@@ -43,8 +43,7 @@ struct SubscriptionState::Change {
   }
 
   void operator()(const Taken& event) const {
-    // Protect against an invalid journal: there are never more open messages than that, and none
-    // twice.
+    // Limit the number of open messages and skip duplicates, in case the journal is invalid.
     const std::size_t room = kMaxWindow - state.open_.size();
     const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
     for (std::uint64_t one = event.first.sequence; one < after; ++one) {

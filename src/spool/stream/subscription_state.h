@@ -1,6 +1,6 @@
 // The state of a subscription: its read position, and each message that is taken and not settled.
-// Only events change it, and these are journaled, so a new process that applies them gets the same
-// state. There is no I/O and no clock here.
+// Only events change the state. Events are journaled, so a new process that applies them gets the
+// same state. This code does not use I/O or a clock.
 //
 //   0 ──── settled, except open messages ──── read ──── never taken ──── end of the stream
 //
@@ -25,7 +25,7 @@
 namespace quarry::spool {
 
 struct OpenMessage {
-  Position at;  // position of the message, or an earlier one
+  Position at;  // position of the message, or an earlier position
   std::uint32_t attempts = 0;
   bool is_in_flight = false;
   std::int64_t due = 0;    // milliseconds since 1970
@@ -39,8 +39,8 @@ struct OpenMessage {
 //
 // fields() returns the fields in the order in which they are stored.
 
-/// The messages from FIRST up to AFTER are in flight for the first time. Those between the read
-/// position and FIRST are not for this subscription, or were lost.
+/// The messages from FIRST up to AFTER are in flight for the first time. The messages between the
+/// read position and FIRST are for other subscriptions, or were lost.
 struct Taken {
   Position first;
   Position after;
@@ -59,7 +59,7 @@ struct Postponed {
   std::uint64_t sequence = 0;
   std::int64_t due = 0;
   std::int64_t delay = 0;
-  std::int64_t time = 0;  // now
+  std::int64_t time = 0;  // current time
   std::string error;
   static auto fields(auto& self) {
     return std::tie(self.sequence, self.due, self.delay, self.time, self.error);
@@ -71,36 +71,35 @@ struct GivenUp {
   std::string error;
   static auto fields(auto& self) { return std::tie(self.sequence, self.time, self.error); }
 };
-/// The message is no longer in flight, and no attempt is counted.
+/// The message is not in flight any more. The attempt does not count.
 struct Returned {
   std::uint64_t sequence = 0;
   static auto fields(auto& self) { return std::tie(self.sequence); }
 };
-/// The message can no longer be read.
+/// The message has become unreadable.
 struct Lost {
   std::uint64_t sequence = 0;
   static auto fields(auto& self) { return std::tie(self.sequence); }
 };
-/// The read position advances to TO although there are no messages to take. UNREADABLE messages
-/// were lost.
+/// The read position advances to TO, without messages to take. UNREADABLE messages were lost.
 struct Passed {
   Position to;
   std::uint64_t unreadable = 0;
   static auto fields(auto& self) { return std::tie(self.to, self.unreadable); }
 };
 
-/// An event's kind in a journal is its index here, so new kinds have to be added at the end.
+/// The index of an event is its kind in a journal, so new events have to be added at the end.
 using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed>;
 
 class SubscriptionState {
  public:
-  /// Starts at START without open messages.
+  /// Creates a state without open messages. START is the read position.
   explicit SubscriptionState(Position start = {}) : read_(start) {}
 
   /// Applies EVENT. Events for messages that are not open are ignored.
   void apply(const Event& event);
-  /// Marks all in-flight messages as returned, because their process has ended. They are due, and
-  /// keep their attempts.
+  /// Marks all in-flight messages as returned, because the process that had taken them has ended.
+  /// Returned messages are due immediately and keep their attempts.
   void return_all();
   /// Records the exact position AT of the open message SEQUENCE.
   void record_position(std::uint64_t sequence, Position at);
@@ -112,18 +111,19 @@ class SubscriptionState {
   bool is_in_flight(std::uint64_t sequence) const;
   std::size_t in_flight() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }
-  /// Returns when the first waiting message is due. With IN_ORDER, only the first open message
-  /// counts. Returns nullopt if there is no such message, or if it is in flight.
+  /// Returns the due time of the first waiting message. With IN_ORDER, only the first open message
+  /// counts. Returns nullopt if no message is waiting.
   std::optional<std::int64_t> next_due(bool in_order) const;
   /// Returns up to MAX waiting messages that are due at TIME, in ascending order. With IN_ORDER,
-  /// returns only the consecutive ones that start with the first open message. A message whose
-  /// remaining wait is longer than its whole delay is also due, because the clock was set back.
+  /// returns only consecutive messages that start with the first open message. If the remaining
+  /// wait of a message is longer than its whole delay, the clock was set back and the message is
+  /// also due.
   std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
   /// Returns the oldest segment that is still needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }
 
-  /// Returns the statistics of the subscription NAME in a stream that ends before END. They do not
-  /// include the figures from other files.
+  /// Returns the statistics of the subscription NAME in a stream that ends before END. Figures from
+  /// other files are not included.
   SubscriptionStatistics statistics(std::string name, std::uint64_t end) const;
 
   /// Convert the state to bytes and back. decode() returns nullopt if BYTES are not a valid state.
@@ -152,7 +152,7 @@ class SubscriptionState {
   std::uint64_t given_up_ = 0;
   std::uint64_t unreadable_ = 0;
   std::string last_error_;
-  std::int64_t last_error_at_ = 0;  // 0 if there was no error so far
+  std::int64_t last_error_at_ = 0;  // 0: no error so far
 };
 
 /// Convert EVENT to bytes and back. decode_event() returns nullopt if BYTES are not a valid event.
