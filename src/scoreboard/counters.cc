@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kWords = sizeof(Counters) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
-// 285 years in microseconds, or nine petabytes. No real value is larger, and sums over thousands of
+// 285 years in microseconds, or nine petabytes. Real values are smaller, and sums over thousands of
 // children do not overflow.
 constexpr std::uint64_t kMaxPlausibleCount = std::uint64_t{1} << 53;
 

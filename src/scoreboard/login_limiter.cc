@@ -61,7 +61,7 @@ Tick LoginLimiter::now() {
 
 LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std::string_view user,
                                                std::string_view address) const {
-  // The same name in two repositories may belong to different people.
+  // Users with the same name in two repositories might be different people.
   std::string account(repository);
   account += '\0';
   account += user;
@@ -70,7 +70,7 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
   attempt.user = key_of("user ", account);
   attempt.address = key_of("address ", network);
   attempt.pair = key_of("pair ", account + '\0' + network);
-  // Known pairs of a user share a set, so that a login does not evict the pair of another user.
+  // Known pairs of a user share a set, so a login does not evict the pair of another user.
   attempt.known_pair =
       attempt.pair - attempt.pair % TokenTable::kSets + attempt.user % TokenTable::kSets;
   return attempt;
@@ -97,8 +97,8 @@ Tick LoginLimiter::wait_for_user(const Attempt& attempt, Tick now) {
   return std::max(wait, kUserInterval - waited);
 }
 
-/// Returns how long the pair has to wait. If it need not wait but has used up its free failures,
-/// the attempt is counted here.
+/// Returns how long the pair has to wait. If the pair does not have to wait, but has used all its
+/// free failures, counts the attempt.
 Tick LoginLimiter::wait_for_pair(Attempt& attempt, Tick now) {
   Tick wait = 0;
   update_pair(attempt, now, [&](Tally failures) {

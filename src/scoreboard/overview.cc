@@ -47,7 +47,7 @@ Overview::Overview(std::size_t pools, Mapping written, Mapping read)
     : pools_(pools), creator_(::getpid()), written_(std::move(written)), read_(std::move(read)) {}
 
 Overview::~Overview() {
-  // In a child, other memory may be at its address.
+  // In a child, the address might belong to other memory, which must not be unmapped.
   if (::getpid() != creator_) static_cast<void>(written_.release());
 }
 

@@ -16,8 +16,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns whether the texts are equal except for numbers, which clients can choose (such as a
-/// body's size).
+/// Returns whether the texts are equal apart from numbers. Clients can choose numbers, such as the
+/// size of a body.
 bool is_same_but_for_numbers(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& text) {
     text.remove_prefix(

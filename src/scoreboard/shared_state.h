@@ -1,4 +1,4 @@
-// The sequence lock that protects each state on a board.
+// The sequence lock of each state on a board.
 //
 // See Hans Boehm, "Can seqlocks get along with programming language memory models?" (2012). The
 // data words are relaxed atomics; two fences order them against the sequence number.
@@ -11,14 +11,14 @@
 namespace quarry::scoreboard {
 
 // An update takes far less than a microsecond. If the number is still odd after this many attempts,
-// the writer is dead or stopped.
+// the writer was killed or stopped.
 inline constexpr int kMaxReadTries = 1000;
 
-/// Writes STATE to MEMORY, and calls ALONG within the same update.
+/// Writes STATE to MEMORY. Calls ALONG within the same update.
 template <typename State, typename Along>
 void write_state_and(SharedState<State>& memory, const State& state, Along along) {
   const auto words = std::bit_cast<std::array<std::uint64_t, SharedState<State>::kWords>>(state);
-  // The number is already odd if the previous writer died during an update.
+  // If the previous writer was killed during an update, the number is already odd.
   const std::uint64_t odd = memory.sequence.load(std::memory_order_relaxed) | 1U;
   memory.sequence.store(odd, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -47,7 +47,8 @@ Copy<State> copy_state(const SharedState<State>& memory) {
   std::uint64_t after = 0;
   for (int tries_left = kMaxReadTries; tries_left > 0; --tries_left) {
     const std::uint64_t before = memory.sequence.load(std::memory_order_acquire);
-    // For a corrupt board full of odd numbers, do not copy each state a thousand times.
+    // Do not copy while the number is odd. On a corrupt board, each state could cost a thousand
+    // copies.
     if (before % 2 != 0 && tries_left > 1) continue;
     for (std::size_t w = 0; w < words.size(); ++w) {
       words[w] = memory.words[w].load(std::memory_order_relaxed);

@@ -5,7 +5,7 @@
 namespace quarry::scoreboard {
 namespace {
 
-// Children end rarely, so it is unlikely that one is reaped during each of these attempts.
+// Children rarely end, so it is unlikely that a child is reaped during each of these attempts.
 constexpr int kMaxAttempts = 8;
 
 void read_slots(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {
@@ -38,7 +38,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
     const auto before = board.read_pool();
     read_slots(board, before.state.children + before.state.previous_children, snapshot);
     snapshot.state = before.state;
-    // A child that was reaped meanwhile would be counted twice or not at all.
+    // A child that was reaped meanwhile might count twice or not at all.
     snapshot.is_exact =
         !before.is_old && before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }

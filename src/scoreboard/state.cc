@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kMaxPid = 4U << 20;  // PID_MAX_LIMIT of Linux
 constexpr std::uint64_t kMaxPlausible = std::uint64_t{1} << 53;
 constexpr std::uint64_t kMaxChildrenOfPool = 65536;
-// Tolerance for the case that the wall clock was set back.
+// Tolerance for a wall clock that was set back.
 constexpr std::int64_t kClockSlack = std::int64_t{86400} * 1'000'000;
 
 std::int64_t micros(clockid_t clock) {

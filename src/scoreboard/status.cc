@@ -14,7 +14,7 @@ struct Format {
   std::string (*page)(const PoolSnapshot&, bool is_full);
 };
 
-// The index is the StatusFormat; the order is PHP-FPM's precedence.
+// The index is the StatusFormat. The order is PHP-FPM's precedence.
 constexpr auto kFormats = std::to_array<Format>({
     {"html", "text/html;charset=UTF-8", html_page},
     {"xml", "text/xml;charset=UTF-8", xml_page},

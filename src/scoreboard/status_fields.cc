@@ -90,7 +90,7 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("reply sizes", reply_sizes_of(s.totals));
 }
 
-/// Returns the CPU usage of the last request; 100 means one fully used processor.
+/// Returns the CPU usage of the last request in percent of one processor.
 double cpu_percent(const SlotState& process) {
   if (process.request_duration <= 0) return 0;
   return 100.0 * static_cast<double>(process.request_cpu) /
@@ -129,7 +129,7 @@ std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
 }
 
 const std::vector<Field>& ProcessFields::of(const SlotState& process) {
-  // The figures of a request are complete only when the request has ended.
+  // The figures of a request are complete only after the request has ended.
   const bool is_idle = process.stage == Stage::kAccepting;
   const bool has_request = !is_idle && process.stage != Stage::kNone;
   const std::int64_t duration =
@@ -162,7 +162,7 @@ std::string clf_time(std::int64_t seconds) {
 }
 
 std::string line_text(std::string_view text) {
-  // This is the common case, and a full page has thousands of texts.
+  // A fast path for the common case, because a full page has thousands of texts.
   const bool is_plain =
       std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; });
   return is_plain ? std::string(text.substr(0, kMaxText)) : base::printable(text, kMaxText);

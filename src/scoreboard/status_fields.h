@@ -1,4 +1,5 @@
-// The fields of a status page, in order. All formats except OpenMetrics write them one by one.
+// The fields of a status page, in order. All formats except OpenMetrics write the fields one by
+// one.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Instant {
 
 struct Histogram {
   std::span<const std::uint64_t> bounds;
-  std::span<const std::uint64_t> counts;  // has one more element than bounds
+  std::span<const std::uint64_t> counts;  // one element more than bounds
   std::uint64_t sum = 0;
   double per_unit = 1;  // divisor of bounds and sum
 
@@ -46,7 +47,7 @@ struct Percent {
   double value = 0;
 };
 
-/// A string_view contains untrusted text.
+/// A value of a field. A string_view contains untrusted text.
 using Value = std::variant<std::uint64_t, Instant, Percent, std::string_view, Histogram>;
 
 struct Field {
@@ -54,14 +55,14 @@ struct Field {
   Value value;
 };
 
-/// Returns the fields of a pool, which refer to SNAPSHOT.
+/// Returns the fields of a pool. SNAPSHOT must outlive the result.
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
 
-/// The fields of processes, one process at a time.
+/// Returns the fields of processes, for one process at a time.
 class ProcessFields {
  public:
   explicit ProcessFields(const PoolSnapshot& snapshot) : snapshot_(snapshot) {}
-  /// The result is valid until the next call.
+  /// Returns the fields of PROCESS. The result is valid until the next call.
   const std::vector<Field>& of(const SlotState& process);
 
  private:
@@ -81,7 +82,7 @@ std::string text_page(const PoolSnapshot& snapshot, bool is_full);
 std::string json_page(const PoolSnapshot& snapshot, bool is_full);
 std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
-/// This format does not show individual processes.
+/// Returns the OpenMetrics page, which does not contain individual processes.
 std::string openmetrics_page(const PoolSnapshot& snapshot, bool is_full);
 
 /// Returns TEXT without control characters, escaped for XML and HTML.

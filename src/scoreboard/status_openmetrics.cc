@@ -44,7 +44,7 @@ class Exposition {
   std::string out_;
 };
 
-/// Returns TEXT, a help text, with backslashes and newlines escaped.
+/// Returns the help text TEXT with backslashes and newlines escaped.
 std::string in_help(std::string_view text) {
   std::string out = base::printable(text);
   for (auto at = out.find('\\'); at != std::string::npos; at = out.find('\\', at + 2)) {
@@ -53,7 +53,7 @@ std::string in_help(std::string_view text) {
   return out;
 }
 
-/// Writes PHP-FPM's metrics under their own names, although counters should end in _total.
+/// Writes PHP-FPM's metrics with PHP-FPM's names, although names of counters should end in _total.
 void write_php_metrics(const PoolSnapshot& s, Exposition& page) {
   const base::QueueLength queue = s.queue.value_or(base::QueueLength{});
   page.metric("phpfpm_up", kGauge,

@@ -8,7 +8,8 @@ namespace {
 constexpr unsigned kTimeBits = 32;
 constexpr unsigned kTagShift = 40;
 constexpr std::uint32_t kMaxCount = 255;
-// Another process may have read the clock later than this one but used the table earlier.
+// Tolerance for a process that reads the clock later than this process but changes the table
+// earlier.
 constexpr Tick kMaxSkew = 60 * kTicksPerSecond;
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Counters of requests and sync sessions. Each child counts in its own slot, and the master keeps
-// the sums for children that have ended. Counters and their sums never decrease.
+// Counters of requests and sync sessions. Each child counts in its own slot. The master keeps the
+// sums for children that have ended. Counters and their sums never decrease.
 //
 // Histogram bounds are fixed and logarithmic: two per decade for times, and powers of four for
-// bytes. A bucket counts values up to and including its bound; the last bucket has no bound.
+// bytes. Each bucket includes its bound. The last bucket does not have a bound.
 #pragma once
 
 #include <array>
@@ -30,9 +30,9 @@ template <std::size_t Bounds>
 using Buckets = std::array<std::uint64_t, Bounds + 1>;
 
 struct Counters {
-  std::uint64_t accepted = 0;  // requests that have begun
-  std::uint64_t requests = 0;  // requests that have finished, like all counters below
-  std::uint64_t duration = 0;  // microseconds
+  std::uint64_t accepted = 0;  // requests that were begun
+  std::uint64_t requests = 0;  // requests that were finished, like all counters below
+  std::uint64_t duration = 0;  // total in microseconds
   Buckets<kDurationBounds.size()> durations{};
   std::uint64_t reply_bytes = 0;
   Buckets<kReplySizeBounds.size()> reply_sizes{};
@@ -42,22 +42,22 @@ struct Counters {
   std::uint64_t pulls = 0;
   std::uint64_t pushes = 0;
   std::uint64_t syncs = 0;
-  std::uint64_t sync_duration = 0;  // microseconds, total for all sessions
+  std::uint64_t sync_duration = 0;  // total for all sessions in microseconds
   Buckets<kDurationBounds.size()> sync_durations{};
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
-  std::uint64_t bytes_in = 0;  // on the wire
+  std::uint64_t bytes_in = 0;  // bytes on the wire
   std::uint64_t bytes_out = 0;
 
   std::uint64_t sync_sessions() const { return clones + pulls + pushes + syncs; }
 
-  /// Adds OTHER. If both are plausible, their sum is plausible.
+  /// Adds OTHER. The sum of two plausible values is plausible.
   void add(const Counters& other);
-  /// Returns whether a single child can have counted these values: all values are in a sane range,
-  /// and values that count the same thing agree, except for one request, during which the child may
-  /// have died.
+  /// Returns whether a single child can have counted these values. All values have to be in a sane
+  /// range and consistent with each other, except for one request, because the child might have
+  /// been killed during it.
   bool is_plausible() const;
-  /// Returns the same for a sum over many children.
+  /// Returns whether many children together can have counted these values.
   bool is_plausible_sum() const;
 };
 static_assert(std::is_trivially_copyable_v<Counters>);

@@ -1,12 +1,11 @@
-// Short leases that the children of a pool take on numbered resources, in the board that they
-// share.
+// Short leases on numbered resources. The children of a pool share the leases in the pool's board.
 //
 //   word = tag (24 bits, from the number) | deadline (40 bits, milliseconds of the monotonic clock)
 //
-// A hash of the number selects a word. A word of 0 means that no lease is held. A lease ends when
-// its child releases it or, if the child has died, at its deadline. If two numbers share a word, or
-// a child has corrupted the board, a lease may be refused or a reader may wait until the deadline,
-// but not longer: deadlines further away than kLongest are ignored.
+// A hash of the number selects a word. The value 0 means that the lease is free. A lease ends when
+// its child releases it or, if the child has crashed, at its deadline. If two numbers have the same
+// word, or a child has corrupted the board, a lease can be refused or a reader can wait without
+// need. Such a problem lasts at most kLongest, because later deadlines are ignored.
 #pragma once
 
 #include <array>
@@ -21,7 +20,7 @@ struct alignas(64) LeaseMemory {
   std::array<std::atomic<std::uint64_t>, 256> words;
 };
 
-/// A lease, which converts to false if it was refused.
+/// A lease. Converts to false if the lease was refused.
 struct Lease {
   std::size_t index = 0;
   std::uint64_t word = 0;
@@ -32,7 +31,8 @@ class Leases {
  public:
   static constexpr std::chrono::milliseconds kLongest{10000};
 
-  /// MEMORY belongs to the board. With null, no lease is held and every request for one is refused.
+  /// Uses MEMORY, which belongs to the board. With null, all leases are free, but every request is
+  /// refused.
   explicit Leases(LeaseMemory* memory) : memory_(memory) {}
 
   /// Takes the lease on NUMBER for HOW_LONG, at most kLongest.

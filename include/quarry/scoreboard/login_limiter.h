@@ -1,22 +1,22 @@
-// Limits how fast passwords can be guessed. The workers of a pool (for syncs) and the process that
-// makes its pages use the same limits, in shared memory on the pool's board. The limits apply to:
+// Limits how fast passwords can be guessed. The limits are in shared memory on the pool's board;
+// the workers (for syncs) and the pages process use the same limits. The limits apply to:
 //
-//   pair (a user and an address)  after some failures, each further attempt has to wait, and each
-//                                 wait is twice as long as the one before
-//   address                       has tokens for failures of any users
-//   user (of one repository)      has tokens for failures from any addresses
-//   known pair                    has logged in before; only its own failures limit it
+//   a pair of user and address    After some failures, each further attempt has to wait. The wait
+//                                 doubles each time.
+//   an address                    It has tokens for failed logins of any users.
+//   a user of a repository        The user has tokens for failed logins from any addresses.
+//   a known pair                  If a pair has logged in before, only failures of this pair count.
 //
-// An IPv6 /64 counts as one address. User names that do not exist are limited like users, so
-// replies do not reveal which names exist. Users that have logged in are marked, so that a flood of
-// names cannot evict them from the table.
+// An IPv6 /64 counts as one address. Unknown user names are limited like existing users, so replies
+// do not reveal which names exist. Users that have logged in are marked, so that a flood of names
+// cannot evict them from the table.
 //
-// While a user is under attack, an address that was told to wait and did wait may spend one token
-// more than a new address. So attackers that keep changing their address cannot lock the user out.
+// While a user is under attack, an address that has waited as requested can spend one token more
+// than a new address. So attackers who keep changing their address cannot lock the user out.
 //
-// An attempt is normally counted after it has failed, so that several clients of one user at one
-// address do not delay each other. After some failures, attempts are counted before their passwords
-// are checked, so that guessing in parallel is not faster.
+// At first, an attempt is counted after it has failed, so that several clients of one user at one
+// address do not delay each other. After some failures, an attempt is counted before its password
+// is checked, so that parallel guessing is not faster.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@
 
 namespace quarry::scoreboard {
 
-/// The shared memory. It must be zero at first, except for the random salt.
+/// The shared memory. Initially, all of it must be zero, except for the random salt.
 struct alignas(64) LoginMemory {
   std::array<std::atomic<std::uint64_t>, 2> salt;
   TokenTable::Memory users;
@@ -40,11 +40,11 @@ struct alignas(64) LoginMemory {
 
 class LoginLimiter {
  public:
-  /// MEMORY must outlive the limiter. FREE_FAILURES is the number of failures of a pair that cause
-  /// no wait; at least 1.
+  /// Uses MEMORY, which must outlive the limiter. FREE_FAILURES, at least 1, is the number of
+  /// failures of a pair that do not cause a wait.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt: its user and address, and what was counted before its password is checked.
+  /// A login attempt: its user and address, and the parts that are already counted.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;
@@ -56,20 +56,20 @@ class LoginLimiter {
     bool is_counted_for_pair = false;
     Tally pair_before = {};
   };
-  /// Returns an attempt of USER, who belongs to the repository in the file REPOSITORY.
+  /// Returns an attempt of USER in the repository whose file is REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
 
   /// Returns the current time, for the functions below.
   static Tick now();
 
-  /// Returns how long ATTEMPT has to wait. If the result is 0, the caller may check the password
-  /// and then has to call one of the three functions below.
+  /// Returns how long ATTEMPT has to wait. If the result is 0, the caller can check the password,
+  /// and has to call one of the three functions below.
   std::chrono::seconds wait(Attempt& attempt, Tick now);
   void failed(const Attempt& attempt, Tick now);
   void succeeded(const Attempt& attempt, Tick now);
-  /// Call this if the password of ATTEMPT was not checked, or the result is unknown. The attempt
-  /// does not count.
+  /// Reports that the password of ATTEMPT was not checked, or that the result is unknown. The
+  /// attempt does not count.
   void unchecked(const Attempt& attempt, Tick now);
 
  private:
@@ -87,7 +87,7 @@ class LoginLimiter {
   TokenTable users_;        // count: 1 if the user has logged in, otherwise 0
   TokenTable addresses_;    // count: always 0
   TokenTable known_pairs_;  // count: number of failures; time: time of the last attempt
-  TokenTable other_pairs_;  // the same; if count is 0, time is the time of the first refusal
+  TokenTable other_pairs_;  // same as for known_pairs_; if count is 0, time of the first refusal
 };
 
 }  // namespace quarry::scoreboard

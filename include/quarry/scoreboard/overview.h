@@ -1,9 +1,9 @@
-// A summary of all pools for the status page with pm.status_all: figures and the latest refusals,
-// but no details of running requests.
+// A summary of all pools for the status page with pm.status_all. The summary contains figures and
+// the latest refusals, but not the running requests.
 //
 // A worker can read only its own pool's board (scoreboard.h), so the master copies the figures of
-// all pools to this memory once a second. Only the master can write to it: its children have a
-// mapping that the kernel does not allow to become writable.
+// all pools to this memory once a second. Only the master can write to the memory. The master's
+// children have a mapping that the kernel keeps read-only.
 #pragma once
 
 #include <array>
@@ -25,19 +25,19 @@
 
 namespace quarry::scoreboard {
 
-/// The figures of a PoolSnapshot, under the same names.
+/// Figures from a PoolSnapshot, under the same names.
 struct PoolOverview {
   static constexpr std::size_t kMaxStages = 512;
 
   FixedText<64> pool{};
-  std::int64_t monotonic_now = 0;  // microseconds; 0 if not published yet
+  std::int64_t monotonic_now = 0;  // in microseconds; 0: not published yet
   PoolState state;
   std::uint64_t active = 0;
-  std::uint64_t children = 0;  // children of all generations
+  std::uint64_t children = 0;  // number of children of all generations
   Counters totals;
-  std::uint64_t has_length = 0;  // 0 if the length of the listen queue is unknown
+  std::uint64_t has_length = 0;  // 0: the length of the listen queue is unknown
   base::QueueLength length;
-  /// One digit per child, the value of its Stage, for at most kMaxStages children.
+  /// One digit per child, which is the value of its Stage. Limited to kMaxStages children.
   FixedText<kMaxStages + 8> stages{};
   std::array<Refusal, kMaxRecentRefusals> refusals{};  // newest first; time 0: unused
 
@@ -48,19 +48,18 @@ struct PoolOverview {
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
 
-/// Returns the overview of SNAPSHOT with REFUSALS, which must be sorted newest first.
+/// Returns the overview of SNAPSHOT with REFUSALS, sorted newest first.
 PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
 class Overview {
  public:
-  /// Errors: kIo.
+  /// Creates an overview of POOLS pools. Errors: kIo.
   static base::Result<std::shared_ptr<Overview>> create(std::size_t pools);
   ~Overview();
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;
 
-  /// Updates the pool INDEX. Does nothing in child processes of the process that created this
-  /// object.
+  /// Updates the pool INDEX. Does nothing in a child of the process that created this object.
   void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
   /// Returns all pools that have been published.
   std::vector<PoolOverview> read() const;
@@ -71,7 +70,7 @@ class Overview {
   std::size_t pools_;
   int creator_;      // process id
   Mapping written_;  // an array of SharedState<PoolOverview>; not mapped in children
-  Mapping read_;     // the same, read-only
+  Mapping read_;     // the same array, read-only
 };
 
 }  // namespace quarry::scoreboard

@@ -1,14 +1,14 @@
-// Counts the requests that a process in front of a pool's workers refuses itself, for the pool's
-// status page. These processes are the HTTP front (limits, malformed requests, a pool that does not
-// answer) and the page server.
+// Counts refused requests that never reach a worker, for the pool's status page. The HTTP front
+// refuses requests because of limits, malformed requests, or a pool that does not answer. The page
+// server also refuses requests.
 //
 //   front, pages ── notes ──> tally ── reads ──> master, workers
 //
-// Such a process may refuse thousands of requests per second, which would evict the workers' own
-// refusals (scoreboard.h). Here each reason has one entry with a counter, so that a flood of one
-// reason does not evict the others. Noting a refusal takes no lock and makes no system call except
-// the one that reads the time. Only the noting process can write to the memory; readers validate
-// what they read.
+// These processes can refuse thousands of requests per second. In the ring buffer of the board
+// (scoreboard.h), such a flood would evict the workers' own refusals. Here each reason has one
+// entry with a counter, so a flood of one reason does not evict the others. note() does not take a
+// lock, and its only system call reads the time. Only the noting process can write to the memory.
+// Readers validate the values.
 #pragma once
 
 #include <array>
@@ -26,19 +26,19 @@ namespace quarry::scoreboard {
 
 class RefusalTally {
  public:
-  /// Maximum number of reasons. There are fewer distinct reasons than this.
+  /// Maximum number of reasons. The number of distinct reasons is smaller.
   static constexpr std::size_t kMaxReasons = 32;
 
-  /// Errors: kIo.
+  /// Creates a tally for the process BY. Errors: kIo.
   static base::Result<std::shared_ptr<RefusalTally>> create(Refuser by);
 
-  /// Returns the descriptor of the memory, for the child that notes refusals.
+  /// Returns the descriptor of the memory. The child that notes refusals needs this descriptor.
   int fd() const { return fd_.get(); }
-  /// Makes this process, which holds fd(), the one that notes refusals. It replaces a process that
-  /// has ended. Errors: kIo.
+  /// Makes this process, which holds fd(), the noting process. The earlier noting process must have
+  /// ended. Errors: kIo.
   base::Result<void> begin();
-  /// Counts REFUSAL, which has just happened. Its reason is its status and its text without
-  /// numbers. Does nothing unless begin() has been called.
+  /// Counts REFUSAL, with the current time. The reason of a refusal is its status, and its text
+  /// without numbers. Does nothing unless begin() was called.
   void note(Refusal refusal);
   /// Returns the latest refusal for each reason, newest first.
   std::vector<Refusal> read() const;
@@ -57,9 +57,9 @@ class RefusalTally {
 
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;
 
-/// Merges OWN, the refusals of a pool's workers (newest first), with those of TALLIES and returns
-/// the latest, newest first. Each source has its own quota, and there are at most
-/// kMaxRecentRefusals in all.
+/// Merges OWN, the refusals of a pool's workers (newest first), with the refusals in TALLIES.
+/// Returns the latest, newest first. Each source has its own quota. The total is limited to
+/// kMaxRecentRefusals.
 inline constexpr std::size_t kMaxRecentOfWorkers = 8;
 inline constexpr std::size_t kMaxRecentOfTally = 3;
 inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;

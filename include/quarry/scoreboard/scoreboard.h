@@ -1,8 +1,8 @@
-// The scoreboard: shared memory in which each child of a pool publishes what it is doing. The
-// master and the status pages read it.
+// The scoreboard: shared memory in which each child of a pool publishes its state for the master
+// and the status pages.
 //
-// There is one board per pool, in an anonymous file (memfd) that is sealed against resizing, so
-// that no process can make another process's access fault:
+// Each pool has a board in an anonymous file (memfd). The file is sealed against resizing, because
+// readers of a file that shrinks would crash. Layout:
 //
 //   PoolMemory       a sequence number, then a PoolState; written by the master
 //   LeaseMemory      see leases.h; written by the children
@@ -12,14 +12,14 @@
 //
 // States are arrays of 64-bit atomic words. Each is protected by a sequence lock and has exactly
 // one writer: the child, or the master. The sequence number is odd during an update. A reader
-// copies the words and compares the number before and after, so it never blocks the writer. If the
-// writer was killed during an update, the reader gives up after some attempts and returns the copy,
-// marked as torn.
+// copies the words and compares the number before and after the copy, so it never blocks the
+// writer. If the writer was killed during an update, the reader stops after some attempts and
+// returns the copy, marked as torn.
 //
-// Nothing on the board is trusted, including the PoolState, because every child can write to all of
-// it. The master keeps everything that it relies on (used slots, pids, the slot count, the
-// PoolState) in private memory and updates the board from there. After a reload, the new master
-// receives that state, and the board's layout, from the previous master.
+// Every child can write to the whole board, so readers do not trust its contents, including the
+// PoolState. The master keeps its own data (used slots, pids, the slot count, the PoolState) in
+// private memory and copies it to the board. After a reload, the new master receives these data and
+// the board's layout from the previous master.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ namespace quarry::scoreboard {
 
 struct LoginMemory;
 
-/// A State that one process writes and many processes read.
+/// A State that one process writes and other processes read.
 template <typename State>
 struct alignas(64) SharedState {
   static constexpr std::size_t kWords = sizeof(State) / sizeof(std::uint64_t);
@@ -50,9 +50,9 @@ struct alignas(64) SharedState {
 };
 using SlotMemory = SharedState<SlotState>;
 using PoolMemory = SharedState<PoolState>;
-/// The latest refusals of a pool, in a ring buffer that all its children write to. An entry is
-/// garbled only if two children write to it at the same time, which takes kMaxRefusals other
-/// refusals in between.
+/// The latest refusals of a pool, in a ring buffer to which all its children write. An entry is
+/// garbled only if two children write to it at the same time, with kMaxRefusals other refusals in
+/// between.
 inline constexpr std::size_t kMaxRefusals = 32;
 struct alignas(64) RefusalMemory {
   std::atomic<std::uint64_t> count;  // refusals so far
@@ -60,7 +60,7 @@ struct alignas(64) RefusalMemory {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// What is known about a request after its parameters were read.
+/// The properties of a request that are known after its parameters were read.
 struct RequestInfo {
   std::string_view method;
   std::string_view uri;  // with or without a query
@@ -72,38 +72,40 @@ struct Outcome {
   std::string_view user{};
   std::string_view operation{};  // of a sync session: clone, pull, push or sync
   std::uint64_t reply_size = 0;
-  std::uint64_t bytes_in = 0;  // for a sync session: size of the request body; bytes_out: size of
-                               // the reply
+  std::uint64_t bytes_in = 0;  // for a sync session: size of the request body
   std::uint64_t bytes_out = 0;
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   bool is_refusal = false;
 };
 
-/// The writing end of a slot, used by the child that owns the slot. Its only system call is
-/// getrusage(2), at the start and at the end of a request. The Board must outlive it.
+/// The writing end of a slot. Used by the child that owns the slot. The only system call is
+/// getrusage(2), at the start and at the end of a request. The Board must outlive the Slot.
 class Slot {
  public:
-  /// REFUSALS is the pool's ring buffer. If it is null, refusals are not recorded.
+  /// Writes to MEMORY. REFUSALS is the pool's ring buffer. If REFUSALS is null, refusals are not
+  /// recorded.
   explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr)
       : memory_(memory), refusals_(refusals), generation_(generation) {}
 
-  /// Sets the pid and start time and clears everything else. A new child calls this first.
+  /// Sets the pid and start time and clears all other values. A new child calls this first.
   void child_started();
 
   void accepting();
   void accepted();
   void reading_headers();
   void info(const RequestInfo& request);
-  /// REPOSITORY is the name under which the repository is served, or "" if there is only one.
+  /// Publishes that the request is executing. REPOSITORY is the name of the repository in URLs, or
+  /// "" if the pool serves a single repository.
   void executing(std::string_view repository);
-  /// SIZE is the number of bytes of the body read so far.
+  /// Publishes SIZE, the number of received bytes of the body.
   void received(std::uint64_t size);
-  /// Publishes what the session is doing in the stage kExecuting, as far as it is known yet.
+  /// Publishes the progress of the session in the stage kExecuting. Unknown values are "".
   void doing(std::string_view user, std::string_view operation, std::string_view what);
-  /// Publishes that a sync session from the address CLIENT has begun. It ends with the request.
+  /// Publishes that a sync session from the address CLIENT has begun. The session ends with the
+  /// request.
   void session_begins(std::string_view client);
-  /// Publishes a long-running statement. Call this repeatedly while the statement runs.
+  /// Publishes a long-running statement. Called repeatedly while the statement runs.
   void running_sql(std::string_view sql);
   /// Records REFUSAL with the current time.
   void refused(Refusal refusal);
@@ -121,7 +123,7 @@ class Slot {
   RefusalMemory* refusals_;
   std::uint64_t generation_;
   SlotState state_;
-  Counters counted_at_end_;  // added to the counters when the request is finished
+  Counters counted_at_end_;  // added to the counters at the end of the request
   std::uint64_t cpu_before_ = 0;
 };
 
@@ -142,12 +144,12 @@ class Board {
  public:
   /// Creates an object without a board.
   Board() = default;
-  /// Creates a board with SLOTS slots, at most kMaxSlots. With 0, the board has only the pool's
-  /// figures. Errors: kLimit, kIo.
+  /// Creates a board with SLOTS slots, at most kMaxSlots. A board without slots contains only the
+  /// pool's figures. Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
   /// Maps the board of POOL in FD, which another program created with LAYOUT. The contents are
-  /// whatever children have left there. Errors: kInvalid (layout or size differs from this
-  /// program's, or the memory is not sealed), kIo.
+  /// unchanged and not trusted. Errors: kInvalid (layout or size differs from this program's, or
+  /// the memory is not sealed), kIo.
   static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
   /// Returns a second, read-only mapping of this board, with a copy of this object's private state.
   /// Errors: kIo.
@@ -161,36 +163,37 @@ class Board {
 
   struct Reading {
     SlotState state;
-    bool is_torn = false;  // the writer stopped during an update, or never stopped updating
-    /// The slot held values that no child writes. STATE is empty.
+    bool is_torn = false;  // the writer stopped during an update, or kept updating
+    /// Whether the slot contained values that a child never writes. STATE is then empty.
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
   /// Returns the latest refusals, newest first.
   std::vector<Refusal> refusals() const;
-  /// Returns the memory for the login limiter of the pool's children. The board must outlive its
-  /// user.
+  /// Returns the memory for the login limiter of the pool's children. The board must outlive the
+  /// limiter.
   LoginMemory& logins() const;
 
   struct PoolReading {
     PoolState state;
     std::uint64_t sequence = 0;  // increases with each update
-    /// The values in memory were not plausible. STATE is the last valid state.
+    /// Whether the values in memory were not plausible. STATE is then the last valid state.
     bool is_old = false;
   };
   PoolReading read_pool() const;
 
   /// Writes the pool's state. Called only by the master.
   void publish(const PoolState& state);
-  /// Does the same and clears slot INDEX, whose child is dead. A reader that sees the same
-  /// PoolReading::sequence before and after reading the slots has seen both changes or neither.
+  /// Publishes the pool's state and clears slot INDEX, whose child has ended. If a reader gets the
+  /// same PoolReading::sequence before and after reading the slots, it has read both changes or
+  /// neither.
   void retire(std::size_t index, const PoolState& state);
 
-  /// Returns the leases of the pool's children. The board must outlive them.
+  /// Returns the leases of the pool's children. The board must outlive the returned object.
   Leases leases() const;
   /// Returns the writing end of slot INDEX, for the child that owns it.
   Slot slot(std::size_t index);
-  /// Clears slot INDEX, whose child is dead. Called only by the master.
+  /// Clears slot INDEX, whose child has ended. Called only by the master.
   void clear(std::size_t index);
   /// Unmaps the board. A child unmaps all boards except its own.
   void unmap();
@@ -207,28 +210,28 @@ class Board {
   Mapping memory_;
   std::size_t slot_count_ = 0;
   std::string pool_;
-  /// The last valid state that this process has written or read (before the fork: that the master
-  /// has).
+  /// The last valid state that this process, or the master before the fork, has written or read.
   mutable PoolState last_;
 };
 
-/// Tracks the used slots of a board, in the master's private memory, where no child can write.
+/// The used slots of a board. This data is in the master's private memory, to which children cannot
+/// write.
 class SlotAllocator {
  public:
   explicit SlotAllocator(std::size_t slots) : used_(slots, false) {}
 
-  /// Allocates a free slot. Returns nullopt if all are used.
+  /// Allocates a free slot. Returns nullopt if all slots are used.
   std::optional<std::size_t> allocate();
   /// Allocates INDEX, which must be free.
   void take(std::size_t index) { used_[index] = true; }
-  /// Frees INDEX. The next search for a free slot starts there.
+  /// Frees INDEX. The next allocate() starts its search there.
   void free(std::size_t index);
   std::size_t free_count() const;
   bool is_free(std::size_t index) const { return index < used_.size() && !used_[index]; }
 
  private:
   std::vector<bool> used_;
-  std::size_t free_proc_ = 0;  // where the search for a free slot starts
+  std::size_t free_proc_ = 0;  // start of the search for a free slot
 };
 
 }  // namespace quarry::scoreboard

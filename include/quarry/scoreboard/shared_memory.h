@@ -13,14 +13,14 @@ struct Unmap {
   std::size_t size = 0;
   void operator()(void* memory) const;
 };
-/// Mapped memory; the destructor unmaps it.
+/// Mapped memory. The destructor unmaps it.
 using Mapping = std::unique_ptr<void, Unmap>;
 
-/// Creates an anonymous file of SIZE zero bytes that is sealed against resizing. WHAT is its name
-/// in /proc. Errors: kIo.
+/// Creates an anonymous file of SIZE zero bytes that is sealed against resizing. WHAT is the file's
+/// name in /proc. Errors: kIo.
 base::Result<base::Fd> make_memory(const char* what, std::size_t size);
 
-/// Maps SIZE bytes of MEMORY read-only; the mapping cannot be made writable later. Errors: kIo.
+/// Maps SIZE bytes of MEMORY read-only. The mapping cannot become writable later. Errors: kIo.
 base::Result<Mapping> map_for_reading(int memory, std::size_t size);
 
 /// Maps SIZE bytes of MEMORY for reading and writing. Errors: kIo.

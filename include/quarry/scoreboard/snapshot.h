@@ -22,9 +22,9 @@ struct PoolSnapshot {
   std::array<std::uint64_t, kStages> in_stage{};
   std::uint64_t idle = 0;
   std::uint64_t active = 0;
-  std::uint64_t unreadable = 0;  // number of slots with values that no child writes
+  std::uint64_t unreadable = 0;  // number of slots with values that a child never writes
   Counters totals;               // sums over all children, including those that have ended
-  bool is_exact = false;  // false: a child that was just reaped may be counted twice or not at all
+  bool is_exact = false;         // false: a child that was just reaped counts twice or not at all
   std::optional<base::QueueLength> queue;
   std::vector<Refusal> refusals;  // the latest, newest first
 };

@@ -1,19 +1,20 @@
-// A hash table of fixed size in shared memory. It stores the spent tokens and a count for each key.
+// A hash table of fixed size in shared memory. The table stores the spent tokens and a count for
+// each key.
 //
 //   entry: tag of the key, 24 bits | count, 8 bits | time, 32 bits; all zero: unused
 //
-// A key spends one token at a time and regains one every INTERVAL. The entry's time is the time
-// when it will have regained all of them. Callers that use update() may give the time another
+// A key spends one token at a time and regains one every INTERVAL. The entry's time is the time at
+// which the key will have regained all tokens. Callers of update() can give the time another
 // meaning.
 //
 // A key has one of the 16 entries of its set. In a full set, a new key evicts the entry with the
-// lowest count or, if several have that count, the one among them with the earliest time, which has
-// the most tokens left. So a flood of new keys evicts its own entries and not those of keys that
-// have spent more tokens.
+// lowest count. If several entries have the same count, the new key evicts the entry with the
+// earliest time, whose key has spent the fewest tokens. So a flood of new keys evicts its own
+// entries, but not the entries of keys that have spent more tokens.
 //
-// Keys are hashes with a secret salt. Each entry is one atomic word and there is no lock, so a
-// process may die at any point. If two processes insert a key at the same moment, one token may be
-// lost. Random words in the memory cause wrong tallies until these have expired.
+// Keys are hashes with a secret salt. Each entry is one atomic word without a lock, so a process
+// can be killed at any point. If two processes insert a key at the same moment, one token can be
+// lost. A corrupt entry causes wrong limits only until it expires.
 #pragma once
 
 #include <array>
@@ -31,7 +32,7 @@ using TableKey = std::uint64_t;
 
 struct Tally {
   std::uint32_t count = 0;  // at most 255
-  Tick time = 0;            // 0 if the key has no entry
+  Tick time = 0;            // 0: the key does not have an entry
 
   bool operator==(const Tally&) const = default;
 };
@@ -40,28 +41,28 @@ class TokenTable {
  public:
   static constexpr std::size_t kSets = 4096;
   static constexpr std::size_t kWays = 16;
-  /// Must be zero at first.
+  /// Initially, all entries must be zero.
   using Memory = std::array<std::atomic<std::uint64_t>, kSets * kWays>;
 
-  /// MEMORY must outlive the table. At most MAX_SPENT tokens of a key can be missing. An entry with
-  /// a later time than that allows was not written by this class and is ignored. A count expires
-  /// COUNT_LIFETIME after the entry's time.
+  /// Uses MEMORY, which must outlive the table. A key can have spent at most MAX_SPENT tokens,
+  /// which limits the time of an entry. Entries with a later time are corrupt and are ignored. A
+  /// count expires COUNT_LIFETIME after the entry's time.
   TokenTable(Memory& memory, Tick interval, std::uint32_t max_spent, Tick count_lifetime)
       : memory_(memory),
         interval_(interval),
         max_ahead_(interval * max_spent),
         count_lifetime_(count_lifetime) {}
 
-  /// Returns the time until KEY, which has TOKENS when it has spent none, has a token to spend; 0
-  /// if it has one now.
+  /// Returns the time until KEY has a token to spend; 0 if it has one now. TOKENS is the number of
+  /// tokens of a key that has not spent any.
   Tick wait(TableKey key, std::uint32_t tokens, Tick now) const;
   void spend(TableKey key, Tick now);
-  /// Gives a spent token back to KEY.
+  /// Gives one spent token back to KEY.
   void give_back(TableKey key, Tick now);
 
   Tally find(TableKey key, Tick now) const;
-  /// Replaces KEY's tally with the result of CHANGE, which may be called several times. Does not
-  /// write if the tally is unchanged.
+  /// Replaces KEY's tally with the result of CHANGE. CHANGE can be called several times. If CHANGE
+  /// returns the same tally, nothing is written.
   template <typename Change>
   void update(TableKey key, Tick now, Change change) {
     auto& entry = entry_of(key, now);
@@ -78,7 +79,7 @@ class TokenTable {
   static bool is_of(std::uint64_t word, TableKey key);
   static std::uint64_t word_of(TableKey key, const Tally& tally);
   Tally tally_in(std::uint64_t word, Tick now) const;
-  /// Returns KEY's entry or, if it has none, the entry that it evicts.
+  /// Returns KEY's entry. If KEY does not have an entry, returns the entry that KEY would replace.
   std::atomic<std::uint64_t>& entry_of(TableKey key, Tick now) const;
 
   Memory& memory_;
