@@ -16,8 +16,8 @@ constexpr std::string_view kRefused =
     "{\"error\":\"only root and the user that quarryd was started as can use this socket\"}\n";
 constexpr std::string_view kUnknown = "{\"error\":\"unknown request\"}\n";
 
-/// Returns whether the peer of FD may send questions. The socket's mode already restricts access,
-/// but this check also works if the mode was changed.
+/// Returns whether the peer of FD is allowed to send questions. This supplements the socket's mode,
+/// which someone might have changed.
 bool may_ask(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -45,9 +45,9 @@ void ControlServer::take_connections() {
     } else if (errno == EAGAIN || errno == EINTR) {
       break;
     } else if (!clients_.empty()) {
-      disconnect_one();  // there are no free descriptors
+      disconnect_one();  // to free a descriptor
     } else {
-      // The connection stays in the backlog and would be reported continuously.
+      // The connection stays in the backlog, so the event loop would report it continuously.
       return pause_.wait(std::chrono::seconds(1));
     }
   }

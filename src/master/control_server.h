@@ -1,10 +1,10 @@
-// The master's end of the control socket (protocol: control/question.h). It answers questions and
-// does not accept commands.
+// The master's end of the control socket (protocol: control/question.h). The server answers
+// questions and does not accept commands.
 //
-// Reads and writes never block. A client that does not send its question, or does not read its
-// answer, for control::kPatience is disconnected. At most kMaxClients are connected. When another
-// one connects, the client that has been silent for the longest time is disconnected, so that
-// silent clients cannot block others.
+// Reads and writes never block. A client that does not send its question or does not read its
+// answer within control::kPatience is disconnected. At most kMaxClients clients are connected. When
+// another client connects, the client that has been silent for the longest time is disconnected, so
+// that silent clients cannot block others.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class ControlServer {
   static constexpr std::size_t kMaxClients = 32;
   using Answer = std::function<std::string(control::Question)>;
 
-  /// LISTENER and BASE must outlive this object.
+  /// Creates a server. LISTENER and BASE must outlive this object.
   ControlServer(event_base* base, int listener, Answer answer);
 
  private:
@@ -37,7 +37,8 @@ class ControlServer {
 
   void take_connections();
   void take_connection(base::Fd fd);
-  /// Disconnects the client that has been silent for the longest time, or the oldest.
+  /// Disconnects the client that has been silent for the longest time. If all are active,
+  /// disconnects the oldest client.
   void disconnect_one();
   /// Answers the question of CLIENT if it is complete.
   void read_question(Client& client);
@@ -49,7 +50,7 @@ class ControlServer {
   Answer answer_;
   std::vector<std::unique_ptr<Client>> clients_;  // oldest first
   base::Event on_connection_;
-  base::Event pause_;  // pending while there are no free descriptors
+  base::Event pause_;  // pending until a descriptor might be free
 };
 
 }  // namespace quarry::master

@@ -22,7 +22,7 @@ namespace {
 
 using base::LogLevel;
 
-// The key of the note for the next master with the time of the last emergency restart, from
+// The key of a note for the next master: the time of the last emergency restart, from
 // monotonic_micros().
 constexpr const char* kEmergencyNote = "emergency";
 
@@ -106,7 +106,8 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // This is last, because a new master will not be notified about children that were reaped here.
+  // This comes last, because a new master will not be notified about children that were reaped
+  // here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;
@@ -133,13 +134,13 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // A pool without any workers has priority over the pool whose worker has just ended.
+    // A pool without workers has priority over the pool of the child that has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
     service.starter->fill_vacancy(remains);
   }
-  // A pool that process.max has held back may use the free place.
+  // A pool that process.max has held back might get the free place.
   for (const auto& one : services_) {
     if (is_short(*one)) one->starter->room_available();
   }
@@ -152,22 +153,22 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     is_program = one->service().is_program();
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
-    // The service's own new child may have been waiting for this.
+    // A new child of the service might be waiting for the end of this child.
     if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
 }
 
-// Crashes of programs do not count: they do not share memory with the master's children, and a
-// client that can trigger a crashing job could otherwise cause all workers to be replaced.
+// Crashes of programs do not count, because programs do not share memory with the master's
+// children. A client that can crash a job must not be able to cause the replacement of all workers.
 void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
 // Each child ends after its current requests and is replaced. The listening sockets stay open, so
-// no connection is refused. If that did not help, it is not repeated immediately; the increasing
-// delay between restarts then protects the machine.
+// connections are not refused. If the crashes continue, this step is not repeated immediately; the
+// increasing delay between restarts then protects the machine.
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
@@ -180,7 +181,7 @@ void Loop::on_emergency() {
       is_again ? "all children were already replaced within this time" : "replacing all children");
   if (is_again) return;
   note = std::to_string(now);
-  // As in PHP-FPM, this is done by a reload if possible.
+  // As in PHP-FPM, a reload replaces the children if possible.
   if (!reloading_->ask(true)) replace_children();
 }
 
@@ -194,8 +195,7 @@ void Loop::reopen_logs() {
   }
   base::log(LogLevel::kNotice, "the logs were reopened");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // Children of the previous generation keep writing to their logs until their requests are
-  // finished.
+  // Children of the previous generation write to their logs until their requests are finished.
   previous_generation_.signal(SIGUSR1);
 }
 
@@ -204,8 +204,7 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // The previous generation counts as pools, although it includes fronts, because all of it is
-  // finishing.
+  // The whole previous generation counts as pools, although it includes fronts.
   living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }
@@ -248,12 +247,12 @@ void Loop::carry_out(const StopOrder& order) {
     if (!is_meant(phase_of(one->service().kind))) continue;
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
-  // They were already asked to end when this generation began.
+  // The previous generation was already asked to end when this generation began.
   if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
     previous_generation_.signal(by_force);
 }
 
-/// Makes each child end after its current requests, so that it is replaced.
+/// Asks each child to end after its current requests. The usual restart then replaces the child.
 void Loop::replace_children() {
   for (const auto& one : services_) one->children.signal(one->service().quit_signal());
 }

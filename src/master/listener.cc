@@ -11,7 +11,8 @@ namespace quarry::master {
 
 namespace {
 
-/// Removes the socket for ADDRESS from INHERITED and returns it, or nullopt if there is none.
+/// Removes the socket for ADDRESS from INHERITED and returns it. Returns nullopt if INHERITED does
+/// not contain such a socket.
 std::optional<InheritedSocket> take_inherited(const std::string& address,
                                               std::vector<InheritedSocket>* inherited) {
   if (inherited == nullptr) return std::nullopt;
@@ -44,7 +45,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // This is not fatal, because connections on the socket can still be served.
+    // Not fatal, because connections on the socket still work.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: the socket gets no new connections until quarryd is restarted",

@@ -24,8 +24,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSecond{1000};
-// The key of the note for the next master with the start time of the process, in seconds since
-// 1970.
+// The key of a note for the next master: the start time of the process, in seconds since 1970.
 constexpr const char* kStartedNote = "started";
 
 std::int64_t seconds_now() {
@@ -79,8 +78,8 @@ void Loop::every(milliseconds interval, base::Event::Action action) {
   events_.back().wait(interval);
 }
 
-// This uses a signalfd and not libevent's signal events, because children that use libevent would
-// inherit the global state of the latter.
+// A signalfd is used, because libevent's signal events have global state. Children that also use
+// libevent would inherit this state.
 base::Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
@@ -88,7 +87,7 @@ base::Result<void> Loop::watch_signals() {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-  ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, the master could not wait for children
+  ::signal(SIGCHLD, SIG_DFL);  // a master that ignores SIGCHLD cannot wait for children
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return base::fail_errno("cannot watch for signals");
@@ -129,10 +128,10 @@ base::Result<void> Loop::set_up() {
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  reload_.boards.clear();  // the rest are boards of pools that were removed
+  reload_.boards.clear();  // the remaining boards belong to pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
-        pass_to_jobs(from, message);  // other messages are only for the sender's own generation
+        pass_to_jobs(from, message);  // other messages are only for this generation
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
@@ -178,8 +177,8 @@ base::Result<void> run_master(GlobalConfig global, std::vector<Service> services
   return Loop(std::move(global), std::move(services), std::move(reload), std::move(control)).run();
 }
 
-/// Starts all services. A first start fails if a service cannot start any of its initial children.
-/// After a reload, and later, clients are being served, so failed starts are retried.
+/// Starts all services. On a first start, fails if a service cannot start any of its children.
+/// After a reload, failed starts are retried, because clients are already being served.
 void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();

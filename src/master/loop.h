@@ -1,5 +1,5 @@
-// The master's event loop. It passes signals, ended children and timers to the parts that make
-// decisions, and carries out their decisions:
+// The master's event loop. The loop passes signals, ended children and timers to the following
+// parts, and carries out their decisions:
 //
 //   running_service.h             a service: its children, and when they are started
 //   pool/request_bounds.h         limits on the duration of requests
@@ -40,7 +40,7 @@ class Loop {
   base::Result<void> run();
 
  private:
-  // Startup (loop.cc).
+  // Startup (loop.cc):
   base::Result<void> set_up();
   base::Result<void> watch_signals();
   void count_jobs_in_pools();
@@ -52,13 +52,13 @@ class Loop {
   void give_up(const RunningService& service);
   void notify_ready();
 
-  // Events (events.cc).
+  // Events (events.cc):
   void take_signals();
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
   /// Passes MESSAGE from the service FROM to the service whose jobs it requests. Returns false if
-  /// there is none.
+  /// no such service exists.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void reap_ended_children();
   void reap(pid_t pid, int status);
@@ -68,7 +68,7 @@ class Loop {
   void on_emergency();
   void reopen_logs();
 
-  // Stops and reloads (events.cc).
+  // Stops and reloads (events.cc):
   void stop(bool is_graceful);
   void stop_timed_out();
   void go_on_stopping();
@@ -90,13 +90,13 @@ class Loop {
   Stopping stopping_;
   StatusLine status_line_;
   MasterFacts facts_;
-  std::optional<base::Error> failure_;  // why run() fails
+  std::optional<base::Error> failure_;  // the reason why run() fails
   base::Fd signals_;
   RunningServices services_;
   std::optional<Reloading> reloading_;
   std::optional<ControlServer> control_server_;
   base::Event deadline_;             // deadline of the current phase of a stop
-  std::vector<base::Event> events_;  // events that live as long as the loop
+  std::vector<base::Event> events_;  // events for the lifetime of the loop
 };
 
 }  // namespace quarry::master

@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// Do not follow links, because other users may be able to write to the folder, and do not block on
-// a FIFO.
+// Do not follow links, because other users might have write access to the folder. Do not block on a
+// FIFO.
 constexpr int kCarefully = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 std::string name_of(const std::string& process) {
@@ -31,15 +31,15 @@ bool has_ended(const std::string& process) {
   std::string text;
   std::ifstream stat("/proc/" + process + "/stat");
   std::getline(stat, text);
-  // The state follows the name, which may contain any characters.
+  // The state follows the name. The name can contain any characters.
   const std::size_t name_end = text.rfind(") ");
   if (name_end == std::string::npos) return true;
   const char state = text[name_end + 2];
   return state == 'Z' || state == 'X';
 }
 
-/// Returns the process id in the pid file FD if that process runs this program and is not SELF;
-/// otherwise returns 0.
+/// Returns the process id in the pid file FD if the process runs this program and is not SELF.
+/// Returns 0 for any other process.
 pid_t living_process_in(const base::Fd& fd, pid_t self) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
@@ -56,7 +56,7 @@ std::unexpected<base::Error> cannot_write(const std::string& path) {
   return base::fail_errno(fmt::format("cannot write the pid file {}", path));
 }
 
-/// FLAGS are used in addition to kCarefully.
+/// Opens the pid file PATH with kCarefully and FLAGS.
 base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
   if (!fd) return cannot_write(path);

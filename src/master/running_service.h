@@ -13,7 +13,7 @@
 namespace quarry::master {
 
 struct RunningService {
-  /// BASE, MASTER_STATE, BOUND and PLACES must outlive this object.
+  /// Creates a service. BASE, MASTER_STATE, BOUND and PLACES must outlive this object.
   RunningService(Service its_service, const Children::Dependencies& dependencies,
                  const ProcessMax& bound, JobPlaces& places);
 
@@ -26,8 +26,9 @@ struct RunningService {
 
 using RunningServices = std::vector<std::unique_ptr<RunningService>>;
 
-/// Called in a new child of ONE, which is one of SERVICES. Unmaps the boards of the others. Returns
-/// the board that the service observes, if any, mapped read-only unless the service writes to it.
+/// Called in a new child of ONE, an element of SERVICES. Unmaps the boards of all other services.
+/// Returns the board that the service observes, if any. The observed board is mapped read-only,
+/// unless the service writes to it.
 std::optional<scoreboard::Board> forget_others(const RunningServices& services,
                                                const Children& one);
 

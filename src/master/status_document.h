@@ -1,7 +1,7 @@
-// The answer on the master's control socket: facts about the master and each pool's status.
+// The answer on the master's control socket: data about the master, and the status of each pool.
 //
-// A pool's figures are the same as under pm.status_path, from the same board and the same code.
-// They are available even if all workers are busy or stopped, because no worker is needed.
+// A pool's figures are the same as under pm.status_path, from the same board and the same code. The
+// figures are available even if all workers are busy or stopped.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,16 @@
 namespace quarry::master {
 
 struct MasterFacts {
-  std::string config;                 // the configuration file, or what is served if there is no
-                                      // such file
+  std::string config;                 // path of the configuration file, or of the served files
   std::int64_t process_began = 0;     // seconds since 1970
   std::int64_t generation_began = 0;  // seconds since 1970
   std::uint64_t process_max = 0;      // 0: no limit
   std::uint64_t backoffice_max = 0;   // 0: no limit
-  std::uint64_t crashes = 0;          // number of crashes that count towards
-                                      // emergency_restart_threshold
+  std::uint64_t crashes = 0;          // crashes towards emergency_restart_threshold
   std::uint64_t emergency_restart_threshold = 0;
 };
 
-/// Returns the answer to QUESTION: JSON, with a newline.
+/// Returns the answer to QUESTION, as JSON with a newline.
 std::string status_document(control::Question question, const MasterFacts& facts,
                             const MasterState& master_state, const RunningServices& services,
                             const PreviousGeneration& previous);

@@ -1,5 +1,5 @@
-// The status line for the service manager (sd_notify(3)). It starts like PHP-FPM's, because some
-// tools parse that.
+// The status line for the service manager (sd_notify(3)). The line begins like PHP-FPM's line,
+// because some tools parse that line.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace quarry::master {
 
 class StatusLine {
  public:
-  /// Returns the totals of all pools, with the requests per second since the last line.
+  /// Returns the totals of all pools. Includes the requests per second since the last line.
   std::string next(const RunningServices& services, const MasterState& master_state);
 
  private:

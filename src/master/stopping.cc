@@ -6,8 +6,8 @@
 namespace quarry::master {
 namespace {
 
-// Time between SIGTERM and SIGKILL. In this time, a child can finish an in-progress commit, so that
-// no write-ahead log is left next to the repository.
+// Time between SIGTERM and SIGKILL. A child can use this time to finish a commit, so that a
+// write-ahead log is not left next to the repository.
 constexpr std::chrono::milliseconds kTerminateGrace{5000};
 
 constexpr std::size_t kBeforeReceivers = static_cast<std::size_t>(StopPhase::kReceivers);
@@ -57,7 +57,7 @@ std::optional<StopOrder> Stopping::next(const LivingChildren& living) {
     return StopOrder{StopWay::kKill, StopPhase::kFronts, StopPhase::kJobs, std::nullopt};
   }
   if (!way_ || phases_notified_ == kStopPhases) return std::nullopt;
-  // Wait for the earlier phases to end.
+  // Wait until the earlier phases have ended.
   if (phases_notified_ > 0 &&
       sum_of(living, StopPhase::kFronts, static_cast<StopPhase>(phases_notified_ - 1)) > 0) {
     return std::nullopt;

@@ -1,14 +1,14 @@
 // Decides how the master stops: gracefully, then immediately (SIGTERM), and finally by force
-// (SIGKILL). Each step has a timeout before the next. This class only decides what to do next,
-// based on numbers.
+// (SIGKILL). Each step has a timeout, after which the next step follows. This class only makes the
+// decisions, based on numbers.
 //
-//   graceful    each kind of service is asked to end when those before it have ended (ServiceKind)
-//   immediate   all are terminated at the same time, except for the receivers, because the others
-//               pass work to them: receivers are terminated when the others have ended, by force if
-//               necessary, and have their own timeout
-//   by force    all are killed
+//   graceful    the kinds of services are asked to end one after the other (ServiceKind)
+//   immediate   all services except the receivers are terminated at the same time. Receivers are
+//               terminated after that, with a separate timeout, because other services pass work
+//               to them
+//   by force    all services are killed
 //
-// A stop can become harsher but never milder.
+// A stop never returns to an earlier step.
 #pragma once
 
 #include <array>
@@ -25,36 +25,36 @@ enum class StopPhase : std::size_t { kFronts, kPools, kJobs, kReceivers };
 inline constexpr std::size_t kStopPhases = 4;
 StopPhase phase_of(ServiceKind kind);
 
-/// The number of children, by the phases in which they are stopped.
+/// The number of children in each phase.
 using LivingChildren = std::array<std::size_t, kStopPhases>;
 /// Returns the number of children in the phases from FIRST to LAST.
 std::size_t sum_of(const LivingChildren& living, StopPhase first = StopPhase::kFronts,
                    StopPhase last = StopPhase::kReceivers);
 
-/// The signal that children are sent.
+/// The signal that is sent to children.
 enum class StopWay { kQuit, kTerminate, kKill };
 
 struct StopOrder {
   StopWay way;
   StopPhase first;
   StopPhase last;  // inclusive
-  /// When to call time_is_up(); nullopt: the last deadline is still valid.
+  /// Deadline for time_is_up(). nullopt: the last deadline is still valid.
   std::optional<std::chrono::milliseconds> deadline;
 };
 
 class Stopping {
  public:
-  /// GRACE is the maximum time for a graceful stop.
+  /// Creates the object. GRACE is the maximum time for a graceful stop.
   explicit Stopping(std::chrono::milliseconds grace) : grace_(grace) {}
 
-  /// Both return false if the stop is already at least as harsh.
+  /// Starts a stop. Returns false if the current stop is already at least as severe.
   bool gracefully() { return go(StopWay::kQuit); }
   bool at_once() { return go(StopWay::kTerminate); }
-  /// Call this at the deadline of the last order. Returns the signal that is used from now on.
+  /// Called at the deadline of the last order. Returns the signal for the next orders.
   StopWay time_is_up();
 
   /// Returns the next order, or nullopt if the caller has to wait. Call it again after each order,
-  /// when a child has ended, and after the functions above.
+  /// after a child has ended, and after the functions above.
   std::optional<StopOrder> next(const LivingChildren& living);
 
  private:
@@ -62,9 +62,8 @@ class Stopping {
 
   std::chrono::milliseconds grace_;
   std::optional<StopWay> way_;
-  std::size_t phases_notified_ = 0;      // number of phases that were sent the signal of way_
-  bool kills_before_receivers_ = false;  // whether the next step is to kill children that SIGTERM
-                                         // has not ended
+  std::size_t phases_notified_ = 0;      // number of phases that got the signal of way_
+  bool kills_before_receivers_ = false;  // whether children that ignored SIGTERM are killed next
 };
 
 }  // namespace quarry::master

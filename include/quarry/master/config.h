@@ -1,13 +1,13 @@
-// Reads and checks quarryd's configuration file and resolves its numbers, users and addresses.
+// Reads and checks quarryd's configuration file. Resolves its numbers, users and addresses.
 //
 //   [global]   the master itself: log, pid file, stop timeout
 //   [http]     the built-in HTTP server, which runs only if the section exists
 //   [NAME]     a pool of workers, unless ReadingOptions::carried_section claims the name
 //
-// Directives that exist in PHP-FPM have PHP-FPM's names. Everything is checked before any process
-// is started, and every mistake, including an unknown directive, is reported with its file and
-// line. A setting that needs root and can safely be ignored causes a notice. Directives that only
-// the workers or the gateway understand are passed on to them (CarriedOptions).
+// Directives that exist in PHP-FPM have the same names here. The whole configuration is checked
+// before any process is started. Each mistake is reported with its file and line. A setting that
+// needs root, and that can safely be ignored, causes a notice. Directives for the workers and the
+// gateway are passed on to them (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@
 
 namespace quarry::master {
 
-/// A request that takes longer than the timeout gets a line in the slow log.
+/// Requests that take longer than the timeout are logged in the slow log.
 struct SlowLogConfig {
   std::string path;                      // slowlog
   std::chrono::milliseconds timeout{0};  // request_slowlog_timeout; 0: never
@@ -46,10 +46,9 @@ struct GlobalConfig {
   std::string control_place;                   // FILE:LINE of control.socket, or of the pid file
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
-  std::optional<int> priority;        // process.priority, inherited by children without their own
-  std::uint64_t process_max = 0;      // children of all pools together; 0: no limit
-  std::uint64_t backoffice_max = 16;  // concurrent backoffice runs for all pools together; 0: no
-                                      // limit
+  std::optional<int> priority;        // process.priority; inherited by children
+  std::uint64_t process_max = 0;      // limit on the children of all pools; 0: no limit
+  std::uint64_t backoffice_max = 16;  // limit on concurrent backoffice runs; 0: no limit
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
   std::chrono::milliseconds emergency_restart_interval{0};
   std::chrono::milliseconds systemd_interval{10'000};  // between status updates to systemd; 0: none
@@ -58,14 +57,14 @@ struct GlobalConfig {
 struct HttpConfig {
   int line = 0;
   std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of `listen`; "" without a file
+  std::string listen_place;                   // FILE:LINE of `listen`; "" if not from a file
   std::string pool;                           // "": the only pool
   std::vector<std::string> trusted_proxies;   // addresses and networks
   std::optional<Credentials> run_as;          // nullopt: the pool's user
-  std::string user;                           // as written, like `group`
+  std::string user;                           // as written in the file
   std::string group;
   ProcessSettings process;
-  std::shared_ptr<CarriedOptions> carried;  // null if there are no such directives
+  std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
 };
 
 struct AccessLogConfig {
@@ -77,13 +76,13 @@ struct AccessLogConfig {
 struct PoolConfig {
   std::string name;
   int line = 0;
-  std::string user;  // as written, like `group`
+  std::string user;  // as written in the file
   std::string group;
   std::optional<Credentials> run_as;          // nullopt: the master's user
   std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of `listen`; "" without a file
+  std::string listen_place;                   // FILE:LINE of `listen`; "" if not from a file
   base::ListenOptions listen_options;
-  std::string listen_owner;  // as written, like the next three
+  std::string listen_owner;  // as written in the file, like the next three
   std::string listen_group;
   std::string listen_acl_users;
   std::string listen_acl_groups;
@@ -95,17 +94,17 @@ struct PoolConfig {
   SlowLogConfig slow_log;
   ProcessSettings process;
   std::string status_path;  // pm.status_path; "": no page
-  bool status_all = false;  // pm.status_all: the page also shows the other pools
+  bool status_all = false;  // whether the status page also shows the other pools
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   std::string status_listen_place;
-  std::filesystem::path repository;         // one file, or
-  std::filesystem::path repositories;       // a folder of them
-  std::shared_ptr<CarriedOptions> carried;  // null if there are no such directives
+  std::filesystem::path repository;         // a single file, or …
+  std::filesystem::path repositories;       // … a folder of files
+  std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
 };
 
-/// A section whose directives the master does not understand; it only passes them on.
+/// A section that the master only passes on to other programs.
 struct CarriedSection {
   std::string name;
   std::string place;  // FILE:LINE
@@ -118,44 +117,45 @@ struct Config {
   std::vector<PoolConfig> pools;
   std::vector<CarriedSection> carried;
 
-  /// Returns the pool that the HTTP server passes requests to. It is always set after reading.
+  /// Returns the pool for the requests of the HTTP server.
   const PoolConfig& pool_of_http() const;
 };
 
-/// Returns CONFIG as one file that parses to the same configuration: every directive of every
-/// section, including defaults. Directives without a value are commented out.
+/// Returns CONFIG as the text of a file, with all directives of all sections and their defaults.
+/// Directives without a value are commented out.
 std::string dump(const Config& config);
 
-/// Returns whether the file PATH starts with SQLite's header, or true if it cannot be read.
+/// Returns whether the file PATH starts with SQLite's header. Also returns true if the file cannot
+/// be read.
 bool looks_like_repository(const std::filesystem::path& path);
 
-/// A configuration and all mistakes in it, each as "FILE:LINE: …".
+/// A configuration, and all of its mistakes. Each mistake has the form "FILE:LINE: …".
 struct ConfigReading {
-  Config config;  // valid only if there are no mistakes
+  Config config;  // valid only without mistakes
   std::vector<std::string> mistakes;
-  /// Settings that have no effect, mostly because the master is not root.
+  /// Settings without effect, mostly because the master is not root.
   std::vector<std::string> notices;
 };
 
 struct ReadingOptions {
-  /// Whether the master will run as root. In that case it has to determine a user for every child.
+  /// Whether the master will run as root. If so, every child needs a user.
   bool running_as_root = false;
-  /// An absolute folder to which relative paths are relative. If it is empty, relative paths are
+  /// The absolute folder to which relative paths refer. If the prefix is empty, relative paths are
   /// rejected.
   std::filesystem::path prefix{};
-  /// These functions create the options that receive the directives which only the workers, or only
-  /// the HTTP server, understand. Both may be empty.
+  /// Create the options that receive the directives which only the workers, or only the HTTP
+  /// server, use. Both functions can be empty.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
-  /// Creates the options that receive all directives of the section NAME, or returns null if the
-  /// section is a pool. May be empty.
+  /// Creates the options that receive all directives of the section NAME. Returns null if the
+  /// section is a pool. Can be empty.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
-  /// Reads only the sections that carried_section claims and skips all others.
+  /// Whether to read only the sections that carried_section claims.
   bool carried_sections_alone = false;
 };
 
 ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options = {});
-/// Parses TEXT. PATH appears only in messages.
+/// Parses TEXT. PATH is used only in messages.
 ConfigReading parse_config(std::string_view text, const std::string& path,
                            const ReadingOptions& options = {});
 

@@ -1,6 +1,5 @@
-// The user and groups of a child when the master runs as root. The names are resolved when the
-// configuration is read, so that mistakes are reported at startup. Every new child switches to
-// them.
+// The user and groups of a child when the master runs as root. Names are resolved when the
+// configuration is read, so that mistakes are reported at startup.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +18,15 @@ struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
   std::string home;  // "" if the user has no passwd entry
-  /// GID and the supplementary groups. They are looked up once, because the lookup takes longer
-  /// than everything else that a new child does.
+  /// GID and the supplementary groups. The lookup is slow compared with the start of a child, so it
+  /// is done only once.
   std::vector<gid_t> groups;
 };
 
-/// Returns the user with the name or number NAME and the group GROUP ("": the user's own group).
-/// Errors: kNotFound.
+/// Returns the user with the name or number NAME and the group GROUP. "" means the user's primary
+/// group. Errors: kNotFound.
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group);
-/// Returns the owner of PATH. Errors: kNotFound, kIo.
+/// Returns the user who owns PATH. Errors: kNotFound, kIo.
 base::Result<Credentials> owner_of(const std::filesystem::path& path);
 /// Returns the group with the name or number NAME. Errors: kNotFound.
 base::Result<gid_t> group_named(const std::string& name);
@@ -36,7 +35,7 @@ base::Result<gid_t> group_named(const std::string& name);
 base::Result<std::vector<uid_t>> users_named(std::string_view names);
 base::Result<std::vector<gid_t>> groups_named(std::string_view names);
 
-/// Permanently switches this process to the user of CREDENTIALS and to exactly its groups. Errors:
+/// Switches this process permanently to the user and exactly the groups of CREDENTIALS. Errors:
 /// kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 

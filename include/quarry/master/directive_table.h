@@ -1,5 +1,5 @@
-// Tables of directives. Each entry names the field that holds the value, and the kind of value,
-// which determines how the value is parsed and shown.
+// Tables of directives. Each entry contains the field for the value and the kind of the value. The
+// kind determines how the value is parsed and shown.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,14 +20,15 @@
 
 namespace quarry::master {
 
-/// A directive's value as written in the configuration: empty if the directive is not set, several
-/// entries if it is a list.
+/// A directive's value in the configuration's syntax: empty if the directive is not set, several
+/// entries for a list.
 using Shown = std::vector<std::string>;
 
-/// A directive, and the functions that set and show it in a SECTION.
+/// A directive, and the functions that set and show its value in a SECTION.
 template <typename Section>
 struct Directive {
-  /// KIND (kinds.h) stores a value in the field that FIELD, a lambda without captures, returns.
+  /// Creates the entry of a directive. FIELD, a lambda without captures, returns the field. KIND
+  /// (kinds.h) parses and shows the value.
   template <typename Kind, typename Field>
   constexpr Directive(std::string_view its_name, Kind, Field)
       : name(its_name),
@@ -43,17 +44,17 @@ struct Directive {
   std::string_view name;
   base::Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
-  /// Returns whether a value is a relative file path.
+  /// Returns whether VALUE is a relative file path.
   bool (*is_relative)(std::string_view value);
 };
 
-/// A directive and its values, which are empty if it is not set and several if it is a list.
+/// A directive and its values. The list is empty if the directive is not set.
 struct ShownDirective {
   std::string name;
   Shown values;
 };
 
-/// Returns the directive called KEY, or null.
+/// Returns the directive KEY, or null.
 template <typename Section>
 const Directive<Section>* find_directive(std::span<const Directive<Section>> table,
                                          std::string_view key) {
@@ -101,7 +102,8 @@ class CarriedOptions {
   virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
   virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
   virtual std::vector<ShownDirective> shown() const = 0;
-  /// Checks the section as a whole after all its directives have been read. Errors: kInvalid.
+  /// Checks the section as a whole. Called after all its directives have been read. Errors:
+  /// kInvalid.
   virtual base::Result<void> check() const { return {}; }
 };
 
@@ -127,8 +129,8 @@ class OptionsBy : public CarriedOptions {
   Options options_;
 };
 
-/// Returns the options in CARRIED, which were created as OptionsBy<Options>, or defaults if it is
-/// null.
+/// Returns the options in CARRIED, which must be an OptionsBy<Options> or null. For null, returns
+/// defaults.
 template <typename Options>
 Options options_in(const std::shared_ptr<const CarriedOptions>& carried) {
   const auto* found = dynamic_cast<const OptionsBy<Options>*>(carried.get());

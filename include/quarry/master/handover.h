@@ -1,8 +1,8 @@
 // The state that a master passes on when a reload replaces its program by execve(2). The process,
 // its children and the descriptors listed here survive.
 //
-// The state is JSON in a memfd, whose number is in the environment variable QUARRY_HANDOVER. When
-// the state is read, descriptors that were not inherited are rejected, and the others become
+// The state is JSON in a memfd. The environment variable QUARRY_HANDOVER contains the memfd's
+// descriptor. The reader rejects descriptors that were not inherited, and makes the others
 // close-on-exec again.
 #pragma once
 
@@ -26,8 +26,8 @@ namespace quarry::master {
 struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
   base::Fd fd;
-  bool is_ours = true;  // false: the service manager opened it and owns its path
-  /// The file of a Unix socket that is ours; shows whether another file has replaced it.
+  bool is_ours = true;  // false: opened by the service manager, which owns the path
+  /// The file of a Unix socket that is ours, to detect whether another file has replaced it.
   std::optional<base::SocketFile> file{};
 };
 
@@ -48,19 +48,18 @@ struct PreviousChild {
   pid_t pid = -1;
   std::string service;  // such as "pool www"
   std::uint64_t generation = 0;
-  std::int64_t asked_at = 0;  // monotonic_micros() when it was asked to end; 0 if it was not asked
-                              // yet
-  int quit_signal = SIGQUIT;  // the signal that asks it to end
+  std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not requested
+  int quit_signal = SIGQUIT;  // signal that requests the end
   bool ends_last = false;     // see Service
   base::Fd control{};         // the master's end of its channel
-  /// Its slot on its service's board, or nullopt if it writes to an older board.
+  /// The child's slot on its service's current board, or nullopt if the child uses an older board.
   std::optional<std::size_t> slot{};
   std::optional<CaughtOutput> output{};  // nullopt if its output is not captured
   std::int64_t slow_request = 0;         // start of the last request in the slow log
-  bool is_terminated = false;            // this master has sent it SIGTERM
+  bool is_terminated = false;            // whether this master has sent SIGTERM
 };
 
-/// The user and group whose processes can write to a board.
+/// The user and group of the processes that can write to a board.
 struct BoardWriter {
   std::uint64_t user = 0;
   std::uint64_t group = 0;
@@ -82,22 +81,23 @@ struct Handover {
   std::vector<InheritedSocket> sockets;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
-  std::map<std::string, std::string> notes;  // the program's own values
+  std::map<std::string, std::string> notes;  // values of the program that uses the master
 };
 
-/// Writes HANDOVER into a new memfd and makes the memfd and all descriptors in HANDOVER survive
-/// execve(2). Errors: kIo, kLimit (the state is larger than a reader accepts).
+/// Writes HANDOVER to a new memfd. Makes the memfd and all descriptors in HANDOVER survive
+/// execve(2). Errors: kIo, kLimit (the state exceeds the reader's limit).
 base::Result<base::Fd> write_handover(const Handover& handover);
-/// Called after execve(2) has failed. Releases the descriptors in HANDOVER without closing them and
-/// makes them close-on-exec again. They are the master's own descriptors and not copies, because
-/// the master may have reached its limit of open files.
+/// Undoes write_handover() after execve(2) has failed: releases the descriptors in HANDOVER without
+/// closing them, and makes them close-on-exec again. The descriptors are not copies, because the
+/// master might have reached its limit of open files.
 void take_back(Handover& handover);
-/// Returns the state that the previous master passed on, or nullopt on a first start. Errors:
-/// kInvalid.
+/// Returns the state that the previous master has passed on. Returns nullopt for the first master.
+/// Errors: kInvalid.
 base::Result<std::optional<Handover>> take_handover();
 
-/// Set for the configuration check before a reload: the addresses of the sockets that would be
-/// handed over, one per line. All other addresses must be free.
+/// Environment variable for the configuration check before a reload. The value contains the
+/// addresses of the sockets that the reload passes on, one per line. All other addresses must be
+/// free.
 inline constexpr const char* kInheritableVariable = "QUARRY_INHERITABLE";
 
 inline constexpr const char* kHandoverVariable = "QUARRY_HANDOVER";

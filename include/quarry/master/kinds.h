@@ -1,8 +1,8 @@
-// Kinds of values in the configuration: how each is parsed and written.
+// Kinds of values in the configuration. A kind parses and shows a value.
 //
 // A kind is a type with put(TARGET, value) and show(TARGET). show() returns an empty list if the
-// value is not set. put() accepts the output of show(); its errors, kInvalid, say which values are
-// valid.
+// value is not set. put() accepts the output of show(). The errors of put() (kInvalid) describe the
+// valid values.
 #pragma once
 
 #include <sys/types.h>
@@ -32,19 +32,18 @@ base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t le
                                          std::uint64_t max);
 /// Parses an absolute path.
 base::Result<std::string> parse_path(std::string_view text);
-/// Splits TEXT at commas and drops surrounding spaces and empty entries.
+/// Splits TEXT at commas. Drops spaces around entries, and empty entries.
 std::vector<std::string> split_list(std::string_view text);
 
 /// Stores PARSED, the result of a parser, in TARGET.
 template <typename Target, typename Parsed>
 base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   if (!parsed) return std::unexpected(std::move(parsed).error());
-  // The parsers return only numbers that fit into their targets.
   target = static_cast<Target>(std::move(*parsed));
   return {};
 }
 
-/// A whole number. A value below LEAST means that the directive is not set.
+/// A whole number. Values below LEAST mean that the directive is not set.
 template <std::uint64_t least = 0, std::uint64_t max = kMaxCount>
 struct Number {
   static base::Result<void> put(auto& target, const std::string& value) {
@@ -59,7 +58,7 @@ struct Number {
   }
 };
 
-/// Minimum of rlimit_files. With fewer files, neither the master nor a worker could start.
+/// Minimum of rlimit_files. The master and a worker cannot start with a lower limit.
 inline constexpr std::uint64_t kMinFiles = 64;
 
 /// The length of a socket's backlog. As in PHP-FPM, -1 means the system's maximum.
@@ -68,14 +67,13 @@ struct Backlog {
   static Shown show(int backlog) { return {std::to_string(backlog)}; }
 };
 
-/// A size in bytes, at least 1: a number, which may be followed by K, M or G for the binary
-/// multiples.
+/// A size in bytes, at least 1: a number, optionally with the suffix K, M or G (powers of 1024).
 struct Size {
   static base::Result<void> put(std::uint64_t& target, const std::string& value);
   static Shown show(std::uint64_t size);
 };
 
-/// A duration: a number of seconds, or a number followed by ms, s, m, h or d.
+/// A duration: a number of seconds, or a number with the suffix ms, s, m, h or d.
 struct Duration {
   static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value);
   static Shown show(std::chrono::milliseconds time);
@@ -121,7 +119,7 @@ struct Mode {
   static Shown show(mode_t mode);
 };
 
-/// Any text; an empty text counts as not set.
+/// Any text. An empty text means that the directive is not set.
 struct Text {
   static base::Result<void> put(std::string& target, const std::string& value) {
     target = value;
@@ -155,8 +153,8 @@ struct Facility {
   static Shown show(int facility) { return {std::string(base::syslog_facility_name(facility))}; }
 };
 
-/// The URL path of a page. As in PHP-FPM, it is a slash followed by at least one letter, digit or
-/// character of / _ - . ~
+/// The URL path of a page. As in PHP-FPM, the path is a slash, followed by at least one letter,
+/// digit or character of / _ - . ~
 struct PagePath : Text {
   static base::Result<void> put(std::string& target, const std::string& value);
 };
@@ -178,7 +176,7 @@ struct IpAddresses {
   static Shown show(const std::vector<base::SocketAddress>& addresses);
 };
 
-/// IP addresses and networks (ADDRESS/BITS), separated by commas; kept as written.
+/// IP addresses and networks (ADDRESS/BITS), separated by commas. The entries are stored as text.
 struct Networks {
   static base::Result<void> put(std::vector<std::string>& target, const std::string& value);
   static Shown show(const std::vector<std::string>& networks);

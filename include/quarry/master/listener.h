@@ -12,11 +12,12 @@
 
 namespace quarry::master {
 
-/// A listening socket. The destructor removes the path of a Unix socket unless another socket has
-/// been created there.
+/// A listening socket. The destructor removes the path of a Unix socket, unless the path belongs to
+/// another socket by then.
 class Listener {
  public:
-  /// Takes the socket for ADDRESS from INHERITED, or opens a new one, and applies OPTIONS to it.
+  /// Takes the socket for ADDRESS from INHERITED, or opens a new socket. Applies OPTIONS to the
+  /// socket.
   static base::Result<Listener> open(const base::SocketAddress& address,
                                      const base::ListenOptions& options = {},
                                      std::vector<InheritedSocket>* inherited = nullptr);
@@ -25,13 +26,14 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
   int fd() const { return fd_.get(); }
-  /// Returns false if a service manager opened the socket; in that case its path is not removed.
+  /// Returns whether the master opened the socket. If a service manager opened the socket, the path
+  /// is not removed.
   bool is_ours() const { return is_ours_; }
-  /// Returns the file of a Unix socket that is ours and has not been replaced.
+  /// Returns the file of a Unix socket that is ours and was not replaced; otherwise nullopt.
   const std::optional<base::SocketFile>& file() const { return file_; }
-  /// Returns the configured address, or "" if there is no socket.
+  /// Returns the configured address, or "" for an object without a socket.
   const std::string& asked_for() const { return asked_for_; }
-  /// Returns the bound address, with the actual port if port 0 was configured.
+  /// Returns the bound address. If port 0 is configured, the result has the actual port.
   const std::optional<base::SocketAddress>& address() const { return address_; }
 
  private:
@@ -39,7 +41,7 @@ class Listener {
   std::string asked_for_;
   bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;
-  std::optional<base::SocketFile> file_;  // nullopt if there is no file to remove
+  std::optional<base::SocketFile> file_;  // the file to remove, if any
 };
 
 }  // namespace quarry::master

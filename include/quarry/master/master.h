@@ -1,11 +1,12 @@
-// The master process starts the children of each service, replaces those that die, and stops them.
-// It does not know what they do: each service provides a function or names a program.
+// The master process starts the children of each service, replaces children that exit, and stops
+// them. The work of the children is separate: each service provides a function or the path of a
+// program.
 //
-// Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: the front finishes its
-// requests first, then the pools do, and so on in the order of ServiceKind, all within
+// Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: the services finish their
+// requests in the order of ServiceKind, beginning with the front, all within
 // process_control_timeout. SIGUSR2 and SIGHUP reload: the same process executes the program again.
 // The new program takes over the listening sockets and starts new children, while the old children
-// finish their requests. Children never outlive the master, however it ends.
+// finish their requests. If the master exits for any reason, its children exit too.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +24,15 @@
 
 namespace quarry::master {
 
-/// How the master executes itself again on SIGUSR2 (and SIGHUP).
+/// The data with which the master executes itself again on SIGUSR2 or SIGHUP.
 struct Reload {
   std::filesystem::path program;
   std::vector<std::string> arguments;  // argv, with the program's name first
   std::map<std::string, std::string> notes;
   bool on_hangup = true;  // false: SIGHUP stops the master
-  /// Called when all services have been started. May be empty.
+  /// Called after all services have been started. Can be empty.
   std::function<void()> on_ready;
-  // From the previous master's Handover:
+  // From the Handover of the previous master:
   std::uint64_t generation = 1;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
@@ -39,11 +40,12 @@ struct Reload {
 
 /// The socket on which the master answers `quarry status`.
 struct Control {
-  Listener listener;   // without a socket, the master answers no queries
-  std::string config;  // the configuration file, or what is served if there is no such file
+  Listener listener;   // without a socket, queries are not answered
+  std::string config;  // path of the configuration file, or of the served files
 };
 
-/// Starts SERVICES and returns when all of them have ended. Returns an error if it cannot start.
+/// Starts SERVICES, and returns after all of them have ended. Returns an error if a service cannot
+/// be started.
 base::Result<void> run_master(GlobalConfig global, std::vector<Service> services,
                               Reload reload = {}, Control control = {});
 

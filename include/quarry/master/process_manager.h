@@ -1,4 +1,4 @@
-// Determines how many children a pool has: the directives pm, pm.max_children and so on.
+// The number of children of a pool: the directives pm, pm.max_children and related ones.
 #pragma once
 
 #include <array>
@@ -30,11 +30,11 @@ struct ProcessLimits {
   std::size_t start_servers = 0;
   std::size_t min_spare_servers = 0;
   std::size_t max_spare_servers = 0;
-  std::size_t max_spawn_rate = 32;  // children started per second
+  std::size_t max_spawn_rate = 32;  // maximum number of children started per second
   // Used by kOndemand:
   std::chrono::milliseconds process_idle_timeout{10'000};
 };
-/// Returns the number of children that a pool starts with.
+/// Returns the number of children at the start of a pool.
 std::size_t first_children(const ProcessLimits& limits);
 
 }  // namespace quarry::master

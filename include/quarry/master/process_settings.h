@@ -1,5 +1,5 @@
-// Settings of a child process: limits, priority, folders, environment, and how its output is
-// captured. They are read from the configuration and applied by every new child.
+// Settings of a child process: limits, priority, folders, environment, and output capture. Each new
+// child applies the settings from the configuration to itself.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quarry::master {
 
-/// Limits for setrlimit(2), which may be RLIM_INFINITY; nullopt if inherited from the master.
+/// Limits for setrlimit(2). RLIM_INFINITY means unlimited; nullopt means inherited from the master.
 struct ResourceLimits {
   std::optional<std::uint64_t> files;  // rlimit_files
   std::optional<std::uint64_t> core;   // rlimit_core
@@ -21,9 +21,9 @@ struct ResourceLimits {
 
 struct ProcessSettings {
   ResourceLimits limits;
-  std::optional<int> priority;  // process.priority; nullopt: the master's
+  std::optional<int> priority;  // process.priority; nullopt: inherited from the master
   bool dumpable = false;        // process.dumpable
-  /// Neither the process nor programs that it executes can gain privileges, for example by
+  /// Whether to prevent the process and its programs from gaining privileges, for example by
   /// set-user-ID files.
   bool no_new_privs = true;
   std::string chroot;  // "": none
@@ -36,13 +36,13 @@ struct ProcessSettings {
   bool decorate_output = true;  // decorate_workers_output
 };
 
-/// Applies LIMITS and PRIORITY to this process. If the system refuses one of them, the function
-/// logs a warning; it raises a limit as far as possible.
+/// Applies LIMITS and PRIORITY to this process. If the system refuses a limit, the function logs a
+/// warning and raises the limit as far as possible.
 void limit_process(const ResourceLimits& limits, std::optional<int> priority);
 
-/// Applies SETTINGS and RUN_AS to a new child, in the only order in which all steps are permitted:
-/// limits, environment, groups, root folder, user, working folder. Returns an error if a setting
-/// that matters for security cannot be applied.
+/// Applies SETTINGS and RUN_AS to a new child, in the only order that permits all steps: limits,
+/// environment, groups, root folder, user, working folder. Returns an error if a setting that is
+/// important for security cannot be applied.
 base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as);
 

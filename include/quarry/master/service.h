@@ -1,15 +1,16 @@
-// Describes the services that the master runs and what their children receive.
+// Describes the services that the master runs, and the resources of their children.
 //
-// A child that is a function is forked without exec. It runs as its service's user, holds only its
-// service's listening socket and board and its own control channel, and exits with _exit(2), so
-// that none of the master's destructors run in it. Initially SIGINT and SIGHUP are ignored (the
-// master handles them), SIGUSR1 is blocked (base/log.h), and SIGTERM and SIGQUIT end the child
-// until it installs its own handlers.
+// A child that is a function is forked without exec. The child runs as its service's user, and
+// holds only its service's listening socket and board and its own control channel. The child exits
+// with _exit(2), which does not run the master's destructors. Initially SIGINT and SIGHUP are
+// ignored (the master handles them), SIGUSR1 is blocked (base/log.h), and SIGTERM and SIGQUIT end
+// the child until it installs its own handlers.
 //
-// A child that is a program is independent of the master. It has no board, and it has a channel (as
-// its standard input) only if it runs on request. It receives its service's listening socket, if
-// any, by the protocol of sd_listen_fds(3); the socket is non-blocking and shared with the master.
-// SIGTERM ends it. SIGINT, SIGHUP and SIGUSR1 (reopen logs) are ignored until it handles them.
+// A child that is a program does not have a board. Only a program that runs on request has a
+// channel, which is its standard input. The program receives its service's listening socket, if
+// any, by the protocol of sd_listen_fds(3). The socket is non-blocking and shared with the master.
+// SIGTERM ends the program. SIGINT, SIGHUP and SIGUSR1 (reopen logs) are ignored unless the program
+// handles them.
 #pragma once
 
 #include <csignal>
@@ -36,55 +37,57 @@
 
 namespace quarry::master {
 
-/// Roles of services, in the order in which they are stopped: each kind passes work to later kinds,
-/// so it has to end before them.
+/// Roles of services. Services are stopped in this order, because each kind passes work to later
+/// kinds.
 enum class ServiceKind {
   kFront,     // passes requests to pools
-  kPool,      // workers: they count towards process.max and have a status
+  kPool,      // workers; they count towards process.max and have a status
   kObserver,  // shows a pool's status; stopped together with the pools
   kJob,       // runs jobs that workers request
-  kReceiver,  // accepts work that the others have deferred
+  kReceiver,  // accepts work that other services have deferred
 };
 
-/// What a child receives. All of it is in the child's copy of the master's memory.
+/// The resources of a child, in the child's copy of the master's memory.
 struct ChildContext {
-  std::size_t index = 0;  // index of its slot
+  std::size_t index = 0;  // index of the child's slot
   int listener = -1;      // -1: none
   scoreboard::Board* board = nullptr;
   scoreboard::Slot slot;
   control::Channel* control = nullptr;
   /// In an ondemand pool, the child writes its pid to this descriptor each time that accept()
-  /// returns, with or without a connection, so that the master watches the listening socket again.
-  /// Never blocks. -1 in other pools.
+  /// returns, with or without a connection. After this message, the master watches the listening
+  /// socket again. Writing never blocks. -1 in other pools.
   int child_accept = -1;
-  /// The board of the observed service, read-only unless Service::writes_observed; null if no
-  /// service is observed.
+  /// The board of the observed service. The board is read-only unless Service::writes_observed is
+  /// set. Null if the service does not observe another service.
   const scoreboard::Board* observed = nullptr;
 };
 
-/// A program to execute without a shell, with ARGUMENTS as its argv. PATH is resolved at each
-/// start, so an upgraded file takes effect.
+/// A program and its argv, ARGUMENTS, to execute without a shell. PATH is resolved at each start,
+/// so an upgraded file takes effect.
 struct Program {
   std::filesystem::path path;
   std::vector<std::string> arguments;
 };
 
-/// A job that the master requests itself: first at startup if at_start is set, otherwise after
-/// EVERY. It is repeated each time that EVERY has passed, or at the time that its child asks for
-/// (Verb::kAgain).
+/// A job that the master requests itself. The first request is at startup if at_start is set,
+/// otherwise after EVERY. Later requests follow at intervals of EVERY, or at the time that the
+/// child requests (Verb::kAgain).
 struct OfItself {
   std::uint32_t number = 0;
   std::chrono::seconds every{0};
   bool at_start = false;
 };
 
-/// A service that runs one child per request. A child of another service requests it with a number.
+/// A service that runs one child per request. A request is a number from a child of another
+/// service.
 struct OnRequest {
   control::Verb verb;
-  /// Returns the program to run when the service FROM requests NUMBER, or nullopt if the number is
-  /// unknown or FROM may not request it. It is called often, in the master, so it must be cheap.
+  /// Returns the program to run when the service FROM requests NUMBER. Returns nullopt if the
+  /// number is unknown or not allowed for FROM. The master calls the function often, so it must be
+  /// fast.
   std::function<std::optional<Program>(const std::string& from, std::uint32_t number)> program_for;
-  /// The services whose children may request jobs.
+  /// The services whose children are allowed to request jobs.
   std::vector<std::string> from = {};
   /// Limit on paused jobs (control::Verb::kPause). Running jobs do not count.
   std::size_t max_paused = 0;
@@ -92,10 +95,10 @@ struct OnRequest {
   std::vector<OfItself> of_itself = {};
 };
 
-/// Figures of a service that is not a pool, for the status.
+/// Figures about a service other than a pool, for the status.
 struct ServiceFigures {
   std::string name;   // name of the group of figures
-  std::string about;  // description; may be empty
+  std::string about;  // description; can be empty
   std::vector<std::pair<std::string, std::uint64_t>> numbers;
 };
 
@@ -107,44 +110,44 @@ struct Service {
   Listener listener;
   std::optional<Credentials> run_as;  // nullopt: the master's user
   ProcessSettings process;
-  /// The name of another service, whose board the children read. If writes_observed is set, they
-  /// also write to it.
+  /// The name of another service, whose board the children can read. If writes_observed is set, the
+  /// children can also write to the board.
   std::string observes;
   bool writes_observed = false;
   std::chrono::milliseconds request_terminate_timeout{0};  // 0: none
-  /// Whether the timeout also applies while the reply is being sent.
+  /// Whether the timeout also applies while the worker sends the reply.
   bool terminate_track_finished = false;
   SlowLogConfig slow_log;
-  /// Descriptors that children keep in addition to the standard ones, the listener, the board and
-  /// the channel. Not used for programs.
+  /// Additional descriptors that children keep open. Not used for programs.
   std::vector<int> kept_descriptors;
   /// Runs in the child and returns its exit code. Exactly one of `run`, `program` and `on_request`
   /// is set.
   std::function<int(ChildContext&)> run;
   std::optional<Program> program;
   std::optional<OnRequest> on_request;
-  /// Timeout for a run, or for a pause, of an on_request child; 0: none.
+  /// Time limit for a run, and for a pause, of an on_request child; 0: none.
   std::chrono::milliseconds longest_run{0};
-  /// After a reload, children start only when those of the previous generation have ended, because
-  /// they need a resource that only one process may hold. If false, both generations serve side by
-  /// side.
+  /// Whether new children wait, after a reload, for the end of the previous generation. Set this if
+  /// the children need a resource that only one process can hold. If false, both generations run at
+  /// the same time.
   bool starts_alone = false;
-  /// After a reload, its previous children are asked to end only when those of all other services
-  /// have ended, because the others pass work to it.
+  /// Whether a reload ends the previous children of this service last. Other services pass work to
+  /// such a service.
   bool ends_last = false;
-  /// Reopens the service's own logs in the master, before its children receive SIGUSR1. May be
-  /// empty. Errors: kIo; in that case logging continues to the old file.
+  /// Reopens the service's own logs in the master, before its children receive SIGUSR1. Can be
+  /// empty. After an error, logging continues to the old file. Errors: kIo.
   std::function<base::Result<void>()> reopen_logs;
-  /// Called in the master for each status request; it must be cheap. May be empty.
+  /// Returns figures for the status. The master calls the function for each request, so it must be
+  /// fast. Can be empty.
   std::function<ServiceFigures()> figures;
-  /// For kPool: called in the master once a second with a snapshot of the pool. May be empty.
+  /// For kPool: called in the master once a second with a snapshot of the pool. Can be empty.
   std::function<void(const scoreboard::PoolSnapshot&)> on_snapshot;
-  /// Called in the master for each message from a child that is not a job request for any service.
-  /// The messages are not trusted. May be empty.
+  /// Called in the master for each message of a child, except job requests. The messages are not
+  /// trusted. Can be empty.
   std::function<void(const control::Message&)> on_message;
 
   bool is_program() const { return program || on_request; }
-  /// Returns the signal that asks a child to finish its work and exit.
+  /// Returns the signal with which the master stops a child gracefully.
   int quit_signal() const { return is_program() ? SIGTERM : SIGQUIT; }
 };
 

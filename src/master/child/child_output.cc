@@ -13,16 +13,14 @@
 namespace quarry::master {
 namespace {
 
-// The same limit as PHP-FPM's log_limit.
-constexpr std::size_t kMaxLine = 768;  // fits into log_limit's default with its prefix
-// A child that prints continuously must not starve the others.
+constexpr std::size_t kMaxLine = 768;  // with its prefix, a line fits into log_limit
+// If a child prints continuously, its output must not delay other events.
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 
 base::Result<base::Pipe> make_output_pipe() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
-  // Only the master's end is non-blocking, because the child would lose output otherwise when the
-  // pipe is full.
+  // The child's end stays blocking, so that the child does not lose output when the pipe is full.
   if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
     return base::fail_errno("cannot set up a pipe");
   }
@@ -39,8 +37,8 @@ void OutputLines::add(std::string_view bytes, const Line& line) {
     bytes.remove_prefix(size);
     const bool is_whole = bytes.starts_with('\n');
     if (is_whole) bytes.remove_prefix(1);
-    // A full line is kept until the next byte, because that may be its newline. Otherwise an empty
-    // line would follow.
+    // A full line is kept until the next byte arrives. That byte might be the newline, which would
+    // otherwise produce an empty line.
     const bool is_full = rest_.size() == limit_ && !bytes.empty();
     if (is_whole || is_full) line(std::exchange(rest_, {}));
   }
@@ -76,7 +74,7 @@ CaughtOutput ChildOutput::hand_over() const {
 
 void ChildOutput::finish() {
   for (Stream& stream : streams_) {
-    // Read at most what fits into a pipe, because another process may still be writing to it.
+    // Read at most the capacity of a pipe, because another process might still be writing to it.
     for (int share = 0; share < kLastShares && stream.read(); ++share) {
     }
     stream.close();

@@ -1,11 +1,11 @@
-// The output of children: captured in pipes by the master and logged line by line, as in PHP-FPM
-// (catch_workers_output), or discarded.
+// The output of children. The master captures the output in pipes and logs it line by line, as in
+// PHP-FPM (catch_workers_output), or discards it.
 //
 //   [pool www] child 123 said into stderr: "what it said"
 //
-// The master never blocks on a pipe. It reads while the child lives, so a child blocks only while
-// the master is busy, and it reads the rest when the child has ended. The log itself must not be
-// written through the descriptor of standard error: see open_log().
+// The master never blocks on a pipe. The master reads while the child is running, and reads the
+// rest after the child has ended. A child blocks on a full pipe only while the master is busy. The
+// log itself must not use the descriptor of standard error: see open_log().
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class OutputLines {
  public:
   using Line = std::function<void(std::string_view)>;
 
-  /// Lines longer than LIMIT bytes are split.
+  /// Creates a splitter. Lines longer than LIMIT bytes are split.
   explicit OutputLines(std::size_t limit) : limit_(limit) {}
 
   /// Adds output and calls LINE for each complete line.
@@ -48,26 +48,27 @@ struct OutputPipes {
   base::Pipe out;
   base::Pipe err;
 
-  /// Errors: kIo.
+  /// Creates both pipes. Errors: kIo.
   static base::Result<OutputPipes> make();
 };
 
 /// Called in the child. Redirects standard input from /dev/null, and standard output and error to
-/// PIPES, or to /dev/null if PIPES is null.
+/// PIPES. If PIPES is null, output and error are redirected to /dev/null.
 void redirect_standard_streams(const OutputPipes* pipes);
 
 /// The master's ends of one child's pipes.
 class ChildOutput {
  public:
-  /// LABEL is such as "[pool www] child 123". CAUGHT.is_decorated says whether lines have the form
-  /// above.
+  /// Logs the output in CAUGHT with LABEL, such as "[pool www] child 123". If CAUGHT.is_decorated,
+  /// lines have the form above.
   ChildOutput(event_base* base, std::string label, CaughtOutput caught);
   ChildOutput(const ChildOutput&) = delete;
   ChildOutput& operator=(const ChildOutput&) = delete;
 
-  /// Returns the state for the next master. The descriptors are borrowed: see take_back().
+  /// Returns the state for the next master. The result does not own its descriptors: see
+  /// take_back().
   CaughtOutput hand_over() const;
-  /// Logs the rest of the output. Call this when the child has ended.
+  /// Logs the rest of the output. Called after the child has ended.
   void finish();
 
  private:
@@ -76,7 +77,7 @@ class ChildOutput {
     Stream(event_base* base, const ChildOutput& owner, std::string_view name, CaughtStream caught);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    /// Reads what is available, up to a limit per call. Returns false if there was nothing.
+    /// Reads available output, up to a limit per call. Returns false if no output was available.
     bool read();
     void close();
     CaughtStream hand_over() const;

@@ -97,7 +97,7 @@ base::Result<void> become(const Credentials& credentials) {
       ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
     return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
   }
-  // Make sure that the change cannot be reverted.
+  // Make sure that the change of user is permanent.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
     return base::fail(base::ErrorCode::kDenied,
                       fmt::format("privileges were not dropped: user {} can become root again",

@@ -27,12 +27,13 @@ std::string value_of(const std::string& name, const std::vector<std::string>& en
   return {};
 }
 
-/// Returns the memory in which exec(2) has stored this process's environment; empty if unknown.
+/// Returns the memory in which exec(2) has stored this process's environment. Returns an empty span
+/// if the location is unknown.
 std::span<char> original_memory() {
   std::ifstream file("/proc/self/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  // The program's name, in parentheses, may contain any characters. The fields after it start at
-  // number 3 in proc(5).
+  // The program's name, in parentheses, can contain any characters. The next field is number 3 in
+  // proc(5).
   const std::size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return {};
   std::istringstream fields(stat.substr(bracket + 1));

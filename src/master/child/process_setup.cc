@@ -61,12 +61,12 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as) {
   limit_process(settings.limits, settings.priority);
   set_environment(settings, run_as);
-  QUARRY_TRY(change_root(settings.chroot));  // while still root
+  QUARRY_TRY(change_root(settings.chroot));  // needs root
   if (run_as) QUARRY_TRY(become(*run_as));
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
     return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));
   }
-  // The kernel clears the flag whenever the user changes.
+  // A change of user clears the flag.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
     base::log(LogLevel::kWarning, "{}",
               base::fail_errno("cannot set process.dumpable").error().message);

@@ -23,7 +23,7 @@
 namespace quarry::master {
 namespace {
 
-constexpr int kCannotStart = 70;  // EX_SOFTWARE: the child's own code has not run
+constexpr int kCannotStart = 70;  // EX_SOFTWARE, before the child's own code has run
 constexpr int kFirstPassed = 3;   // SD_LISTEN_FDS_START of sd_listen_fds(3)
 constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 
@@ -34,15 +34,15 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 base::Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // This follows the change of user, which would clear it.
+  // This comes after the change of user, which clears the setting.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has exited");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }
 
-// A pipe on which the master waits for its child. The child writes to it why it cannot start, or
-// closes it.
+// A pipe on which the master waits for its child. The child closes it, or writes the reason why it
+// cannot start.
 class Preparation {
  public:
   static base::Result<Preparation> begin() {
@@ -51,9 +51,9 @@ class Preparation {
     return made;
   }
 
-  // --- used by the child ---
+  // Used by the child:
   int fd() const { return pipe_.writing.get(); }
-  /// Moves the descriptor to LIMIT or above, because the lower numbers are needed.
+  /// Moves the descriptor to LIMIT or above, to free the lower numbers.
   void move_above(int limit) {
     pipe_.writing.reset(::fcntl(pipe_.writing.get(), F_DUPFD_CLOEXEC, limit));
   }
@@ -62,7 +62,8 @@ class Preparation {
     (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
-  /// Used by the master: waits, with a timeout, and returns why the child cannot start, or "".
+  /// Used by the master: waits, with a timeout. Returns the reason why the child cannot start, or
+  /// "".
   std::string outcome() {
     pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
@@ -128,25 +129,25 @@ base::Result<void> pass_listener(int listener) {
   return {};
 }
 
-/// Sets signals to the initial state of a program.
+/// Sets signals to their initial state for a program.
 void leave_signals_to_program() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  // These are ignored until the program handles them; see service.h.
+  // Programs ignore these signals unless they install handlers; see service.h.
   for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Keeps the log open until the program is executed: under its own number, and under a number above
-/// that of the listening socket, which may replace the first one.
+/// Keeps the log open until the program is executed. The log gets a second descriptor, because the
+/// listening socket might replace the first descriptor.
 void keep_log_for_now(Inheritance& mine) {
   const int number = base::log_descriptor();
   mine.log.reset(::fcntl(number, F_DUPFD_CLOEXEC, kFirstPassed + 1));
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Executes PROGRAM. This closes the Preparation's pipe, because the pipe is close-on-exec.
+// Executes PROGRAM. This also closes the Preparation's pipe, which is close-on-exec.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);
@@ -202,8 +203,8 @@ void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  // SIGUSR1 stays blocked until the child has a handler. If it were ignored instead, the child
-  // could miss a log rotation.
+  // SIGUSR1 stays blocked until the child has a handler. If SIGUSR1 were ignored, the child could
+  // miss a log rotation.
   sigset_t waiting;
   ::sigemptyset(&waiting);
   ::sigaddset(&waiting, SIGUSR1);

@@ -17,7 +17,7 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;           // the master's end; closed if the child has no channel
+  control::Channel control;           // the master's end; closed if it is not used
   std::optional<OutputPipes> output;  // nullopt: the child's output is not captured
 };
 
@@ -33,24 +33,23 @@ class SignalsHeld {
   sigset_t before_{};
 };
 
-/// Called in a forked process: sets signals as described in service.h, with only SIGUSR1 blocked.
+/// Called in a forked process. Sets signals as described in service.h and blocks only SIGUSR1.
 void put_signals_to_rest();
 
-/// What a child shares with the master, apart from its service.
+/// The resources that a child shares with the master, except its service.
 struct ChildEnds {
   scoreboard::Board& board;
   std::optional<std::size_t> slot;  // only for functions
   int child_accept;                 // see ChildContext
-  /// Whether spawn() waits until the child is about to run its service, or has reported why it
-  /// cannot.
+  /// Whether spawn() waits until the child is about to run its service, or has reported a failure.
   bool is_waited_for;
-  /// The program to execute, if it is not the service's own. Not owned; may be null.
+  /// A program to execute instead of the service's own program. Not owned; can be null.
   const Program* program;
 };
 
-/// Forks a child of SERVICE. FORGET_OTHERS runs first in the child: it unmaps the boards of other
-/// services and returns the board that SERVICE observes, if any. Errors: kIo; with is_waited_for,
-/// also the reason why the child cannot start.
+/// Forks a child of SERVICE. FORGET_OTHERS runs first in the child. FORGET_OTHERS unmaps the boards
+/// of other services and returns the board that SERVICE observes, if any. Errors: kIo; if
+/// is_waited_for, also the reason why the child cannot start.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<std::optional<scoreboard::Board>()>& forget_others);
 

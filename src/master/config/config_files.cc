@@ -30,7 +30,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path, error);
   if (error) return unreadable(error.message());
   if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
-  // Opening a FIFO would block until it has a writer.
+  // A FIFO must not be opened, because the call would wait for a writer.
   if (!std::filesystem::is_regular_file(status)) return unreadable("it is not a regular file");
   std::ifstream file(path, std::ios::binary);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -45,7 +45,8 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// Returns whether TEXT is a glob pattern, which may match no file, and not the name of a file.
+/// Returns whether TEXT is a glob pattern rather than the name of a file. A pattern is allowed to
+/// match no files.
 bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[{") != std::string_view::npos;
 }
@@ -85,9 +86,9 @@ base::Result<std::string> value_of(std::string_view reference) {
   return value;
 }
 
-/// Returns VALUE with each ${NAME} replaced by the variable, and each ${NAME:-TEXT} by the variable
-/// or, if it is unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value
-/// would be expanded again when it is read from a dump).
+/// Returns VALUE with its references expanded. ${NAME} is replaced by the variable. ${NAME:-TEXT}
+/// is replaced by the variable or, if the variable is unset or empty, by TEXT. Errors: kInvalid
+/// (the variable is not set, or its value would be expanded again when it is read from a dump).
 base::Result<std::string> with_environment(std::string_view value) {
   std::string text;
   for (;;) {
@@ -123,7 +124,7 @@ class ConfigReader {
         auto value = with_environment(entry.value);
         if (!value) {
           complain(entry.line, fmt::format("{}: {}", entry.key, value.error().message));
-          // Otherwise the directive would also be reported as missing.
+          // Keep the value, because the directive would otherwise also be reported as missing.
           value = entry.value;
         }
         entry.value = std::move(*value);
@@ -140,7 +141,7 @@ class ConfigReader {
 
  private:
   void add_section(base::IniSection section) {
-    // Every file may have a [global] section.
+    // Every file can have a [global] section.
     const auto same =
         std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
     if (section.name != "global" && same != files_.merged.sections.end()) {
@@ -155,7 +156,7 @@ class ConfigReader {
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
-    // A name that is not a pattern must exist. Reading the file reports the error.
+    // If the name is not a pattern, the file must exist. Reading a missing file reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
       files_.remarks.push_back({include.line, fmt::format("include: no file matches {}", pattern)});
@@ -189,7 +190,7 @@ class ConfigReader {
   }
 
   ConfigFiles files_;
-  std::vector<std::string> being_read_;  // the chain of includes, starting with the main file
+  std::vector<std::string> being_read_;  // chain of includes, starting with the main file
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Reads a configuration that may consist of several files: `include = PATTERN` inserts the files
-// that match. ${NAME} in a value stands for a variable of quarryd's environment.
+// Reads a configuration from one or more files. `include = PATTERN` inserts the files that match.
+// ${NAME} in a value stands for an environment variable of quarryd.
 //
-// The lines of all files share one numbering, in which each file has kLinesPerFile numbers. So a
-// line number also identifies the file.
+// Each file has kLinesPerFile line numbers, which other files do not use. So a line number also
+// identifies the file.
 #pragma once
 
 #include <filesystem>
@@ -14,21 +14,21 @@
 
 namespace quarry::master {
 
-constexpr int kLinesPerFile = 1 << 20;  // more than the largest file that is allowed has
+constexpr int kLinesPerFile = 1 << 20;  // more than the lines of the largest permitted file
 
 struct ConfigFiles {
   std::vector<std::string> paths;  // the main file first
   base::IniFile merged;
-  std::vector<base::IniMistake> remarks;  // patterns that matched no file
+  std::vector<base::IniMistake> remarks;  // patterns that did not match any file
 
   /// Returns "FILE:LINE" for a line of MERGED.
   std::string place_of(int line) const;
-  /// Returns "FILE:LINE: MESSAGE", escaped for logs and terminals, because MESSAGE may quote
+  /// Returns "FILE:LINE: MESSAGE", escaped for logs and terminals, because MESSAGE might contain
   /// values.
   std::string with_location(int line, std::string_view message) const;
 };
 
-/// Reads PATH and all files that it includes. Errors are reported as mistakes.
+/// Reads PATH and all files that it includes. Errors are returned as mistakes.
 ConfigFiles read_config_files(const std::filesystem::path& path);
 /// Parses TEXT as the contents of PATH.
 ConfigFiles parse_config_files(std::string_view text, const std::string& path);

@@ -15,7 +15,7 @@
 namespace quarry::master {
 namespace {
 
-/// The line on which each directive of a section was set.
+/// The line of each directive in a section.
 using Lines = std::map<std::string, int, std::less<>>;
 
 class Checker {
@@ -25,7 +25,7 @@ class Checker {
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
-      // If the main file cannot be read, all other errors would only be consequences of that.
+      // Without the main file, all other errors would be misleading.
       if (mistake.line < 0) return {{}, {mistake.message}, {}};
       report(mistake.line, mistake.message);
     }
@@ -42,7 +42,7 @@ class Checker {
   }
 
  private:
-  using Messages = std::multimap<int, std::string>;  // by line; 0 stands for the whole file
+  using Messages = std::multimap<int, std::string>;  // by line; line 0 stands for the whole file
 
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
@@ -50,7 +50,8 @@ class Checker {
     for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
   }
 
-  /// Returns functions that report findings in a section whose directives are on LINES.
+  /// Returns functions that report findings in a section. LINES are the lines of the section's
+  /// directives.
   Findings findings(const Lines& lines) {
     const auto into = [&lines](Messages& messages) {
       return [&](const std::string& directive, const std::string& message) {
@@ -61,7 +62,7 @@ class Checker {
     return {into(mistakes_), into(notices_)};
   }
 
-  /// Warns about those of DIRECTIVES that are set in the section although they need root.
+  /// Warns about directives in DIRECTIVES that are set in the section although they need root.
   void warn_of_settings_that_need_root(const Lines& lines,
                                        std::initializer_list<const char*> directives) {
     if (running_as_root_) return;
@@ -102,8 +103,8 @@ class Checker {
     }
   }
 
-  /// Reads SECTION and returns true if ReadingOptions::carried_section claims it; otherwise returns
-  /// false.
+  /// Reads SECTION if ReadingOptions::carried_section claims this section. Returns false for other
+  /// sections.
   bool read_carried(const base::IniSection& section) {
     if (!options_.carried_section) return false;
     CarriedSection carried{section.name, files_.place_of(section.line),
@@ -112,7 +113,8 @@ class Checker {
     const std::size_t mistakes = mistakes_.size();
     apply(section, carried);
     const auto checked = carried.carried->check();
-    // Skip the check after other mistakes: a mistyped directive may be the one that is missing.
+    // Skip the check after other mistakes, because a directive might be missing only because it is
+    // mistyped.
     if (!checked && mistakes_.size() == mistakes) {
       report(section.line, fmt::format("[{}] {}", section.name, checked.error().message));
     }
@@ -153,7 +155,7 @@ class Checker {
     return lines;
   }
 
-  /// Returns whether relative paths are resolved against the prefix. Inside a chroot they are not.
+  /// Returns whether relative paths are resolved against the prefix. Paths inside a chroot are not.
   bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
     constexpr auto kInside =
         std::to_array<std::string_view>({"repository", "repositories", "chdir"});
@@ -233,7 +235,7 @@ class Checker {
       return report(at == lines.end() ? section_line : at->second,
                     "user: " + credentials.error().message);
     }
-    // Without root, they are ignored, as in PHP-FPM.
+    // If the master is not root, user and group are ignored, as in PHP-FPM.
     if (running_as_root_) run_as = std::move(*credentials);
   }
 
@@ -261,7 +263,7 @@ class Checker {
     }
   }
 
-  /// PHP-FPM's rules: pm.start_servers is optional, the limits on idle children are required.
+  /// As in PHP-FPM, pm.start_servers is optional, but the limits on idle children are required.
   void check_processes(const Lines& lines, PoolConfig& pool) {
     ProcessLimits& limits = pool.processes;
     if (limits.manager != ProcessManager::kDynamic) return;
@@ -359,7 +361,7 @@ class Checker {
                          pool.listen->path(), pool.name));
     }
     const bool has_known_user = !running_as_root_ || http->run_as || pool.run_as;
-    if (!has_known_user) return;  // that was already reported
+    if (!has_known_user) return;  // already reported
     const auto refused = why_front_is_refused(pool, http->run_as ? http->run_as : pool.run_as);
     if (refused)
       report(access_lines_.contains(pool.name) ? access_lines_[pool.name] : http->line, *refused);
@@ -368,8 +370,8 @@ class Checker {
   ConfigFiles files_;
   bool running_as_root_;
   const ReadingOptions& options_;
-  int max_line_ = 0;                         // line of process.max
-  std::map<std::string, int> access_lines_;  // for each pool, the line that restricts access to it
+  int max_line_ = 0;
+  std::map<std::string, int> access_lines_;  // by pool: line of the directive that restricts it
   Messages mistakes_;
   Messages notices_;
   WrittenFiles written_files_;

@@ -33,14 +33,14 @@ SocketAddress source_for(const SocketAddress& address) {
   return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
 }
 
-/// Returns whether it is impossible to listen on both addresses.
+/// Returns whether a server cannot listen on both addresses.
 bool collide(const SocketAddress& one, const SocketAddress& other) {
   if (one.is_unix() || other.is_unix()) return one == other;
   if (one.port() != other.port() || one.port() == 0) return false;
   return one.same_ip(other) || includes(one, other) || includes(other, one);
 }
 
-/// Returns whether PATH is a regular file, or would be created as one.
+/// Returns whether a write to PATH goes to a regular file, which might have to be created.
 bool is_written_as_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -117,7 +117,7 @@ std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as) {
   if (!pool.listen) return std::nullopt;
   if (pool.listen->is_unix()) {
-    // Without root, the front and the socket belong to the same user.
+    // If the master is not root, the front and the socket belong to the same user.
     const Credentials master{};
     const Credentials owner{.user = "", .uid = 1, .gid = 1, .home = "", .groups = {}};
     const bool is_free = run_as ? may_connect(pool.listen_options, master, *run_as)

@@ -1,5 +1,5 @@
-// Checks sections of the configuration against each other: listening addresses, files that the
-// server writes, and whether the HTTP front may connect to its pool.
+// Checks sections of the configuration against each other: their listening addresses, the files
+// that the server writes, and the permission of the HTTP front to connect to its pool.
 #pragma once
 
 #include <optional>
@@ -29,13 +29,13 @@ class Listens {
   std::vector<ListenEntry> entries_;
 };
 
-/// The files that the server writes. Files of different kinds must not be the same: the pid file is
-/// overwritten, and logs of different kinds must not be mixed.
+/// The files that the server writes. The pid file is overwritten, so other files must not have the
+/// same path. Logs of different kinds must not be mixed.
 class WrittenFiles {
  public:
-  /// Adds the file PATH ("": none), which DIRECTIVE of SECTION names. Returns an error if another
-  /// directive already names it. Several pools may use the same file for the same directive. Paths
-  /// that are not regular files, such as /dev/stderr, may be used by all.
+  /// Adds the file PATH ("": none) from DIRECTIVE of SECTION. Returns an error if another directive
+  /// already uses PATH. Several pools can use the same file for the same directive. Paths other
+  /// than regular files, such as /dev/stderr, are not restricted.
   std::optional<std::string> add(const std::string& section, const std::string& directive,
                                  const std::string& path);
 
@@ -49,12 +49,12 @@ class WrittenFiles {
 };
 
 /// Returns whether WHO has permission to connect to a Unix socket that MAKER creates with OPTIONS.
-/// The folders of its path are not checked.
+/// The folders in the socket's path are not checked.
 bool may_connect(const base::ListenOptions& options, const Credentials& maker,
                  const Credentials& who);
 
-/// Returns why POOL would refuse connections of the front, or nullopt if it would not. RUN_AS is
-/// the front's user if the master is root.
+/// Returns the reason why POOL refuses connections of the front, or nullopt if POOL accepts
+/// connections. RUN_AS is the front's user if the master is root.
 std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as);
 

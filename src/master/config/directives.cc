@@ -191,8 +191,8 @@ std::span<const Directive<CarriedSection>> directives_of(const CarriedSection&) 
 
 }  // namespace
 
-// A section has its own directives. Depending on its type, it also has those of its processes and
-// those that are passed on.
+// A section has its own directives. Depending on its type, a section can also have directives of
+// its processes and directives that are passed on.
 
 template <typename Section>
 Result<void> set_directive(Section& section, std::string_view key, Value value) {

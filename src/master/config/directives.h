@@ -1,5 +1,5 @@
-// Sets the directives of a section of the configuration. A SECTION is a GlobalConfig, HttpConfig,
-// PoolConfig or CarriedSection. dump() shows them.
+// Sets and shows the directives of a section of the configuration. A SECTION is a GlobalConfig,
+// HttpConfig, PoolConfig or CarriedSection.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace quarry::master {
 
-/// Sets the directive KEY of SECTION to VALUE. Errors: kInvalid (the directive is unknown or the
-/// value is invalid).
+/// Sets the directive KEY of SECTION to VALUE. Errors: kInvalid (unknown directive or invalid
+/// value).
 template <typename Section>
 base::Result<void> set_directive(Section& section, std::string_view key, const std::string& value);
 

@@ -22,7 +22,7 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-/// Stores FOUND, the value of DIRECTIVE, in TARGET, or reports why it was not found.
+/// Stores FOUND, the value of DIRECTIVE, in TARGET. If FOUND is an error, reports a mistake.
 template <typename Found, typename Target>
 void resolve(base::Result<Found> found, Target& target, const char* directive,
              const Findings& findings) {
@@ -45,7 +45,8 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
   check_priority(settings.priority, running_as_root, findings);
   if (!settings.chroot.empty()) {
-    // This is not just a notice, because the children would not be confined.
+    // This is a mistake and not only a notice, because the children must not run without the
+    // chroot.
     if (!running_as_root) {
       findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
     } else if (!is_folder(settings.chroot)) {

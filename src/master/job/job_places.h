@@ -1,8 +1,8 @@
-// Implements backoffice.max, which limits the running jobs of all services together, in addition to
-// each service's own limit. Paused jobs and jobs of earlier generations do not count.
+// Implements backoffice.max, a limit on the running jobs of all services. Each service also has a
+// separate limit. Paused jobs and jobs of earlier generations do not count.
 //
-// A free place is given to the job that has waited longest, in any service. Paused jobs have
-// priority over new ones.
+// The job that has waited longest, in any service, gets a free place. Paused jobs have priority
+// over new jobs.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace quarry::master {
 
-/// The first waiting job of a service. The smallest one of all services is next.
+/// The first waiting job of a service. The smallest JobTurn of all services gets the next place.
 struct JobTurn {
   bool is_new = false;  // not started yet; false: paused
   std::chrono::steady_clock::time_point since;
@@ -29,26 +29,26 @@ class JobPlaces {
     virtual ~Taker() = default;
     /// Returns the number of places in use.
     virtual std::size_t running() const = 0;
-    /// Returns the job that would take the next place, or nullopt if none may.
+    /// Returns the job that will take the next place, or nullopt.
     virtual std::optional<JobTurn> first_waiting() const = 0;
-    /// Continues or starts that job. Returns false if that fails; the service is then skipped this
-    /// time.
+    /// Continues or starts the first waiting job. Returns false on failure. The service is then
+    /// skipped until the next share_out().
     virtual bool take_place() = 0;
   };
 
-  /// LIMIT is the number of places; 0: unlimited.
+  /// Creates LIMIT places; 0: unlimited.
   explicit JobPlaces(std::size_t limit) : limit_(limit) {}
   JobPlaces(const JobPlaces&) = delete;
   JobPlaces& operator=(const JobPlaces&) = delete;
 
-  /// TAKER is not owned.
+  /// Adds TAKER, which is not owned.
   void join(Taker& taker) { takers_.push_back(&taker); }
   void leave(const Taker& taker) { std::erase(takers_, &taker); }
 
   std::size_t limit() const { return limit_; }
   bool has_room() const;
-  /// Gives free places to waiting jobs. Call this when a job has started to wait, and when a place
-  /// may have become free.
+  /// Gives free places to waiting jobs. Called after a job has started to wait, and when a place
+  /// might have become free.
   void share_out();
 
  private:

@@ -30,8 +30,7 @@ Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
-    // The number is not trusted: a child may send any number, so only the first one causes a
-    // warning.
+    // A child can send any number, so only the first unknown number is logged as a warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
               "[{}] [{}] requested job {}, which does not exist", service_.name, from, number);
     return;
@@ -82,7 +81,7 @@ bool Jobs::may_start() const {
   return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// Messages are not trusted. A child may repeat a message, but each job is counted only once.
+// A child can repeat a message, but each job counts only once.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:
@@ -141,7 +140,7 @@ bool Jobs::take_place() {
   }
   const auto next = first_to_start();
   if (next == waiting_.end()) return false;
-  // The known numbers may have changed since the request.
+  // The configured numbers might have changed since the request.
   const auto program = service_.on_request->program_for(next->from, next->number);
   if (program && !children_.start({.program = &*program, .number = next->number})) return false;
   if (program) ++figures_.started;
@@ -169,13 +168,14 @@ void Jobs::ask_for_due() {
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;
-    // The child may ask for another time.
+    // The child can request another time.
     due = now + each.every;
     asked(service_.name, each.number);
   }
 }
 
-/// Never restarts a job immediately, because a job that asks for that would run in a loop.
+/// Runs the job NUMBER again after WAIT, but never immediately, because a job could otherwise run
+/// in a loop.
 void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
   const auto at = due_.find(number);
   if (at != due_.end()) at->second = steady_clock::now() + std::max(wait, std::chrono::seconds(1));
@@ -183,7 +183,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_overdue();  // before end_overdue_jobs(), which gives its jobs time to end
+  children_.escalate_overdue();  // before end_overdue_jobs(), to give its jobs time to end
   end_overdue_jobs();
   places_.share_out();
 }
@@ -200,7 +200,7 @@ Vacancy Jobs::child_ended(const Remains& remains) {
     respawn_timer_.wait(wait);
   }
   if (!respawn_timer_.is_timed()) return Vacancy::kFree;
-  places_.share_out();  // another service may be able to use the free place
+  places_.share_out();  // for jobs of another service
   return Vacancy::kReserved;
 }
 

@@ -1,4 +1,4 @@
-// Jobs: programs that run once for each number that a child requests over its channel
+// Runs jobs. A job is a program that a child requests by a number over its channel
 // (control/channel.h). Service::on_request maps numbers to programs.
 //
 //   requested ──> waiting ──> running ──> ended
@@ -7,14 +7,13 @@
 //                    │        paused        │
 //                    └──────────────────────┘  requested again meanwhile: runs once more
 //
-// At most processes.max_children jobs run at the same time, and at most as many as JobPlaces
-// permits for all services together (job_places.h). Jobs are started in the order of their
-// requests; paused jobs continue before new ones start. At most OnRequest::max_paused jobs are
-// paused. Each number is queued only once, so the length of the queue is limited by the number of
-// known numbers, and by kMaxWaiting. No reply is sent when a job is dropped or fails, because every
-// request may be repeated. Jobs that the master requests itself (OnRequest::of_itself) have their
-// own schedule, which the job can change. A reload asks running jobs to end, like all children, and
-// discards waiting ones.
+// The number of running jobs is limited by processes.max_children, and for all services together by
+// JobPlaces (job_places.h). Jobs start in the order of their requests; paused jobs continue before
+// new jobs start. At most OnRequest::max_paused jobs are paused. Each number is queued only once,
+// and the length of the queue is limited to kMaxWaiting. If a job is dropped or fails, no reply is
+// sent, because children repeat their requests. Jobs that the master requests itself
+// (OnRequest::of_itself) have a schedule, which the job can change. A reload asks running jobs to
+// end, like all children, and discards waiting jobs.
 #pragma once
 
 #include <chrono>
@@ -42,21 +41,21 @@ class Jobs final : public Starter, public JobPlaces::Taker {
     std::uint64_t unknown = 0;  // requests for unknown numbers
     std::uint64_t started = 0;
     std::uint64_t failed = 0;     // killed by a signal, or exit code other than 0
-    std::uint64_t delayed = 0;    // had to wait for other jobs
-    std::uint64_t held_back = 0;  // those of them that waited because of the limit for all services
-    std::uint64_t dropped = 0;    // requests dropped because the queue was full
+    std::uint64_t delayed = 0;    // jobs that had to wait for other jobs
+    std::uint64_t held_back = 0;  // delayed jobs that waited because of the limit for all services
+    std::uint64_t dropped = 0;    // requests that were dropped because the queue was full
     std::size_t running = 0;
     std::size_t waiting = 0;
     std::size_t paused = 0;
   };
 
-  /// All arguments must outlive this object.
+  /// Creates the starter of a service's jobs. All arguments must outlive this object.
   Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places);
   ~Jobs() override { places_.leave(*this); }
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  /// Counts jobs in POOL, whose children request them. POOL must outlive the last job.
+  /// Counts jobs in POOL, the pool that requests them. POOL must outlive the last job.
   void count_on(PoolWatch& pool) { pool_ = &pool; }
 
   /// Handles a request for NUMBER by a child of the service FROM.
@@ -86,19 +85,19 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   std::size_t count_of(JobStage stage) const;
   bool has_place() const;
   bool may_start() const;
-  /// Returns false if MESSAGE is not about jobs.
+  /// Handles MESSAGE. Returns false if MESSAGE is not about jobs.
   bool on_message(Child& child, const control::Message& message);
   void change_stage(Child& child, bool pauses);
   /// Requests the master's own jobs that are due.
   void ask_for_due();
   void run_again(std::uint32_t number, std::chrono::seconds wait);
-  /// Returns the paused child that has waited longest to continue, or null.
+  /// Returns the paused child that has waited longest, among those that want to continue, or null.
   Child* first_resuming() const;
-  /// Returns the first request that can be started. A number that is running has to end first.
+  /// Returns the first request that can be started. Requests for running jobs are skipped.
   Waiting::const_iterator first_to_start() const;
   /// Counts a job that has to wait.
   void count_delay();
-  /// Appends REQUEST to the queue, unless its number is queued already.
+  /// Appends REQUEST to the queue, unless its number is already queued.
   void queue(Request request);
   void end_overdue_jobs();
 
@@ -109,7 +108,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   PoolWatch* pool_ = nullptr;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  /// The times when the master's own jobs are due, by number.
+  /// Due times of the master's own jobs, by number.
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> due_;
   Waiting waiting_;
   std::set<std::uint32_t> waiting_numbers_;

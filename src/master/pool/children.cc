@@ -17,9 +17,9 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A child that sends messages continuously must not starve the others.
+// If a child sends messages continuously, it must not delay other events.
 constexpr int kMessagesAtOnce = 64;
-// A start that fails is retried every second, so the failure is logged only once per this time.
+// Failed starts are retried every second, but logged only once in this interval.
 constexpr std::chrono::minutes kBetweenFailures{1};
 
 bool has_ended_well(int status) {
@@ -56,7 +56,7 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 }
 
 bool Children::start(const StartOptions& options) {
-  // The board has more slots than this limit, for children of earlier generations.
+  // The board has additional slots for children of earlier generations.
   const std::size_t paused = service_.on_request ? service_.on_request->max_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
@@ -64,8 +64,8 @@ bool Children::start(const StartOptions& options) {
     slot = slots_.allocate();
     if (!slot) return false;
   }
-  // On the first start, wait until the child can run, so that the server is not reported as ready
-  // too early.
+  // On the first start, wait until the child can run, because the server must not be reported as
+  // ready too early.
   const MasterState& master_state = *dependencies_.master_state;
   const bool is_first = master_state.generation == 1 && !master_state.is_ready && children_.empty();
   const ChildEnds ends{board_, slot, options.child_accept, is_first, options.program};
@@ -136,7 +136,7 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
   Child& child = **at;
-  // Read the child's last messages first, because its end may be noticed before them.
+  // Read the child's last messages first, because its end might be reported before them.
   if (child.control.fd() >= 0) read_control(child);
   Remains remains;
   remains.how = how_it_ended(status);
@@ -177,7 +177,7 @@ IdleChildren Children::idle() const {
     if (child->asked_to_end_at || !child->slot) continue;
     const auto reading = board_.read(*child->slot);
     if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
-    // The value is not trusted, because the child may have written any number.
+    // The child can write any number, so the value is not trusted.
     const std::int64_t since = std::clamp<std::int64_t>(reading.state.stage_since, 0, now);
     found.emplace_back(milliseconds((now - since) / 1000), child.get());
   }

@@ -1,5 +1,5 @@
-// The living children of a service, and its scoreboard. Children are started, ended and reaped
-// here. A Starter decides when: scaling.h for services that are kept running, job/jobs.h for jobs.
+// The running children of a service, and its scoreboard. This class starts, ends and reaps
+// children. A Starter decides when: scaling.h for permanent services, job/jobs.h for jobs.
 #pragma once
 
 #include <sys/types.h>
@@ -29,29 +29,28 @@ enum class JobStage { kRunning, kPaused, kResuming };
 
 struct Child {
   pid_t pid = -1;
-  std::optional<std::size_t> slot;  // slot on the board; programs do not have one
+  std::optional<std::size_t> slot;  // slot on the board; nullopt for programs
   std::chrono::steady_clock::time_point started;
   std::uint32_t number = 0;  // for a job: the requested number
   JobStage stage = JobStage::kRunning;
   std::chrono::steady_clock::time_point stage_since;
   control::Channel control;
-  base::Event on_control;  // declared after the channel that it watches, so that it is destroyed
-                           // first
-  /// When it was asked to end by a master that keeps running.
+  base::Event on_control;  // declared after `control`, so it is destroyed first
+  /// Time at which a master that keeps running has asked the child to end.
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null if the output is not captured
-  std::int64_t slow_request = 0;        // start of the last request in the slow log
-  bool was_asked_to_reopen = false;     // asked to reopen its logs; it exits if it cannot
+  std::int64_t slow_request = 0;        // start of the last request that was logged in the slow log
+  bool was_asked_to_reopen = false;     // has to reopen its logs, or otherwise to exit
 };
 
-/// Children that wait for a connection and were not asked to end, sorted by idle time, longest
-/// first.
+/// Children that wait for a connection and were not asked to end. The children are sorted by idle
+/// time, longest first.
 struct IdleChildren {
   std::vector<Child*> children;
   std::vector<std::chrono::milliseconds> idle_for;
 };
 
-/// How a child is started.
+/// Options for the start of a child.
 struct StartOptions {
   /// The writing end of the child_accept pipe (see ChildContext), or -1.
   int child_accept = -1;
@@ -60,13 +59,13 @@ struct StartOptions {
   std::uint32_t number = 0;
 };
 
-/// What is known about a child that has ended.
+/// Data about a child that has ended.
 struct Remains {
   Death death;
   std::string how;                   // such as "exited with code 1"
   std::uint32_t number = 0;          // of a job
   std::chrono::milliseconds ran{0};  // for a job: time since its last resume, or its start
-  bool was_asked_to_end = false;     // by a master that keeps running
+  bool was_asked_to_end = false;     // by the current master
   bool has_failed = false;           // killed by a signal, or exit code other than 0
 };
 
@@ -76,8 +75,8 @@ class Children {
   struct Dependencies {
     event_base* base = nullptr;
     const MasterState* master_state = nullptr;
-    ProcessMax* bound = nullptr;  // null: these children do not count towards it
-    /// Used by spawn() as its argument of that name.
+    ProcessMax* bound = nullptr;  // null: these children do not count
+    /// The argument of spawn() with the same name.
     std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
     /// Handles a message from a child of SERVICE.
     std::function<void(const Service& service, const control::Message&)> on_message;
@@ -94,40 +93,41 @@ class Children {
   /// Why the last start failed; "" if it succeeded.
   const std::string& start_failure() const { return start_failure_; }
 
-  /// Passes messages of jobs to LISTENER first. Call this before the first start.
+  /// Passes messages to LISTENER first. Called before the first start, only for jobs.
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
-  /// Sets the board and its free SLOTS. Call this once, before the first start.
+  /// Sets the board and its free SLOTS. Called once, before the first start.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
                 const scoreboard::PoolState* former, std::size_t previous_children);
   scoreboard::Board& board() { return board_; }
   const scoreboard::Board& board() const { return board_; }
   PoolWatch& watch() { return watch_; }
   const PoolWatch& watch() const { return watch_; }
-  /// Call this once a second.
+  /// Called once a second.
   void refresh_figures() { watch_.refresh(slots_); }
 
-  /// Returns false if there is no room for another child, or if the start fails, which is logged.
+  /// Starts a child. Returns false if a limit is reached, or if the start fails. A failure is
+  /// logged.
   bool start(const StartOptions& options);
   /// Returns whether process.max permits another child.
   bool has_room() const {
     return dependencies_.bound == nullptr || dependencies_.bound->has_room();
   }
-  /// Returns whether no child may start yet because children of an earlier generation are still
+  /// Returns whether children cannot start yet because children of an earlier generation are still
   /// running.
   bool is_awaiting_previous_children() const {
     return service_.starts_alone && watch_.state().previous_children > 0;
   }
   /// Handles the end of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Remains> reap(pid_t pid, int status);
-  /// Handles the end of a child of an earlier generation that had SLOT on the board. There are now
-  /// PREVIOUS_CHILDREN left.
+  /// Handles the end of a previous generation's child, which used SLOT on the board.
+  /// PREVIOUS_CHILDREN is the number of remaining children of previous generations.
   void reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children);
 
   IdleChildren idle() const;
   void signal(int number) const;
   void ask_to_reopen_logs();
   static void ask_to_end(const Service& service, Child& child);
-  /// Kills children that were asked to end but have not ended within process_control_timeout.
+  /// Kills children that have not ended within process_control_timeout after the request to end.
   void escalate_overdue();
 
  private:
@@ -156,24 +156,23 @@ class Starter {
  public:
   virtual ~Starter() = default;
 
-  /// Registers the events that wake the service, if any. Errors: kIo.
+  /// Registers the service's events, if any. Errors: kIo.
   virtual base::Result<void> set_up() = 0;
-  /// Starts the initial children. Returns false if none could be started, for a reason other than a
-  /// limit.
+  /// Starts the initial children. Returns false if all starts fail for a reason other than a limit.
   virtual bool begin() = 0;
   virtual void second_passed() = 0;
   /// Handles the end of a child. Not called while the master is stopping.
   virtual Vacancy child_ended(const Remains& remains) = 0;
   /// Replaces the child that has ended, if needed.
   virtual void fill_vacancy(const Remains& remains) = 0;
-  /// Called when process.max may permit further children of a service that was held back.
+  /// Called when process.max might permit more children of a service that was held back.
   virtual void room_available() = 0;
-  /// Whether the service needs more children than it can start.
+  /// Returns whether the service needs more children than it can start.
   virtual bool is_short() const = 0;
 };
 
-/// Passes messages from CHANNEL to ON_MESSAGE, up to a limit. Returns kNothing unless CHANNEL is
-/// closed or broken.
+/// Passes messages from CHANNEL to ON_MESSAGE, up to a limit per call. Returns kNothing unless
+/// CHANNEL is closed or broken.
 control::Received take_messages(const control::Channel& channel,
                                 const std::function<void(const control::Message&)>& on_message);
 

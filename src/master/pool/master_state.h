@@ -1,4 +1,4 @@
-// State that the parts of the master share, and the limit on workers.
+// The shared state of the master's parts, and the limit on workers.
 #pragma once
 
 #include <chrono>
@@ -7,22 +7,22 @@
 
 namespace quarry::master {
 
-/// All parts read it, and only the loop changes it.
+/// Only the loop changes the state; all other parts read it.
 struct MasterState {
   std::uint64_t generation = 1;  // 1 for the first start
   std::chrono::milliseconds process_control_timeout{0};
   bool is_ready = false;   // all services have been started
-  bool is_running = true;  // the master is not stopping
+  bool is_running = true;  // false while the master is stopping
 };
 
-/// Implements process.max, which limits the workers of all pools together, in addition to each
-/// pool's own limit.
+/// Implements process.max, a limit on the workers of all pools. Each pool also has a separate
+/// limit.
 ///
-/// Fronts, observers and other services do not count, so that they keep working when the limit is
-/// reached. Workers of earlier generations that are finishing do not count either.
+/// Fronts, observers and other services do not count, so they keep working when the limit is
+/// reached. Workers of earlier generations do not count either.
 class ProcessMax {
  public:
-  /// LIMIT: maximum number of workers at the same time; 0: unlimited.
+  /// Creates a limit of LIMIT workers at the same time; 0: unlimited.
   explicit ProcessMax(std::size_t limit) : limit_(limit) {}
 
   std::size_t limit() const { return limit_; }

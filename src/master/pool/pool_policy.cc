@@ -26,9 +26,9 @@ constexpr std::size_t kBusyRate = 8;
 
 /// pm = dynamic: keeps between min_spare_servers and max_spare_servers idle children, like PHP-FPM.
 ///
-/// Every second: if too many children are idle, the one that has been idle longest ends. If too few
-/// are idle, some are started: one in the first such second, and twice as many in each consecutive
-/// second, up to max_spawn_rate.
+/// The policy is applied every second. If too many children are idle, the child with the longest
+/// idle time ends. If too few are idle, new children are started: one in the first second, and
+/// twice as many in each consecutive second, up to max_spawn_rate.
 class DynamicPolicy final : public PoolPolicy {
  public:
   explicit DynamicPolicy(const ProcessLimits& limits) : limits_(limits) {}
@@ -62,12 +62,12 @@ class DynamicPolicy final : public PoolPolicy {
   std::size_t rate_ = 1;
 };
 
-// A child of a full pool that has been idle for a shorter time may be between two connections, or
-// starting.
+// If a child of a full pool has been idle for a shorter time, it might be between two connections,
+// or starting.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
-/// pm = ondemand: starts a child when a connection waits and no child is idle. Ends a child that
-/// has been idle for process_idle_timeout.
+/// pm = ondemand: starts a child when a connection waits and all children are busy. A child that
+/// has been idle for process_idle_timeout ends.
 class OndemandPolicy final : public PoolPolicy {
  public:
   explicit OndemandPolicy(const ProcessLimits& limits) : limits_(limits) {}
@@ -86,7 +86,7 @@ class OndemandPolicy final : public PoolPolicy {
             .advice = advice_};
   }
 
-  // A connection that the child may have left unserved wakes the pool through the socket.
+  // If the child has left a connection unserved, the listening socket wakes the pool.
   Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }

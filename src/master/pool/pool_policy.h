@@ -1,5 +1,5 @@
-// Decides when a pool starts or stops a child, based only on numbers. There is one class for each
-// value of pm. The master asks every second, when a child has died and, for ondemand pools, when a
+// Decides when a pool starts or stops a child, based only on numbers. Each value of pm has a class.
+// The master calls the policy every second, when a child has ended and, for ondemand pools, when a
 // connection waits.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace quarry::master {
 
 /// Figures of a pool's children.
 struct PoolFigures {
-  std::size_t children = 0;  // living children, including those that were asked to end
-  /// The idle times of the children that are idle and were not asked to end, longest first.
+  std::size_t children = 0;  // includes children that were asked to end
+  /// The idle times of the idle children that were not asked to end, longest first.
   std::span<const std::chrono::milliseconds> idle_for;
 
   std::size_t idle() const { return idle_for.size(); }
@@ -24,13 +24,13 @@ struct PoolFigures {
 /// Warnings for the operator.
 enum class Advice {
   kNone,
-  kMaxChildrenReached,  // more children are needed than permitted
-  kBusy,                // the rate of starts is increasing
+  kMaxChildrenReached,  // the pool needs more children than permitted
+  kBusy,                // more children are started each second
 };
 
 struct Decision {
   std::size_t start = 0;
-  std::size_t stop = 0;  // number of idle children to end, longest idle first
+  std::size_t stop = 0;  // number of idle children to end, in order of idle_for
   Advice advice = Advice::kNone;
 };
 
@@ -40,7 +40,7 @@ class PoolPolicy {
   /// Returns the initial number of children.
   virtual std::size_t initial() const = 0;
   virtual Decision every_second(const PoolFigures& figures) = 0;
-  /// Called when a child has died that was not asked to end.
+  /// Called when a child has ended without being asked to.
   virtual Decision after_death(const PoolFigures& figures) = 0;
   /// Returns whether to watch the pool's listening socket.
   virtual bool is_woken_by_connections() const { return false; }

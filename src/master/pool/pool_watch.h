@@ -1,9 +1,9 @@
-// Keeps the master's figures of a pool and publishes them on the pool's board.
+// Keeps the master's figures of a pool, and publishes them on the pool's board.
 //
 // The authoritative copy is in this object, in the master's private memory. Every child of the pool
 // can overwrite the board, so the board is rewritten on each change and once a second. Only two
-// things are read from the board: the number of active children, and the counters of a child that
-// has ended, which are discarded if they are not plausible.
+// values are read from the board: the number of active children, and the counters of a child that
+// has ended. Implausible counters are discarded.
 #pragma once
 
 #include <chrono>
@@ -20,37 +20,37 @@ namespace quarry::master {
 
 class PoolWatch {
  public:
-  /// BOARD is the board of SERVICE and must outlive the last call. Counting continues from FORMER,
-  /// the state of the same pool in the previous master.
+  /// Starts to publish. BOARD is the board of SERVICE and must outlive the last call. Counting
+  /// continues from FORMER, the state of the same pool in the previous master.
   void begin(scoreboard::Board& board, const Service& service, std::uint64_t generation,
              const scoreboard::PoolState* former = nullptr);
 
   /// Returns the state that the board should have.
   const scoreboard::PoolState& state() const { return state_; }
 
-  /// CHILDREN is the current number of children.
+  /// Records the start of a child. CHILDREN is the new number of children.
   void child_started(std::size_t children);
-  /// Adds the counters of the child in SLOT and clears the slot. SLOT is nullopt for a program.
+  /// Adds the counters of the child in SLOT and clears the slot. For a program, SLOT is nullopt.
   void child_ended(std::optional<std::size_t> slot, std::size_t children);
-  /// Records a crash loop: the next child is started after WAIT. REASON is shown to operators.
+  /// Records a crash loop: the next child is started after WAIT. The status page shows REASON.
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
-  /// Call this when pm.max_children has prevented a start.
+  /// Records that pm.max_children has prevented a start.
   void max_children_reached();
-  /// Call this when process.max prevents CHILDREN from starting; 0: it no longer does.
+  /// Records that process.max currently prevents CHILDREN children from starting.
   void held_back(std::size_t children);
   void slow_request();
   // For the pool's backoffice runs:
   void job_started();
   void job_delayed();
-  /// FAILURE says how the run failed; "" on success.
+  /// Records the end of a run. FAILURE is the reason of a failure, or "" on success.
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
   /// Sets the number of children of earlier generations.
   void previous_children(std::size_t count);
-  /// Does the same after the child in SLOT has ended.
+  /// Sets the number after the child of an earlier generation in SLOT has ended.
   void previous_child_ended(std::size_t slot, std::size_t count);
 
-  /// Call this once a second. It updates the figures that have no event of their own, and clears
-  /// unused slots that contain data.
+  /// Called once a second. Updates figures that change without an event, and clears unused slots
+  /// that contain data.
   void refresh(const scoreboard::SlotAllocator& slots);
 
  private:

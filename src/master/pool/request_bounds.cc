@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFastest{130};
 constexpr milliseconds kSlowest{1000};
 
-/// Returns the microseconds from BEGAN, which a child has written, to NOW, or 0 if BEGAN is not
+/// Returns the microseconds from BEGAN to NOW. A child has written BEGAN. Returns 0 if BEGAN is not
 /// plausible.
 std::int64_t micros_between(std::int64_t began, std::int64_t now) {
   return began <= 0 || began > now ? 0 : now - began;
@@ -41,7 +41,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
                  std::int64_t now) {
   const Service& service = children.service();
   const std::int64_t micros = micros_between(state.request_started, now);
-  // Only the time during which the worker works counts, not the time that it waits for its client.
+  // Only the worker's own time counts, not the time that it waits for its client.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
   if (std::exchange(child.logged, state.request_started) == state.request_started) return;
@@ -59,7 +59,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
 
 void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
-  // The time to send a finished reply depends on the client and has a timeout of its own.
+  // The time to send a finished reply depends on the client and has a separate timeout.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;

@@ -17,10 +17,10 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// How long to wait for an apparently idle child to accept a connection.
+// Time for an apparently idle child to accept a connection.
 constexpr milliseconds kIdleDelay{1500};
-// After this time without a refused start, process.max no longer counts as holding back the pool.
-// Without such a delay, the state could change thousands of times per second.
+// A pool counts as held back by process.max until this time has passed without a refused start.
+// Without the delay, the state could change thousands of times per second.
 constexpr std::chrono::seconds kUntilOver{3};
 
 }  // namespace
@@ -113,8 +113,8 @@ void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   hold_back(0);
 }
 
-/// Publishes the number of CHILDREN that process.max holds back on the board. Logs when it starts
-/// to do so.
+/// Publishes CHILDREN, the number of children that process.max holds back. Logs when the number
+/// becomes positive.
 void Scaling::hold_back(std::size_t children) {
   const auto now = steady_clock::now();
   if (children == 0 && now - was_held_back_ < kUntilOver) return;
@@ -148,7 +148,7 @@ void Scaling::watch_listener() {
 }
 
 void Scaling::on_accepted() {
-  // The contents are pids, which are not trusted. Only their arrival matters.
+  // Only the arrival of the data matters. The pids in the data are not trusted.
   std::array<char, 4096> pids;
   while (::read(child_accept_.reading.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
@@ -160,14 +160,14 @@ void Scaling::on_accepted() {
 void Scaling::on_connection() {
   if (!may_start()) return;
   IdleChildren idle = children_.idle();
-  // An idle child may have accepted the connection already. Checked after the children's states: a
-  // child that was no longer idle then has taken it.
+  // An idle child might have accepted the connection already. The socket is checked after the
+  // children's states, so a child that was busy by then has accepted the connection.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // The child may be stopped, or it may have been killed after it was woken for the connection.
+    // The child might be stopped, or might have been killed after it was woken for the connection.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

@@ -1,17 +1,19 @@
-// Keeps the children of a service running. It carries out the decisions of the service's policy
-// every second, when a child has ended and, in ondemand pools, when a connection waits.
+// Keeps the children of a service running. The decisions of the service's policy are carried out
+// every second and when a child has ended. In ondemand pools, decisions are also carried out when a
+// connection waits.
 //
 // The listening socket of an ondemand pool is watched as described in
-// php-src/sapi/fpm/fpm/DESIGN.md. It is polled level-triggered, and removed from the poll each time
-// that it fires, because it stays readable until a child has called accept():
+// php-src/sapi/fpm/fpm/DESIGN.md. The socket is polled level-triggered. The socket stays readable
+// until a child has called accept(), so it is removed from the poll each time that it fires. Then:
 //
-//   a child is idle          it will call accept() and then write to the child_accept pipe
-//   a child is started       the same after its first accept(), which does not block because
-//                            another child may have been faster
-//   neither is possible      nothing can be done until a child calls accept() again, or ends
+//   a child is idle          the child will call accept() and then write to the child_accept pipe
+//   a child is started       the new child does the same; its first accept() does not block if
+//                            another child was faster
+//   neither is possible      the connection waits until a child calls accept() again, or ends
 //
-// The socket is polled again after a write to the pipe, after the end of a child, and every second.
-// The last of these covers failed starts and idle children that never call accept().
+// The socket is polled again after a write to the pipe and after the end of a child. The socket is
+// also polled again every second, because of failed starts and of idle children that never call
+// accept().
 #pragma once
 
 #include <chrono>
@@ -28,7 +30,7 @@ namespace quarry::master {
 
 class Scaling final : public Starter {
  public:
-  /// All arguments must outlive this object.
+  /// Creates a starter. All arguments must outlive this object.
   Scaling(Children& children, event_base* base, const MasterState& master_state,
           const ProcessMax& bound);
 
@@ -60,8 +62,8 @@ class Scaling final : public Starter {
   std::unique_ptr<PoolPolicy> policy_;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  std::chrono::steady_clock::time_point was_held_back_;  // when process.max last held it back
-  Advice advice_ = Advice::kNone;                        // the last one given
+  std::chrono::steady_clock::time_point was_held_back_;  // time when process.max last held it back
+  Advice advice_ = Advice::kNone;
   // For ondemand pools:
   base::Pipe child_accept_;  // see ChildContext
   base::Event accepted_;

@@ -5,7 +5,8 @@
 //   repository="team/project" user="writer" operation="push" received=5120/5120
 //   doing="reading cards: 1200 file, 30 igot" sql="INSERT …" sql_age=0.002
 //
-// The line is not wrapped. It has sql and sql_age only if there was a long-running statement.
+// Log lines are not wrapped. The fields sql and sql_age are present only for a long-running
+// statement.
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +23,16 @@ struct SlowRequest {
   std::string service;  // such as "pool www"
   pid_t pid = 0;
   double seconds = 0;
-  std::int64_t micros_since_sql = 0;  // time since state.sql was last seen running
+  std::int64_t micros_since_sql = 0;  // time since state.sql was last running
   scoreboard::SlotState state;
 };
 
-/// Returns the line for REQUEST, without its time. Text from children and clients is escaped.
+/// Returns the line for REQUEST without the current time. Text from children and clients is
+/// escaped.
 std::string slow_log_line(const SlowRequest& request);
 
-/// Appends the line to the file PATH. The file is opened each time, so log rotation needs no
-/// signal. A failure is logged.
+/// Appends the line for REQUEST to the file PATH. The file is opened each time, so log rotation
+/// works without a signal. Failures are logged.
 void write_slow_log(const std::string& path, const SlowRequest& request);
 
 }  // namespace quarry::master

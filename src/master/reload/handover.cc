@@ -34,7 +34,7 @@ base::Result<int> let_through(const base::Fd& fd) {
   return fd.get();
 }
 
-/// Returns the descriptor NUMBER, made close-on-exec again, or an empty one for -1.
+/// Returns the descriptor NUMBER and makes it close-on-exec again. For -1, returns an empty object.
 base::Result<base::Fd> take_descriptor(int number) {
   if (number < 0) return base::Fd();
   if (number <= STDERR_FILENO || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
@@ -57,7 +57,7 @@ base::Result<std::string> read_all(const base::Fd& fd) {
 
 using Words = std::array<std::uint64_t, sizeof(scoreboard::PoolState) / sizeof(std::uint64_t)>;
 
-// The text is written as an array of bytes, because a child's output may not be UTF-8.
+// The text is written as an array of bytes, because a child's output might not be UTF-8.
 base::Result<json> write_stream(const CaughtStream& stream) {
   QUARRY_TRY_ASSIGN(const int fd, let_through(stream.fd));
   return json{{"fd", fd},
@@ -130,7 +130,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
                        .layout = {layout.at(0), layout.at(1), layout.at(2), layout.at(3)},
                        .writer = {writer.at(0), writer.at(1)},
                        .state = {}};
-  // If the size differs, the layout differs too, and the board is rejected later because of that.
+  // If the size differs, the layout differs too, and the board will be rejected.
   const json& state = from.at("state");
   if (state.size() == Words().size()) {
     board.state = std::bit_cast<scoreboard::PoolState>(state.get<Words>());
@@ -152,7 +152,7 @@ base::Result<Handover> parse(const std::string& text) {
     if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
     handover.sockets.push_back(std::move(socket));
   }
-  // Older masters use this name for the previous children.
+  // Older masters use this name.
   const json elders = document.value("elders", json::array());
   for (const json& one : document.value("previous_children", elders)) {
     QUARRY_TRY_ASSIGN(PreviousChild child, read_previous_child(one));

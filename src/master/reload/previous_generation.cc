@@ -97,7 +97,7 @@ std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, 
             how_it_ended(status));
   if (const auto output = outputs_.extract(pid)) output.mapped()->finish();
   if (auto line = lines_.extract(pid); line && line.mapped().channel.fd() >= 0) {
-    read_control(line.mapped(), pid);  // its last messages
+    read_control(line.mapped(), pid);
   }
   Departed departed{std::move(at->service), at->slot};
   children_.erase(at);

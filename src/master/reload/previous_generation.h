@@ -1,7 +1,7 @@
 // The children of earlier generations, which finish their work after a reload.
 //
-// They are asked to end after the new children have started. Those that do not end within
-// process_control_timeout are terminated and, if necessary, killed.
+// Previous children are asked to end after the new children have started. After
+// process_control_timeout, the remaining children are terminated and, if necessary, killed.
 #pragma once
 
 #include <sys/types.h>
@@ -34,17 +34,18 @@ class PreviousGeneration {
   /// Handles a message from a child of SERVICE. Messages are not trusted.
   using OnMessage = std::function<void(const std::string& service, const control::Message&)>;
 
-  /// CHILDREN are passed on by the previous master. MASTER_STATE must outlive this object.
+  /// Creates the generation from CHILDREN, which the previous master has passed on. MASTER_STATE
+  /// must outlive this object.
   PreviousGeneration(std::vector<PreviousChild> children, const MasterState& master_state)
       : children_(std::move(children)), master_state_(master_state) {}
 
   /// Continues to capture the children's output, and passes their messages to ON_MESSAGE. BASE must
   /// outlive this object.
   void go_on_listening(event_base* base, OnMessage on_message);
-  /// Asks all children that were not asked yet to end. Children with ends_last are asked when the
-  /// others have ended.
+  /// Asks all children to end, unless they were asked before. Children with ends_last are asked
+  /// after the others have ended.
   void ask();
-  /// Terminates or kills children that take too long. Call this every second.
+  /// Terminates or kills children that take too long. Called every second.
   void escalate();
   /// Handles the end of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Departed> reap(pid_t pid, int status);
@@ -56,17 +57,16 @@ class PreviousGeneration {
   /// Calls VISIT with each child of SERVICE that has a slot on its board.
   void for_each_on_board(const std::string& service,
                          const std::function<void(PreviousChild&)>& visit);
-  /// Call this when SERVICE has a new board, on which its previous children have no slots.
+  /// Called when SERVICE has a new board, on which its previous children do not have slots.
   void leave_board(const std::string& service);
-  /// Adds all children to HANDOVER. Their descriptors are borrowed: see take_back().
+  /// Adds all children to HANDOVER. HANDOVER does not own the descriptors: see take_back().
   void hand_over(Handover& handover) const;
 
  private:
   struct Line {
     std::string service;
     control::Channel channel;
-    base::Event on_control;  // declared after the channel that it watches, so that it is destroyed
-                             // first
+    base::Event on_control;  // declared after `control`, so it is destroyed first
   };
 
   void read_control(Line& line, pid_t pid);

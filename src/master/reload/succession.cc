@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// These slots are added to twice pm.max_children, so that max_children of small pools can be
-// raised, and so that a reload can follow before the previous one is complete.
+// Added to twice pm.max_children. The spare slots allow a higher max_children in small pools, and a
+// reload before the previous reload is complete.
 constexpr std::size_t kSpareSlots = 32;
 
 std::size_t slots_for(const Service& service) {
@@ -31,9 +31,9 @@ BoardWriter writer_of(const Service& service) {
   return {::geteuid(), ::getegid()};
 }
 
-/// The board of the previous master, if it can be reused, and its counters.
+/// The board of the previous master, if it is reusable, and its counters.
 struct TakenOver {
-  std::optional<scoreboard::Board> board;  // nullopt: it cannot be reused
+  std::optional<scoreboard::Board> board;  // nullopt: not reusable
   scoreboard::SlotAllocator slots{0};
   std::optional<scoreboard::PoolState> state;
 };
@@ -63,7 +63,7 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
     taken.state->past.add(of_previous);
     return taken;
   }
-  // Children may have left arbitrary data in the slots.
+  // Children might have left arbitrary data in the slots.
   for (std::size_t i = 0; i < board->slot_count(); ++i) {
     if (taken.slots.is_free(i)) board->clear(i);
   }
