@@ -11,8 +11,8 @@ namespace {
 using base::LogLevel;
 using base::printable;
 
-/// Returns the level for REQUEST. 404s are mostly caused by scanners, and are also in the access
-/// log.
+/// Returns the level for REQUEST. 404s have a low level, because scanners cause most of them, and
+/// because the access log contains them.
 LogLevel level_of(const FailedRequest& request) {
   if (request.status >= 500 || request.is_fault) return LogLevel::kError;
   return request.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
@@ -22,9 +22,8 @@ std::string address_of(const FailedRequest& request) {
   return request.address.empty() ? "unknown" : printable(request.address);
 }
 
-// The client chooses the name and the URI. Therefore its address comes first, quotation marks in
-// the name are escaped, and the name is short enough to fit into one line with the rest, whatever
-// log_limit is.
+// The client chooses the name and the URI. Therefore the address precedes both, quotation marks in
+// the name are escaped, and the name is truncated so that the line is not split at any log_limit.
 void log_failed_login(const FailedRequest& request) {
   constexpr std::size_t kMaxNameSize = 64;
   std::string name;

@@ -31,7 +31,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// Reopens the logs. Returns false if this process has no permission to do so.
+/// Reopens the logs. Returns false if this process does not have the permission.
 bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
@@ -41,10 +41,10 @@ bool reopen_logs(base::AccessLog* access_log) {
   return false;
 }
 
-/// Logs a connection on which no valid request has arrived.
+/// Logs a connection without a valid request.
 void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
-  // libfcgi may already have closed the connection.
+  // libfcgi might have already closed the connection.
   const std::string peer = fd ? peer_of(fd.get()) : "a client";
   base::log(LogLevel::kNotice, "connection from {} closed: {}", peer, error.message);
 }
@@ -65,8 +65,8 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .is_refusal = is_failure(reply)};
 }
 
-/// Returns the status page's record of the failed REPLY, with the text that was sent to the client.
-/// The cause of a server fault is only in the log.
+/// Returns the record of the failed REPLY for the status page, with the client's text. The cause of
+/// a server fault is only in the log.
 scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
@@ -82,8 +82,8 @@ scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply
   return refusal;
 }
 
-/// Returns whether to show REPLY on the status page. 404s, mostly caused by scanners, would
-/// displace all other entries.
+/// Returns whether to show REPLY on the status page. 404s are not shown, because the large number
+/// that scanners cause would displace all other entries.
 bool is_shown_on_status_page(const Reply& reply) {
   return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }
@@ -92,13 +92,14 @@ std::int64_t micros(const timeval& time) {
   return std::int64_t{time.tv_sec} * 1000000 + time.tv_usec;
 }
 
-/// Collects the access log's record of each request while the request is answered.
+/// Collects data for the access log while a request is answered.
 class AccessRecorder {
  public:
-  /// If LOG is null, nothing is collected or written. Both must outlive this object.
+  /// Creates a recorder. If LOG is null, the recorder does nothing. LOG and POOL must outlive this
+  /// object.
   AccessRecorder(base::AccessLog* log, std::string_view pool)
       : log_(log), pool_(pool), parent_(::getppid()) {}
-  /// Call this when a request begins.
+  /// Called when a request begins.
   void begin() {
     if (log_ != nullptr && log_->format().wants_usage()) ::getrusage(RUSAGE_SELF, &before_);
   }
@@ -164,7 +165,7 @@ class Server {
         recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
-    // A new connection was already shown when it was accepted, but a kept one was not.
+    // A new connection was already published when it was accepted, but a kept connection was not.
     if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     recorder_.begin();
@@ -245,19 +246,20 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
   acceptor.on_return([&slot, &options](bool has_connection) {
-    // The order matters: when the master is notified, it must no longer see this child as idle.
+    // The slot must change before the master is notified. If the order were reversed, the master
+    // might still count this child as idle.
     if (has_connection) slot.accepted();
     if (options.child_accept < 0) return;
     const pid_t pid = ::getpid();
-    // If the pipe is full, the master is going to wake up in any case.
+    // If the pipe is full, the master will wake up anyway.
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();
   bool is_used_up = false;
   for (bool has_logs = true; has_logs;) {
     auto connection = acceptor.next();
-    // Check this even if not woken: under constant load, the acceptor never checks the wake
-    // descriptor.
+    // Check for SIGUSR1 after every request, because under constant load the acceptor never checks
+    // the wake descriptor.
     if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;

@@ -1,6 +1,6 @@
-// The worker's loop. It serves one request after another, shows each on the scoreboard, and logs
-// failed ones with the client's address. If a handler throws an exception, the client gets a 500
-// and the loop continues.
+// The worker's loop. The loop serves one request after another, publishes each on the scoreboard,
+// and logs failed requests with the client's address. If a handler throws an exception, the client
+// gets an error with status 500, and the loop continues.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,9 @@ struct LoopOptions {
   int child_accept = -1;  // see WorkerHandles
 };
 
-/// Serves until the acceptor ends, or max_requests is reached. After SIGUSR1
-/// (take_reopen_request()), it reopens the error log and the access log between two requests. If it
-/// has no permission for that, the process exits, because its replacement inherits the logs that
-/// the master has reopened.
+/// Serves until the acceptor ends, or until max_requests. After SIGUSR1 (take_reopen_request()),
+/// reopens the error log and the access log between two requests. If the process does not have the
+/// permission, it exits; its replacement inherits the logs that the master has reopened.
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options);
 

@@ -14,8 +14,9 @@ namespace quarry::worker {
 
 namespace {
 
-/// Lets the allocator keep memory for about one full reply between requests, so that it need not
-/// get fresh pages from the kernel each time. An idle worker uses at most that much more memory.
+/// Lets the allocator keep memory for about one full reply between requests, so that it does not
+/// have to get new pages from the kernel each time. An idle worker uses at most this much
+/// additional memory.
 void keep_reply_memory() {
   constexpr int kKept = 6 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kKept);
@@ -59,7 +60,8 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   StatusServer server(options.status, handles.pool_board, options.queue);
-  // There is only one such process, so a web server that stalls must not block it for long.
+  // A web server that stalls must not block the status pages for long, because only one process
+  // serves them.
   LoopOptions loop;
   loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
   serve_requests(*acceptor, server, handles.slot, loop);

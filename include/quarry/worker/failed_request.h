@@ -5,20 +5,20 @@
 
 namespace quarry::worker {
 
-/// A failed request. All texts except the error are as the client sent them.
+/// A failed request. All texts except the error come unchanged from the client.
 struct FailedRequest {
   std::string_view address;
   std::string_view method;
   std::string_view uri;
   int status = 200;
-  bool is_fault = false;  // whether the fault is the server's, whatever the status
+  bool is_fault = false;  // whether the server is at fault, regardless of the status
   std::string_view error;
-  /// The user whose login failed, or empty if no login failed. Other programs parse this line;
-  /// quarryd(8) documents its format.
+  /// The user whose login failed, or empty if the cause is not a failed login. Other programs parse
+  /// the log line of a failed login; quarryd(8) documents its format.
   std::string_view failed_login;
 };
 
-/// Logs REQUEST. Does nothing if REQUEST has neither an error nor a status of 400 or more.
+/// Logs REQUEST. Does nothing if REQUEST does not have an error and its status is below 400.
 void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker

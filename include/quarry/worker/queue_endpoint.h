@@ -3,16 +3,17 @@
 //   GET  …/queue            the queue; GET …/queue/CSID: one change set. HTML, or JSON if the path
 //                           ends in .json or the client accepts application/json
 //   POST …/queue?type=DC    the body is the tarball of a change set (application/x-quarry-change-set),
-//                           written to disk as it arrives: 202, and its id as JSON
+//                           written to disk as it arrives; the reply is a 202 with the id as JSON
 //   POST …/queue/CSID/WORD  approve, hold, release, abandon or retry (application/x-quarry-action,
 //                           with an empty body); ?text= is the reason, or an approval's reference
 //   POST …/queue/freeze     (or thaw) a branch: ?branch=
-//   GET  …/queue/CSID.json?ask=why        why it waits; ?ask=rollback: what would be rolled back
+//   GET  …/queue/CSID.json?ask=why        the reason why the change set waits
+//   GET  …/queue/CSID.json?ask=rollback   the change sets that a rollback would undo
 //
-// CSID may be abbreviated. Users who may read the repository may read the queue. Everything else
-// needs a signed request as in quarry/sync/signed_request.h, which is accepted only once, from a
-// user with the required right (quarry/changes/rights.h). The worker does not open the tarball: the
-// prequeue daemon does that with fewer privileges.
+// CSID can be abbreviated. All users with read access to the repository can read the queue. All
+// other requests have to be signed (quarry/sync/signed_request.h) by a user with the required right
+// (quarry/changes/rights.h). A signed request is accepted only once. The worker does not open the
+// tarball. The prequeue daemon opens the tarball, with fewer privileges.
 #pragma once
 
 #include <cstddef>
@@ -32,35 +33,34 @@
 
 namespace quarry::worker {
 
-/// Returns the part of TARGET after the word `queue`, without slashes around it, or nullopt if
+/// Returns the part of TARGET after the word `queue`, without slashes around it. Returns nullopt if
 /// TARGET is not in the queue.
 std::optional<std::string_view> queue_path_of(const Target& target);
-/// Returns whether CONTENT_TYPE is one of those that are posted to a queue.
+/// Returns whether CONTENT_TYPE is one of the types that clients post to a queue.
 bool is_queue_content_type(std::string_view content_type);
 
 struct QueueRequest {
   std::string_view method = {};
-  std::string_view target = {};  // path and query as the client wrote them
+  std::string_view target = {};  // path and query, as the client wrote them
   std::string_view path = {};    // from queue_path_of()
   std::string_view query = {};
   std::string_view content_type = {};
   std::string_view accept = {};
   std::string_view date = {};  // X-Quarry-Date
   std::string_view cookie = {};
-  std::string_view remote_user = {};  // empty unless the pool trusts it
+  std::string_view remote_user = {};  // empty unless the pool trusts the web server
   std::string_view remote_address = {};
-  /// The repository's name, or "" if it is the only one.
+  /// The repository's name, or "" if the pool serves a single repository.
   std::string_view name = {};
-  std::optional<std::uint64_t> size = {};  // size of the body; nullopt if the client did not
-                                           // declare it
+  std::optional<std::uint64_t> size = {};  // size of the body, if the client has declared it
   /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors of SINK.
   std::function<base::Result<void>(const std::function<base::Result<void>(std::string_view)>& sink,
                                    std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
-  /// If set, the client has every right under this name and need not log in.
+  /// If set, the client has every right under this name without a login.
   std::string_view trusted_user = {};
-  /// Reports progress for the scoreboard. May be empty.
+  /// Reports progress for the scoreboard. Can be empty.
   std::function<void(std::string_view user, std::string_view operation, std::string_view what)>
       on_progress = {};
 };
@@ -69,7 +69,7 @@ struct QueueReply {
   int status = 200;
   std::string content_type = "application/json; charset=utf-8";
   std::string body;
-  std::string headers;  // further headers, each with its line end
+  std::string headers;  // additional headers, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
@@ -81,7 +81,7 @@ struct QueueReply {
 
 class QueueEndpoint {
  public:
-  /// Both references must stay valid as long as this object exists.
+  /// Creates the endpoint. OPTIONS and FILES must outlive this object.
   QueueEndpoint(const changes::PoolOptions& options, base::FileSystem& files,
                 const base::Clock& clock = base::system_clock())
       : options_(options), files_(files), clock_(clock) {}

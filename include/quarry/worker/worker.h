@@ -1,11 +1,10 @@
-// The worker: a child of a pool. It is one process that answers many FastCGI requests, one at a
-// time:
+// A worker is a child of a pool. It answers many FastCGI requests, one at a time:
 //
 //   wait for a connection ─ read the request ─ find the repository ─ sync session ─ send the reply
 //
-// It does not fork, keeps a few repositories open between requests, and holds no transaction while
-// it reads from or writes to a client. It enforces its own limits and timeouts because libfcgi has
-// none.
+// A worker never forks, and keeps a few repositories open between requests. A worker does not hold
+// a transaction while it reads from or writes to a client. The worker enforces limits and timeouts
+// itself, because libfcgi does not have any.
 #pragma once
 
 #include <vector>
@@ -18,27 +17,28 @@
 
 namespace quarry::worker {
 
-/// Handles that the master provides. None of them is owned.
+/// Handles from the master, which are not owned.
 struct WorkerHandles {
   int listener;
   scoreboard::Board& board;
   scoreboard::Slot& slot;
   control::Channel& control;
-  /// Descriptor on which each return from accept() is reported, or -1 if it is not to be reported.
+  /// The worker reports each return from accept() on this descriptor. -1: no reports.
   int child_accept = -1;
 };
 
 /// Serves until SIGQUIT, SIGTERM, the master's exit, or max_requests. SIGQUIT finishes the
-/// in-flight request; SIGTERM aborts it at the next point where it waits for the client. SIGUSR1
-/// reopens the logs between two requests, or ends the worker if the worker may not open them.
-/// Returns the exit code: 0, or 1 if it could not start (the reason is logged).
+/// in-flight request; SIGTERM aborts that request when the worker next waits for the client.
+/// SIGUSR1 reopens the logs between two requests. If the worker is not permitted to open them, it
+/// exits instead. Returns the exit code: 0, or 1 if the worker could not start (the reason is
+/// logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
 
-/// Options of the process that serves a pool's status pages on their own address. It does nothing
-/// else, so it answers while all of the pool's workers are busy.
+/// Options of the process that serves a pool's status pages on a separate address. This process
+/// answers even if all of the pool's workers are busy.
 struct StatusServerOptions {
   StatusOptions status;
-  base::ListenQueue queue;  // of the pool's listening socket
+  base::ListenQueue queue;  // queue of the pool's listening socket
   std::vector<base::SocketAddress> allowed_clients;
 };
 
@@ -49,7 +49,7 @@ struct StatusServerHandles {
   control::Channel& control;
 };
 
-/// Serves the status pages in the same way as run(). Does not open a repository.
+/// Serves the status pages, with the same signals as run(). Does not open repositories.
 int run_status(const StatusServerOptions& options, const StatusServerHandles& handles);
 
 }  // namespace quarry::worker

@@ -23,16 +23,16 @@
 
 namespace quarry::worker {
 
-/// Pages about the pool itself. An empty path disables the page.
+/// Pages about the pool itself. An empty path disables a page.
 struct StatusOptions {
   std::string pool;  // name of the pool, shown on the page
   std::string status_path;
   std::string ping_path;
   std::string ping_response = "pong";
-  /// Counters of the pool's web pages, or null if it has none.
+  /// Counters of the pool's web pages, or null if the pool does not serve pages.
   std::shared_ptr<const pages::Figures> pages = nullptr;
-  /// Sources of the figures on the operator's page that are not the pool's own. Without `pools`,
-  /// there is no page of all pools.
+  /// Sources of the figures on the operator's page that are not the pool's own. If `pools` is
+  /// empty, the page of all pools does not exist.
   pages::ServerSources sources = {};
 };
 
@@ -43,34 +43,35 @@ struct AdmissionOptions {
   std::uint64_t login_failures = 5;              // failures before a login is delayed
 };
 
-/// The result of a check whether a repository's background work is due.
+/// The result of BackgroundOptions::check.
 struct BackgroundCheck {
   bool is_wanted = false;
-  /// The work is not due before this time, in seconds since 1970, whatever is requested.
+  /// Work is never due before this time (seconds since 1970), regardless of requests.
   std::int64_t quiet_until = 0;
 };
 
-/// Options of the backoffice, which does the work on a repository that no client waits for.
+/// Options of the backoffice, which does background work on repositories.
 struct BackgroundOptions {
   bool is_enabled = true;
-  std::chrono::milliseconds lease_time{60'000};   // between the starts of two runs
-  std::chrono::milliseconds interval{3'600'000};  // between runs that no request triggers
+  std::chrono::milliseconds lease_time{60'000};   // time between the starts of two runs
+  std::chrono::milliseconds interval{3'600'000};  // time between periodic runs
   std::chrono::milliseconds longest_run{600'000};
   bool compacts = false;             // store old versions as deltas
   std::uint64_t max_children = 4;    // concurrent runs
-  std::uint64_t max_sleepers = 100;  // further children, which wait until their run is due
-  /// Checks after a request, without writing, whether work is due. If it is empty, work is never
-  /// due.
+  std::uint64_t max_sleepers = 100;  // limit on children that wait until their run is due
+  /// Returns whether work is due. Called after a request; does not write. If the function is empty,
+  /// work is never due.
   std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
-/// Maps the name of each repository ("": the pool's only one) to the numbers of its push peers. The
-/// master assigns these numbers.
+/// The numbers of the push peers of each repository, by its name ("": the pool's only repository).
+/// The master assigns these numbers.
 using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
 struct WorkerOptions {
   std::string pool;
-  /// Exactly one is set: a file that is served under any path, or a folder with NAME.fossil files.
+  /// Exactly one of the two is set: a file that is served under any path, or a folder with
+  /// NAME.fossil files.
   std::filesystem::path repository;
   std::filesystem::path repositories;
   /// Maximum number of repositories kept open.
@@ -82,25 +83,26 @@ struct WorkerOptions {
   PeerNumbers peers;
   changes::PoolOptions changes;
   pages::Options pages;
-  /// The socket on which connections are passed to the pages process (base/passed_connections.h),
-  /// or -1 if there is none.
+  /// The socket over which connections are passed to the pages process (base/passed_connections.h).
+  /// -1: the pool does not serve pages.
   int pages_passing = -1;
-  /// Whether the folder itself has a page that lists the repositories that everybody may read.
+  /// Whether the folder itself has a page, which lists the repositories that anonymous visitors can
+  /// read.
   bool has_index = false;
-  /// Whether to trust the user that the web server has authenticated (REMOTE_USER).
+  /// Whether to accept the user that the web server has authenticated (REMOTE_USER).
   bool trust_remote_user = false;
-  /// Maximum size of a request's body as transferred, in bytes. A larger one gets a 413 before it
-  /// is read.
+  /// Maximum size of a request's body on the wire, in bytes. A larger body is refused with status
+  /// 413 before it is read.
   std::size_t max_body = std::size_t{512} << 20;
-  /// Timeouts for a web server that stalls while it sends a request or reads a reply.
-  std::chrono::milliseconds head_timeout{5'000};  // until all parameters have arrived
+  /// Timeouts for a web server that stalls in a request or a reply.
+  std::chrono::milliseconds head_timeout{5'000};  // until all parameters have been received
   std::chrono::milliseconds read_timeout{60'000};
-  /// The worker exits after this many requests, and the master starts a new one; 0: no limit.
+  /// Number of requests after which the worker exits and the master starts a new one; 0: no limit.
   std::size_t max_requests = 0;
-  /// Addresses that may connect to a TCP socket. If it is empty, only this machine may connect.
+  /// Addresses that are allowed to connect to a TCP socket. If the list is empty, only this machine
+  /// is allowed to connect.
   std::vector<base::SocketAddress> allowed_clients;
-  /// The access log, or null if there is none. The master opens and reopens it; each worker has its
-  /// own copy.
+  /// The access log, or null. The master opens and reopens the log; each worker has a copy.
   std::shared_ptr<base::AccessLog> access_log;
   StatusOptions status;
 };

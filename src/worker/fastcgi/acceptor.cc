@@ -17,12 +17,12 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-// Long enough that idle work does not disturb other programs on the same files: because of a
-// checkpoint, a `fossil commit` that has just begun has to start over.
+// Idle work can disturb other programs on the same files: after a checkpoint, a `fossil commit`
+// that has just begun has to start again. Therefore idle work starts after this time.
 constexpr int kIdleMillis = 5000;
 
-/// Returns whether descriptors or memory are exhausted. Retrying immediately would only waste
-/// processor time.
+/// Returns whether descriptors or memory are exhausted. In that case, an immediate retry would only
+/// waste processor time.
 bool is_shortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -71,8 +71,8 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Under load the next connection is already pending, and to ask epoll first would cost a system
-  // call. An ondemand pool relies on a first accept() that does not wait.
+  // Call accept() first, because it saves a system call if a connection is pending. An ondemand
+  // pool also relies on a first accept() that does not wait.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
@@ -114,7 +114,7 @@ std::optional<Connection> Acceptor::last_new(bool was_busy) {
 std::optional<Connection> Acceptor::take(int fd) {
   if (fd == listener_) return accept_one();
   if (fd == master_) {
-    // The master never sends data to workers, so a readable channel means that it has exited.
+    // The master never sends data to workers. If the channel is readable, the master has exited.
     has_ended_ = true;
     return std::nullopt;
   }
@@ -136,7 +136,8 @@ std::optional<Connection> Acceptor::accept_one() {
   const auto from =
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
-  // Also called after a refused connection, because a worker must wait for the next one.
+  // Also called after a refused connection, because the worker still has to wait for the next
+  // connection.
   on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;
@@ -153,7 +154,7 @@ std::optional<Connection> Acceptor::accept_one() {
     return std::nullopt;
   }
   if (!is_tcp_) return connection;
-  // Resets the timeout that TCP connections inherit from the listening socket (base/socket.h).
+  // Reset the timeout that TCP connections inherit from the listening socket (base/socket.h).
   const timeval none{};
   ::setsockopt(connection.fd.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
   return connection;

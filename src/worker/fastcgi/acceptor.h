@@ -1,8 +1,9 @@
-// Waits for connections to a worker: new ones on the pool's listening socket, which all workers
-// share and which is non-blocking for that reason, and those that the web server keeps open.
+// Waits for connections to a worker: new connections on the pool's listening socket, and kept
+// connections, which the web server keeps open. All workers share the listening socket, so it is
+// non-blocking.
 //
-// A kept connection does not occupy the worker, which waits for all kept and new connections
-// together and serves whichever becomes readable first.
+// A kept connection does not occupy the worker. The worker waits for all kept and new connections
+// at the same time, and serves the first readable connection.
 #pragma once
 
 #include <sys/epoll.h>
@@ -23,45 +24,46 @@ namespace quarry::worker {
 
 struct Connection {
   base::Fd fd;
-  bool is_watched = false;  // kept open before: already registered with epoll
+  bool is_watched = false;  // kept connection, already registered with epoll
 };
 
 class Acceptor {
  public:
-  /// LISTENER, STOP (readable when the worker has to exit) and MASTER (closed when the master
-  /// exits) are not owned. ALLOWED are the peers of a TCP listener; empty means loopback only.
-  /// Errors: kIo.
+  /// Creates an acceptor. LISTENER, STOP (readable when the worker has to exit) and MASTER (closed
+  /// when the master exits) are not owned. ALLOWED are the peers of a TCP listener; empty means
+  /// loopback only. Errors: kIo.
   static base::Result<Acceptor> create(int listener, int stop, int master,
                                        std::vector<base::SocketAddress> allowed);
 
   /// Makes next() also return when FD is readable. Errors: kIo.
   base::Result<void> wake_on(int fd);
 
-  /// Calls CALLBACK each time accept() returns. Its argument says whether there is a connection to
-  /// serve. A peer that may not connect never makes the worker busy.
+  /// Sets the CALLBACK for each return of accept(). The argument of CALLBACK is true if the worker
+  /// has to serve a connection. Refused connections never make the worker busy.
   void on_return(std::function<void(bool)> callback) { on_return_ = std::move(callback); }
 
-  /// Calls WORK once, after there has been no connection for a while.
+  /// Sets the WORK to call once after a while without connections.
   void when_idle(std::function<void()> work) { idle_work_ = std::move(work); }
 
   /// Waits for a readable or new connection. Returns nullopt if the worker has to exit or was
   /// woken.
   std::optional<Connection> next();
-  // The following functions are for a worker that is about to exit, by itself or after SIGQUIT.
-  // After the first of these calls, keep() closes connections.
+  // The following functions are for a worker that is about to exit. After the first of these calls,
+  // keep() closes connections.
 
-  /// Returns a kept connection with a pending request, which would otherwise be lost.
+  /// Returns a kept connection with a pending request. The request would be lost if the worker
+  /// exited.
   std::optional<Connection> last_kept();
-  /// Returns a pending new connection. The kernel may have woken only this worker for it, so the
-  /// worker must not exit without serving it. Returns nullopt if the worker WAS_BUSY and has no
-  /// such event, because it was not woken then.
+  /// Returns a pending new connection. The kernel might have woken only this worker for the
+  /// connection, so the worker has to serve it before it exits. Returns nullopt if the worker
+  /// WAS_BUSY and was not woken.
   std::optional<Connection> last_new(bool was_busy);
   /// Returns whether next() returned nullopt because of wake_on().
   bool was_woken() const { return was_woken_; }
-  /// Takes back a connection after a request if the web server keeps it open. Closes it if too many
-  /// are kept, or the worker is about to exit.
+  /// Takes back a connection after a request if the web server keeps it open. Closes the connection
+  /// if too many are kept, or if the worker is about to exit.
   void keep(Connection connection);
-  /// Stops watching CONNECTION, which another process still has open after it is closed here.
+  /// Stops watching CONNECTION, because another process keeps it open.
   void forget(const Connection& connection);
 
  private:

@@ -28,22 +28,22 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 namespace parameter = http::parameter;
 
-// Size of the first peek. For longer heads, there is another peek of kMaxHeadSize.
+// Size of the first peek. If the head is longer, a peek of kMaxHeadSize follows.
 constexpr std::size_t kFirstPeek = std::size_t{8} << 10;
-// A reply of up to this size fits into any socket's send buffer, so sending it never blocks.
+// A reply of up to this size fits into any socket's send buffer, so sending it does not block.
 constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
-// Maximum size of the pieces in which a body is read, whatever size was declared.
+// Maximum size of a read from a body, regardless of the declared size.
 constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
 // Maximum time between two peeks at a head that arrives in pieces.
 constexpr milliseconds kMaxPause{80};
-// A web server sends its request right after connecting. Polling this often takes some tens of
-// microseconds, which is less than it takes to sleep and be woken.
+// A web server sends its request immediately after it has connected. This number of peeks takes
+// some tens of microseconds, less than a sleep and a wake-up.
 constexpr int kPeeksBeforeSleep = 50;
 
-// The answers to GET_VALUES (FastCGI 1.0, section 4) for a single process, because a connection
-// always leads to a single process.
+// The answers to GET_VALUES (FastCGI 1.0, section 4). The values describe a single process, because
+// a connection is always served by one process.
 constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_view>>({
     {FCGI_MAX_CONNS, "1"},
     {FCGI_MAX_REQS, "1"},
@@ -76,8 +76,8 @@ void put(Request& request, std::string_view name, std::string_view value) {
   }
 }
 
-/// Returns the reply to a GET_VALUES record with the content NAMES: the known names with their
-/// values.
+/// Returns the reply to a GET_VALUES record with the content NAMES. The reply contains the known
+/// names and their values.
 std::string get_values_result(std::string_view names) {
   std::string content;
   while (const auto asked = http::take_pair(names)) {
@@ -122,9 +122,8 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
         fmt::format("{} {}", has_some ? "the request was incomplete after" : "no request within",
                     base::in_words(timeouts_.head)));
   }
-  // Data that was only peeked at keeps the socket readable, so poll(2) cannot tell when more has
-  // arrived. Therefore peek again after a pause. That is rare, because web servers send the head in
-  // one piece.
+  // poll(2) cannot report more data, because peeked data keeps the socket readable. Therefore peek
+  // again after a pause. This is rare, because web servers usually send the head at once.
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
   auto wait = std::max(milliseconds(1), left);
   if (has_some) {
@@ -134,8 +133,8 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   std::array<pollfd, 2> descriptors{
       {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
        {stop_descriptor(), POLLIN, 0}}};
-  // During a graceful stop, a request that has begun may finish, and a new connection gets a short
-  // time to begin one.
+  // During a graceful stop, an incomplete request can continue, and a new connection gets a short
+  // time to send a request.
   const bool is_ending = stop_requested();
   if (!has_some && is_ending) wait = std::min(wait, kFirstByteTime);
   const int ready =
@@ -223,8 +222,8 @@ bool FastCgiExchange::is_passed_on(
 
 base::Result<void> FastCgiExchange::read_head() {
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
-  // There is no listening socket, so that libfcgi cannot accept another connection by itself if the
-  // request is invalid.
+  // Without a listening socket, libfcgi cannot itself accept another connection after an invalid
+  // request.
   FCGX_InitRequest(&fcgx_, -1, 0);
   fcgx_.ipcFd = fd_;
   fcgx_.keepConnection = 1;
@@ -250,9 +249,9 @@ void FastCgiExchange::take_params() {
   }
 }
 
-// Even without a signal handler, a read with a timeout is interrupted when the process was stopped,
-// for example by a debugger (signal(7)). libfcgi then marks the stream as failed, but does not
-// change anything else.
+// A stop of the process, for example by a debugger, interrupts a read with a timeout even without a
+// signal handler (signal(7)). libfcgi then marks the stream as failed, but the stream is still
+// usable.
 bool FastCgiExchange::resume_read() {
   if (FCGX_GetError(fcgx_.in) != EINTR || stop_now_requested()) return false;
   FCGX_ClearError(fcgx_.in);
@@ -285,7 +284,7 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
 
 base::Result<std::string> FastCgiExchange::read(std::size_t size) {
   std::string body;
-  // The body grows as bytes arrive. A declared size alone does not allocate memory.
+  // The body grows as bytes arrive. A large declared size does not allocate memory.
   const auto append = [&body](std::string_view bytes) -> base::Result<void> {
     body += bytes;
     return {};
@@ -322,7 +321,8 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  // Web servers do not close only one direction of a connection; FastCGI has records for that.
+  // Web servers never close only one direction of a connection; FastCGI has records for that
+  // purpose.
   return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 
@@ -339,15 +339,15 @@ bool FastCgiExchange::send(const Reply& reply) {
     held.emplace();
   }
   if (!is_drained_ && is_whole_) {
-    // The rest has already arrived, so consuming it does not block.
+    // The rest has already arrived, so reading it does not block.
     while (FCGX_GetChar(fcgx_.in) >= 0) continue;
     is_drained_ = true;
   }
   bool is_sent = put(fcgx_.out, header_of(reply));
   if (is_sent && request_.method != "HEAD") is_sent = send_body(reply.body);
   if (is_sent) {
-    // Closing the last of the two streams ends the request. This is not done after a failure,
-    // because it would wait once more for a peer that does not read.
+    // The request ends when both streams are closed. After a failure, the streams stay open,
+    // because closing them would wait again for the peer.
     FCGX_FClose(fcgx_.err);
     is_sent = FCGX_FClose(fcgx_.out) == 0;
   }

@@ -1,8 +1,8 @@
 // Reads and answers one FastCGI request on a connection, with libfcgi. No other file uses libfcgi.
 //
-// libfcgi does not own the connection. It gets the descriptor (FCGX_Accept_r keeps it only if
-// keepConnection is already set), but never closes it, because it waits for the peer before
-// closing.
+// libfcgi uses the descriptor of the connection but does not own it (FCGX_Accept_r keeps the
+// descriptor only if keepConnection is already set). libfcgi must not close the connection, because
+// it waits for the peer before that.
 #pragma once
 
 #include <fcgiapp.h>
@@ -22,64 +22,68 @@
 namespace quarry::worker {
 
 /// Initializes libfcgi. Call it once per process, before our signal handlers are installed, because
-/// it would replace them. Errors: kIo.
+/// libfcgi would replace them. Errors: kIo.
 base::Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
-  std::chrono::milliseconds head{5'000};  // until all parameters have arrived
+  std::chrono::milliseconds head{5'000};  // until all parameters have been received
   std::chrono::milliseconds read{
-      60'000};  // each wait for more of the body, or until the peer reads more of the reply
+      60'000};  // for each wait until the peer sends more of the body or reads more of the reply
 };
 
 class FastCgiExchange : public BodyReader {
  public:
-  /// FD is the connected socket. It is not owned and must outlive this object. libfcgi may close it
-  /// if the data is not a request; FD is empty then. TIMEOUTS limit waits for the peer.
+  /// Creates an exchange on FD, the connected socket. FD is not owned and must outlive this object.
+  /// If the data is not a request, libfcgi can close the socket; FD is then empty. TIMEOUTS limit
+  /// waits for the peer.
   FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts);
   ~FastCgiExchange() override;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
 
-  /// Waits for the request's parameters without consuming them. On failure, close the connection
-  /// without a reply. Errors: kNotFound (the peer closed it without a request, which is normal),
-  /// kInvalid (not a FastCGI request), kLimit, kBusy (the peer stopped sending), kIo.
+  /// Waits for the request's parameters without consuming them. After an error, close the
+  /// connection without a reply. Errors: kNotFound (the peer closed the connection without a
+  /// request, which is normal), kInvalid (not a FastCGI request), kLimit, kBusy (the peer stopped
+  /// sending), kIo.
   base::Result<void> await_head();
-  /// Call it after await_head(). Calls TAKES with the request and returns whether TAKES passed the
-  /// connection on.
+  /// Calls TAKES with the request, and returns whether TAKES has passed the connection on. Call it
+  /// after await_head().
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
-  /// Call it after await_head(). Reads the parameters. Errors: kInvalid (not a FastCGI request).
+  /// Reads the parameters. Call it after await_head(). Errors: kInvalid (not a FastCGI request).
   base::Result<void> read_head();
-  /// ON_BODY is called with the number of bytes of the body read so far.
+  /// Sets a function that is called with the number of bytes of the body that have been read.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
-  /// Returns the request whose head was read. Its views are valid as long as this object.
+  /// Returns the request whose head was read. Its views are valid for the lifetime of this object.
   const Request& request() const { return request_; }
-  /// Allocates memory only as bytes arrive.
+  /// Reads the body. Allocates memory only as bytes arrive.
   base::Result<std::string> read(std::size_t size) override;
   base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
-  /// Sends REPLY and ends the request. Returns false if the peer did not read it.
+  /// Sends REPLY and ends the request. Returns false if the peer did not read the reply.
   bool send(const Reply& reply);
-  /// Call it after send(). Returns whether the web server keeps the connection open and it can
-  /// serve another request.
+  /// Returns whether the web server keeps the connection open and it can serve another request.
+  /// Must be called after send().
   bool may_keep() const { return is_kept_ && is_drained_; }
-  /// Call it after send(). Returns whether the peer may still be sending; if the connection were
-  /// closed now, the peer could lose the reply.
+  /// Returns whether the peer might still be sending. If so, closing the connection could destroy
+  /// the reply. Must be called after send().
   bool has_unread() const { return !is_drained_; }
 
  private:
   bool has_peer_left();
-  /// Returns whether the next record is an ABORT_REQUEST for this request. If so, consumes it.
+  /// Returns whether the next record is an ABORT_REQUEST for this request. If so, consumes the
+  /// record.
   bool takes_abort();
   bool send_body(std::string_view body);
   /// Waits for more data. Errors: kIo (the peer has disconnected, or the worker has to exit).
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
-  /// Consumes a GET_VALUES record of SIZE bytes, which asks for NAMES, and answers it.
+  /// Consumes a GET_VALUES record of SIZE bytes, which contains NAMES, and answers it.
   base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
   /// Reads up to SIZE bytes of the body into BYTES. Reads fewer only at the end of the body.
   std::size_t take_body(char* bytes, std::size_t size);
-  /// Returns the result of a read of WANTED bytes that returned CAME bytes.
+  /// Returns the result for a read of WANTED bytes that returned CAME bytes.
   base::Result<void> end_of_body(std::size_t came, std::size_t wanted);
-  /// Called after a short read. Returns whether it was only interrupted and can continue.
+  /// Called after a short read. Returns whether a signal interrupted the read, so that it can
+  /// continue.
   bool resume_read();
   void set_timeout(int option);
 
@@ -88,7 +92,7 @@ class FastCgiExchange : public BodyReader {
   ExchangeTimeouts timeouts_;
   std::chrono::milliseconds pause_{5};
   FCGX_Request fcgx_{};
-  std::string seen_;  // the head, peeked but not yet consumed
+  std::string seen_;  // the head, which was peeked but not consumed
   std::function<void(std::size_t size)> on_body_ = [](std::size_t) {};
   bool is_begun_ = false;
   bool is_whole_ = false;
@@ -97,10 +101,11 @@ class FastCgiExchange : public BodyReader {
   Request request_;
 };
 
-/// Describes the peer of FD for the log: an address, or a process on this machine.
+/// Returns a description of the peer of FD for the log: an address, or a process on this machine.
 std::string peer_of(int fd);
 
-/// Discards what a peer still sends on FD, for a short time, so that the peer can read the reply.
+/// Discards data that a peer still sends on FD, for a short time, so that the peer can read the
+/// reply.
 void drain(int fd);
 
 }  // namespace quarry::worker

@@ -63,7 +63,7 @@ HeadCheck check_head(std::string_view bytes) {
   }
   if (!http::begins_request(header, begin->content)) return {HeadVerdict::kMalformed};
 
-  // Usually all parameters are in one record and can be parsed in place.
+  // Usually, a single record contains all parameters, and they are parsed in place.
   std::string joined;
   std::string_view params;
   for (;;) {

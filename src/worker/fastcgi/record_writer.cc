@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kRecordsPerCall = 32;
 
-/// Sends all of PARTS, which are modified.
+/// Sends all of PARTS. Modifies PARTS.
 bool send_all(int fd, std::span<iovec> parts) {
   while (!parts.empty()) {
     // If a signal interrupts a send, sendmsg(2) returns a short count, or EINTR before the first

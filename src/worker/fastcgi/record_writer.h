@@ -1,8 +1,8 @@
 // Sends large replies as FastCGI STDOUT records directly from memory.
 //
-// libfcgi sends a stream in pieces of 8 KiB, each with its own system call and copy. This would
-// dominate the cost of a clone of several megabytes. Here each record is as large as the protocol
-// allows, and one sendmsg(2) sends many records.
+// libfcgi sends a stream in pieces of 8 KiB, each with a system call and a copy. In a clone of
+// several megabytes, this overhead would dominate. Here each record has the maximum size of the
+// protocol, and one sendmsg(2) sends many records.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Requests and replies as the worker's endpoints see them: HTTP as CGI variables (RFC 3875),
-// without FastCGI.
+// Requests and replies of the worker's endpoints: HTTP as CGI variables (RFC 3875), independent of
+// FastCGI.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace quarry::worker {
 
-/// Views are valid while the request is answered.
+/// A request. Views are valid while the request is answered.
 struct Request {
   std::string_view method{};
   std::string_view script_name{};
   std::string_view path_info{};
-  std::string_view uri{};    // as the client sent it; may be empty
+  std::string_view uri{};    // as the client sent it; can be empty
   std::string_view query{};  // without the question mark
   std::string_view content_type{};
   std::string_view content_length{};
@@ -27,16 +27,15 @@ struct Request {
   std::string_view cookie{};
   std::string_view host{};
   bool is_https = false;
-  const char* const* variables = nullptr;  // all variables as "NAME=value", followed by a null
-                                           // pointer
+  const char* const* variables = nullptr;  // "NAME=value" strings, then a null pointer
   /// Returns whether the web server has disconnected, for example because its client has. Call it
-  /// only after the body was read; it costs a system call. May be empty.
+  /// only after the body was read. Each call costs a system call. Can be empty.
   std::function<bool()> has_left{};
 
   /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web
-  /// server does not split the two.
+  /// server does not split the path.
   std::string_view path() const { return path_info.empty() ? script_name : path_info; }
-  /// Returns what the client sent, for logs.
+  /// Returns the URI or path for logs, as the client sent it.
   std::string_view uri_or_path() const { return uri.empty() ? path() : uri; }
   /// Returns the CGI variable NAME, or "" if it is not set.
   std::string_view variable(std::string_view name) const;
@@ -47,18 +46,18 @@ struct Reply {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::string allow;    // for status 405
-  std::string headers;  // further headers, each with its line end
+  std::string headers;  // additional headers, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
   std::string operation;
-  std::string repository;    // path of its file
+  std::string repository;    // path of the repository's file
   std::string failed_login;  // user name of a failed login
-  std::string error;         // may be set although the status is 200
-  bool is_fault = false;     // whether the fault is the server's, whatever the status
+  std::string error;         // can be set even if the status is 200
+  bool is_fault = false;     // whether the server is at fault, regardless of the status
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
-  /// Size of the body of a sync request. With the reply's size, these are the bytes synced.
+  /// Size of the body of a sync request, for the count of synced bytes.
   std::optional<std::uint64_t> synced_in;
 };
 
@@ -66,39 +65,39 @@ struct Reply {
 std::string header_of(const Reply& reply);
 /// Returns a reply with one line of text.
 Reply text_reply(int status, std::string_view text);
-/// Returns REPLY. If it is a line of text about an error, and REQUEST is from a browser and not a
-/// sync, returns an HTML page instead.
+/// Returns an HTML page if REPLY is a line of text about an error, and REQUEST is a browser's
+/// request and not a sync. Otherwise returns REPLY.
 Reply for_browser(const Request& request, Reply reply);
 
-/// Receives the next bytes of a body; an error stops the reading.
+/// Receives the next bytes of a body. An error stops the reading.
 using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
 
-/// The body of a request. It can be read once, or not at all.
+/// The body of a request. It can be read only once.
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
-  /// Returns the whole body of SIZE bytes. Errors: kInvalid (it was shorter or longer), kIo.
+  /// Returns the whole body of SIZE bytes. Errors: kInvalid (the body was shorter or longer), kIo.
   virtual base::Result<std::string> read(std::size_t size) = 0;
-  /// Passes the body to SINK in pieces, if it need not be in memory as a whole. Errors: also those
-  /// of SINK.
+  /// Passes the body to SINK in pieces, for bodies that do not have to be in memory as a whole.
+  /// Errors: kInvalid, kIo, and the errors of SINK.
   virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
 };
 
-/// Answers requests. The request loop does not know about repositories.
+/// Answers requests. This interface separates the request loop from repositories.
 class Handler {
  public:
   virtual ~Handler() = default;
-  /// Sets SLOT to the stage "executing".
+  /// Answers REQUEST. Sets SLOT to the stage "executing".
   virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
   /// Returns whether other processes answer some requests. If not, pass_on() is not called.
   virtual bool may_pass_on() const { return false; }
-  /// Passes REQUEST on to another process if that should answer it, and returns true if so. Only
-  /// the parameters of quarry/http/parameters.h are known, and CONNECTION has not been read from.
+  /// Passes REQUEST to another process if that process should answer it. Returns whether REQUEST
+  /// was passed on. REQUEST has only the parameters in quarry/http/parameters.h. CONNECTION is
+  /// unread.
   virtual bool pass_on(const Request& /*request*/, int /*connection*/) { return false; }
-  /// Does work that the request has left, after the reply is sent.
+  /// Does deferred work of the request, after the reply is sent.
   virtual void work_after_reply() {}
-  /// Returns whether there is work for when there are no requests. The rest is continued the next
-  /// time.
+  /// Returns whether the handler has work for idle times. The work can take several calls.
   virtual bool has_idle_work() const { return false; }
   virtual void work_idly() {}
 };

@@ -51,7 +51,7 @@ base::Result<void> watch_stop_signals() {
   if (event_fd < 0) event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (reopen_fd < 0) reopen_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_fd < 0 || reopen_fd < 0) return base::fail_errno("cannot create an event descriptor");
-  // SIGTERM interrupts waits for the client, but SIGQUIT does not.
+  // SIGTERM interrupts waits for the client. SIGQUIT does not.
   QUARRY_TRY(install(SIGTERM, 0));
   QUARRY_TRY(install(SIGQUIT, SA_RESTART));
   QUARRY_TRY(install(SIGUSR1, SA_RESTART, note_reopening));
@@ -75,7 +75,7 @@ int reopen_descriptor() {
 }
 bool take_reopen_request() {
   if (reopen_seen == 0) return false;
-  // Clear the flag first, so that a signal in between is seen next time.
+  // Clear the flag first, so that a signal in between is handled next time.
   reopen_seen = 0;
   std::uint64_t count = 0;
   [[maybe_unused]] const auto ignored = ::read(reopen_fd, &count, sizeof count);

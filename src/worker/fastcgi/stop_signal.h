@@ -1,6 +1,6 @@
 // A worker's signals: SIGQUIT (exit after the in-flight request), SIGTERM (exit now) and SIGUSR1
-// (reopen the logs between requests). The state is global because signal handlers cannot reach
-// anything else.
+// (reopen the logs between requests). The state is global, because signal handlers can access only
+// global variables.
 #pragma once
 
 #include <csignal>
@@ -13,9 +13,9 @@ namespace quarry::worker {
 base::Result<void> watch_stop_signals();
 /// Returns a descriptor that becomes, and stays, readable after SIGQUIT or SIGTERM.
 int stop_descriptor();
-/// Returns whether either signal has arrived.
+/// Returns whether SIGQUIT or SIGTERM has arrived.
 bool stop_requested();
-/// Returns whether SIGTERM has arrived. After it, do not wait for the client any longer.
+/// Returns whether SIGTERM has arrived. After SIGTERM, do not wait for the client.
 bool stop_now_requested();
 
 /// Returns a descriptor that is readable after SIGUSR1 until take_reopen_request() is called.
@@ -23,8 +23,8 @@ int reopen_descriptor();
 /// Returns whether SIGUSR1 has arrived since the last call.
 bool take_reopen_request();
 
-/// Blocks SIGQUIT and SIGUSR1 during its lifetime. These signals would interrupt a read with a
-/// timeout (signal(7)), but during a graceful stop the in-flight request may finish.
+/// Blocks SIGQUIT and SIGUSR1 during its lifetime. A signal would interrupt a read with a timeout
+/// (signal(7)), but the in-flight request must be able to finish during a graceful stop.
 class GracefulStopHeld {
  public:
   GracefulStopHeld();

@@ -1,5 +1,5 @@
-// Builds an HTML page. Text from the program's source is inserted as it is; all other text is
-// escaped, here and nowhere else.
+// Builds an HTML page. Literals in the source code are inserted unchanged. All other text is
+// escaped here.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace quarry::worker {
 
-/// Markup that is known at compile time.
+/// Markup in the source code, known at compile time.
 class Literal {
  public:
   consteval Literal(const char* text) : text_(text) {}  // NOLINT: implicit conversion is intended

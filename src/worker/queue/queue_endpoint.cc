@@ -98,8 +98,8 @@ class Answer {
     reply_.is_fault = status >= 500 && status != 503;
     const std::string message = client_message(error);
     if (wants_json()) {
-      // The project code is not secret, because every clone gets it. It is needed to sign a
-      // request.
+      // The project code is needed to sign a request. The code is not secret, because every clone
+      // contains it.
       const std::string code =
           status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
       reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(message), code);
@@ -137,7 +137,7 @@ class Answer {
     return {};
   }
 
-  /// Refuses a replayed request.
+  /// Refuses replayed requests.
   Result<void> check_first(base::UnixMillis now) {
     if (login_.signature().empty()) return {};
     QUARRY_TRY_ASSIGN(const bool is_first,
@@ -151,7 +151,7 @@ class Answer {
 
   // --- reading ---------------------------------------------------------------------------------
 
-  /// Users without the right to read the repository may not see anything of its queue.
+  /// Refuses users without the right to read the repository.
   Result<void> check_readable() {
     if (user_.letters.find_first_of("oias") != std::string::npos) return {};
     if (!user_.is_logged_in) return refuse_anonymous();
@@ -166,7 +166,8 @@ class Answer {
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// Returns the queue's URL relative to the page, because a proxy may serve it under any path.
+  /// Returns the queue's URL relative to the page, because a proxy can serve the queue under any
+  /// path.
   std::string link_base() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
@@ -378,7 +379,7 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
       return rest;
     }
     if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
-    // In a folder, the word must follow the name. A single repository may be under any path.
+    // In a folder, the word must follow the name. A single repository can have any path.
     if (target.name) return std::nullopt;
     rest.remove_prefix(end);
   }

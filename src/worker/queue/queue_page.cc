@@ -17,7 +17,7 @@ using changes::JobView;
 using changes::QueueView;
 using changes::Stage;
 
-/// Returns MARKUP in the frame of our pages, with TITLE. The page belongs to REPOSITORY.
+/// Returns MARKUP in the frame of our pages, with TITLE, for REPOSITORY.
 std::string framed(Markup& markup, std::string_view title, std::string_view repository) {
   return http::web_page(fmt::format("{}: {}", title, repository), markup.take());
 }
@@ -66,7 +66,7 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
     page.raw("<p>None.</p>\n");
     return;
   }
-  // The table has a scroll bar of its own, because it is wider than a phone.
+  // The table gets a scroll bar, because it is wider than a phone.
   page.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
   page.raw(is_over ? Literal("Finished") : Literal("In the queue")).raw("\">\n");
   page.raw(
@@ -79,7 +79,7 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
   page.raw("</tbody></table></div>\n");
 }
 
-/// Adds the number of change sets in each stage, each with a link to them.
+/// Adds the number of change sets in each stage, each with a link to the list.
 void add_counts(Markup& page, const QueueView& view, std::string_view base,
                 std::string_view query) {
   bool is_empty = true;
@@ -94,7 +94,7 @@ void add_counts(Markup& page, const QueueView& view, std::string_view base,
   if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>.");
 }
 
-/// Adds a link to the next page if there is one.
+/// Adds a link to the next page, if any.
 void add_more(Markup& page, std::string_view after, std::string_view base, std::string_view query) {
   if (after.empty()) return;
   page.raw("<p><a href=\"").text(base).text(query_with(query, "", after)).raw("\">More</a></p>\n");

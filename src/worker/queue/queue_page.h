@@ -1,5 +1,6 @@
 // HTML pages of a queue and of one change set, in the common frame of our pages
-// (quarry/http/web_page.h), whose headers they need. They contain no scripts and no forms.
+// (quarry/http/web_page.h). Replies with these pages need the frame's headers. The pages do not
+// contain scripts or forms.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace quarry::worker {
 
-/// REPOSITORY is the repository's name. BASE is the queue's URL for links, without a trailing
-/// slash. QUERY is the query of the request.
+/// Return the HTML pages. REPOSITORY is the repository's name. BASE is the queue's URL for links,
+/// without a trailing slash. QUERY is the query of the request.
 std::string queue_page(const changes::QueueView& view, std::string_view repository,
                        std::string_view base, std::string_view query);
 std::string change_set_page(const changes::JobView& view, std::string_view repository,

@@ -1,4 +1,4 @@
-// Determines which part of a queue a query asks for.
+// Parses a query that selects a part of a queue.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace quarry::worker {
 /// Errors: kInvalid.
 base::Result<changes::ViewOptions> view_options_of(std::string_view query);
 
-/// Returns QUERY with AFTER as the position to continue from, and with STATE unless that is "".
+/// Returns QUERY with AFTER as the start of the next page. Adds STATE unless it is "".
 std::string query_with(std::string_view query, std::string_view state, std::string_view after);
 
 }  // namespace quarry::worker

@@ -1,11 +1,11 @@
 // Limits concurrent sync sessions and login attempts across all workers of a pool.
 //
-// Each worker publishes on the scoreboard whose session it serves, and all workers record logins
-// there. No worker waits for a lock.
+// Each worker publishes its current session on the scoreboard, and all workers record logins there.
+// Workers never wait for a lock.
 //
-//   sessions   only a limited number per repository and per address may proceed; further clients
-//              are asked to come back later
-//   logins     after some failures, each further login is delayed: see scoreboard/login_limiter.h
+//   sessions   the number per repository and per address is limited; further clients have to retry
+//              later
+//   logins     after some failures, each further login is delayed; see scoreboard/login_limiter.h
 //
 // IPv6 addresses are counted by /64.
 #pragma once
@@ -25,13 +25,13 @@ namespace quarry::worker {
 
 class Admission : public sync::LoginGuard {
  public:
-  /// For a session of the client with ADDRESS on the repository file REPOSITORY; SLOT shows it. All
-  /// arguments except ADDRESS must outlive this object.
+  /// Creates the admission of a session of the client ADDRESS on the repository file REPOSITORY.
+  /// SLOT shows the session. All arguments except ADDRESS must outlive this object.
   Admission(const AdmissionOptions& options, const scoreboard::Board& board, scoreboard::Slot& slot,
             const std::filesystem::path& repository, std::string_view address);
 
-  /// Registers the session on the scoreboard. Returns the message for the client if it may not
-  /// proceed.
+  /// Registers the session on the scoreboard. If a limit is exceeded, returns the message for the
+  /// client.
   std::optional<std::string> begin();
 
   std::chrono::seconds wait(std::string_view user) override;

@@ -8,12 +8,12 @@
 namespace quarry::worker {
 namespace {
 
-// Maximum number of remembered repositories. It is low because a check takes only some
-// microseconds.
+// Maximum number of remembered repositories. A low number is enough, because a check takes only
+// some microseconds.
 constexpr std::size_t kMaxRemembered = 1000;
 
-/// Returns the result of the check. After an error, no work is due; requests report problems with
-/// the file.
+/// Returns the result of the check. After an error, work is not due, because the next request will
+/// report problems with the file.
 BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
     if (auto check = options.check(repository)) return *check;

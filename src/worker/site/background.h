@@ -1,6 +1,6 @@
 // Requests background work after a request. If the repository's backoffice is due, the worker asks
-// the master to run it. If the request has stored something new, it asks for a sync with each of
-// the repository's peers.
+// the master to run it. If the request has stored new data, the worker also requests a sync with
+// each of the repository's peers.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace quarry::worker {
 
 class Background {
  public:
-  /// Both arguments must outlive this object.
+  /// Creates the object. OPTIONS and MASTER must outlive this object.
   Background(const WorkerOptions& options, const control::Channel& master)
       : options_(options), master_(master) {}
 
-  /// Call this after a request for a repository was answered. NAME is the repository's name in its
-  /// folder ("": the only one). HAS_BROUGHT: the request has stored something. No Snapshot may
-  /// exist.
+  /// Called after a request for a repository was answered. NAME is the repository's name in its
+  /// folder ("": the only one). HAS_BROUGHT: the request has stored new data. The caller must not
+  /// hold a Snapshot.
   void after_request(repository::Repository& repository, std::string_view name, bool has_brought);
 
  private:
@@ -30,8 +30,7 @@ class Background {
 
   const WorkerOptions& options_;
   const control::Channel& master_;
-  /// The time before which no work is due, whatever is requested, in seconds since 1970. The key is
-  /// the path.
+  /// Time before which work is never due, in seconds since 1970. The key is the path.
   std::map<std::string, std::int64_t, std::less<>> quiet_until_;
 };
 

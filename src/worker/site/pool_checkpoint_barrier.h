@@ -1,5 +1,5 @@
 // The checkpoint barrier (checkpoint_barrier.h) that the workers of a pool share on the pool's
-// scoreboard. leases.h describes what happens if the worker that raised the barrier dies.
+// scoreboard. If the worker that raised the barrier is killed, its lease expires (leases.h).
 #pragma once
 
 #include "quarry/repository/checkpoint_barrier.h"
@@ -9,7 +9,8 @@ namespace quarry::worker {
 
 class PoolCheckpointBarrier : public repository::CheckpointBarrier {
  public:
-  /// LONGEST_WAIT limits wait(), because other processes can write to the scoreboard.
+  /// Creates the barrier. LONGEST_WAIT limits wait(), because other processes can write to the
+  /// scoreboard.
   explicit PoolCheckpointBarrier(scoreboard::Leases leases, std::chrono::milliseconds longest_wait =
                                                                 std::chrono::milliseconds(500))
       : leases_(leases), longest_wait_(longest_wait) {}

@@ -1,5 +1,5 @@
-// The repositories that a worker keeps open between requests, with their prepared statements. It
-// keeps the most recently used ones. A file that has been replaced is reopened.
+// The repositories that a worker keeps open between requests, with their prepared statements. The
+// cache keeps the most recently used repositories. A file that has been replaced is reopened.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ class RepositoryCache {
   RepositoryCache(std::size_t limit, const repository::OpenOptions& options)
       : limit_(limit), options_(options) {}
 
-  /// Returns the repository in the file PATH. The cache owns it and keeps it open until the next
-  /// call. Errors: kNotFound, kInvalid, kBusy, kIo.
+  /// Returns the repository in the file PATH. The cache owns the repository and keeps it open until
+  /// the next call. Errors: kNotFound, kInvalid, kBusy, kIo.
   base::Result<repository::Repository*> file(const std::filesystem::path& path);
   /// Returns the repository called NAME in FOLDER. Errors: also kDenied (see locate()).
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
                                               const repository::RepositoryName& name);
-  /// Succeeds if NAME is open or its file exists. Errors: those of locate().
+  /// Succeeds if NAME is open or its file exists. Errors: the same as for locate().
   base::Result<void> check_exists(const std::filesystem::path& folder,
                                   const repository::RepositoryName& name);
   /// Calls Repository::keep_log_short() for each repository that was written to.
@@ -40,8 +40,8 @@ class RepositoryCache {
     std::string key;
     std::unique_ptr<repository::Repository> repository;
   };
-  /// Returns the open repository with KEY, moved to the front, or null if there is none or its file
-  /// was replaced.
+  /// Returns the open repository with KEY, moved to the front, or null if the cache does not
+  /// contain it or its file was replaced.
   repository::Repository* find(std::string_view key);
   base::Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
 

@@ -68,7 +68,7 @@ Reply reply_of(sync::Reply answer, const repository::Repository& repository,
 
 /// Returns the URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
-  // If the web server does not split the two, SCRIPT_NAME is the whole path.
+  // If the web server does not split the path, SCRIPT_NAME is the whole path.
   std::string_view place = request.path_info.empty() ? "" : request.script_name;
   while (place.ends_with('/')) place.remove_suffix(1);
   return fmt::format("{}://{}{}", request.is_https ? "https" : "http",
@@ -83,8 +83,8 @@ Reply page_reply(std::string page) {
   return reply;
 }
 
-/// Returns the reply if no file was found. Clients do not learn what exists where they have no
-/// access. An unreadable folder or a link out of the folder is an error for the log.
+/// Returns the reply if a file was not found. The reply does not reveal which files exist. If a
+/// folder is unreadable or a link leads out of the folder, the error is logged.
 Reply not_found_reply(const base::Error& error) {
   Reply reply = refuse(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
@@ -282,7 +282,7 @@ std::optional<Reply> Site::show_index(const Request& request) {
   const std::string_view below = is_top ? "" : path.substr(1, path.size() - 2);
   slot_->executing("");
   const pages::RepositoryList list = index_.list(below);
-  // For the client, a folder in which nothing is visible looks as if it did not exist.
+  // A folder without visible repositories gets the same reply as a missing folder.
   if (!is_top && list.repositories.empty()) return std::nullopt;
   const std::string base = base_of(request);
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {

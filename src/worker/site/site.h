@@ -20,26 +20,25 @@ namespace quarry::worker {
 
 class Site : public Handler {
  public:
-  /// OPTIONS, BOARD and MASTER must outlive this object. QUEUE belongs to the pool's listening
-  /// socket.
+  /// Creates the site. OPTIONS, BOARD and MASTER must outlive this object. QUEUE is the queue of
+  /// the pool's listening socket.
   Site(const WorkerOptions& options, const scoreboard::Board& board, const base::ListenQueue& queue,
        const control::Channel& master);
 
   Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
   bool may_pass_on() const override { return options_.pages_passing >= 0; }
   /// Passes requests for pages (is_page()) to the pages process. If that process is overloaded,
-  /// answer() tells the client.
+  /// answer() sends an error to the client.
   bool pass_on(const Request& request, int connection) override;
-  /// Checkpoints a write-ahead log that has become too long, and requests background work that is
-  /// due.
+  /// Checkpoints a write-ahead log that has become too long. Requests background work that is due.
   void work_after_reply() override;
-  /// Checkpoints the remaining logs, so that the write-ahead logs are empty when there are no
-  /// writers.
+  /// Returns whether any write-ahead log has to be checkpointed, so that logs are empty while
+  /// nobody writes.
   bool has_idle_work() const override;
   void work_idly() override;
 
  private:
-  /// Errors: those of locate().
+  /// Returns the target of PATH. Errors: the same as for locate().
   base::Result<Target> resolve(std::string_view path);
   base::Result<repository::Repository*> open(const Target& target);
 
@@ -49,8 +48,9 @@ class Site : public Handler {
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
-  /// Returns the list of the served folder, if it has one, or of a subfolder with repositories that
-  /// everybody may see.
+  /// Returns the list of repositories in the served folder or in a subfolder. Returns nullopt if
+  /// the served folder does not have a list, or if the subfolder does not contain repositories that
+  /// everybody can see.
   std::optional<Reply> show_index(const Request& request);
 
   const WorkerOptions& options_;
@@ -61,10 +61,10 @@ class Site : public Handler {
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
-  /// The repository of the last request until work_after_reply(); owned by the cache.
+  /// The repository of the last request until work_after_reply(). Owned by the cache.
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;
-  bool has_brought_ = false;  // whether the request has stored something
+  bool has_brought_ = false;  // whether the request has stored new data
 };
 
 }  // namespace quarry::worker

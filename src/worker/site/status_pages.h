@@ -1,8 +1,8 @@
 // The pages about the pool itself: pm.status_path and ping.path, with PHP-FPM's answers, and the
 // operator's live page (quarry/pages/live_page.h). A page exists only if its path is configured.
 //
-// The whole path is compared, so a rule in the web server (`location = /status`) protects the only
-// way to the page.
+// The whole path is compared, so a single rule in the web server (`location = /status`) is enough
+// to protect a page.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ namespace quarry::worker {
 
 class StatusPages {
  public:
-  /// OPTIONS and BOARD, which is the pool's scoreboard, must outlive this object.
+  /// Creates the pages. OPTIONS and BOARD, the pool's scoreboard, must outlive this object.
   StatusPages(const StatusOptions& options, const scoreboard::Board& board,
               const base::ListenQueue& queue)
       : options_(options), board_(board), queue_(queue) {}
 
-  /// Returns whether REQUEST asks for one of the pages.
+  /// Returns whether REQUEST is for one of the pages.
   bool is_one(const Request& request) const;
-  /// Returns the reply, or nullopt if REQUEST does not ask for one of the pages.
+  /// Returns the reply, or nullopt if REQUEST is for another page.
   std::optional<Reply> answer(const Request& request, scoreboard::Slot& slot) const;
 
  private:
