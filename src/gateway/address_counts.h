@@ -1,6 +1,6 @@
 // Counts connections or requests per client address, with a limit. Addresses are counted by network
-// (base/network.h). Only addresses in use have an entry. connection_bounds.h handles connections
-// above the limit.
+// (base/network.h). Only addresses in use have an entry. The limit is enforced by
+// connection_bounds.h.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class AddressCounts {
   using Counts = std::unordered_map<std::string, std::size_t>;
 
  public:
-  /// Counts as one connection or request until it is destroyed or leave() is called. It may be
-  /// empty.
+  /// Counts a connection or request until the object is destroyed or leave() is called. An object
+  /// can be empty.
   class Registration {
    public:
     Registration() = default;
@@ -36,7 +36,8 @@ class AddressCounts {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
       entry_ = nullptr;
     }
-    /// Returns the count of this registration's address, including itself, or 0 if it is empty.
+    /// Returns the number of registrations for the same address, including this one, or 0 if this
+    /// registration is empty.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
     bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 
@@ -50,7 +51,7 @@ class AddressCounts {
     Counts::value_type* entry_ = nullptr;  // stays valid when other entries are added or removed
   };
 
-  /// LIMIT: maximum number per address at the same time; 0: no limit.
+  /// Creates empty counts. LIMIT is the maximum number per address at the same time; 0: no limit.
   explicit AddressCounts(std::size_t limit) : limit_(limit) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Bytes that a client may send ahead (pipelining) while its request is being handled.
+/// Limit on bytes that a client sends ahead (pipelining) while its request is handled.
 constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
@@ -62,8 +62,8 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
       bufferevent_get_output(bev_),
       [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
-  // evhttp ties the bufferevent to its connection only after this. Until then, a reference keeps
-  // the bufferevent, so that a failure in between can be noticed.
+  // evhttp ties the bufferevent to its connection only after this point. The reference keeps the
+  // bufferevent until then, so that a failure of evhttp can be detected.
   bufferevent_incref(bev_);
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
@@ -76,7 +76,8 @@ void Connection::on_arrived() {
   void* argument = nullptr;
   bufferevent_event_cb callback = nullptr;
   bufferevent_getcb(bev_, nullptr, nullptr, &callback, &argument);
-  // Without a callback, the bufferevent was freed because evhttp could not create the connection.
+  // If the callback is missing, evhttp has failed to create the connection and has freed the
+  // bufferevent.
   if (callback == nullptr) return owner_.on_gone(*this);
   bufferevent_decref(bev_);
   evcon_ = static_cast<evhttp_connection*>(argument);
@@ -124,7 +125,7 @@ void Connection::on_deadline() {
   }
   if (state_ == State::kSending) {
     if (has_sent_all()) {
-      // The reply was delayed by the pool and not by the client.
+      // Until now, the client was waiting for the pool. The client's time limit starts now.
       started_ = steady_clock::now();
       pace_.begin();
       sent_ = 0;
@@ -138,7 +139,7 @@ void Connection::on_deadline() {
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to arrive"});
   }
-  // Otherwise a request that has just arrived would be lost.
+  // A request that has just arrived must be answered before the connection is closed.
   if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
   close();
 }
@@ -214,10 +215,11 @@ void Connection::inspect() {
     pace_.add(received_);
     set_deadline(has_pending_refusal() ? kRequestGrace : options_.client_timeout);
   }
-  // Check only as many bytes as the limit permits, and the end of the head.
+  // Check at most the permitted number of bytes and the end of the head.
   const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
-  // For example, TLS on the wrong port: that client would wait for an answer forever.
+  // For example, TLS on the wrong port. Without a refusal, a TLS client would wait for an answer
+  // forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= options_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
@@ -256,7 +258,7 @@ bool Connection::skip_empty_lines(evbuffer* input) {
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
     if (bytes.substr(size) != "\r") return true;
-    // INPUT may contain half of a line end.
+    // INPUT might contain half of a line end.
     evbuffer_add_buffer(head_.get(), input);
   }
   return false;
@@ -273,7 +275,7 @@ void Connection::on_output(const evbuffer_cb_info& info) {
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
-  // If we are not sending a reply, evhttp is sending its own.
+  // In other states, the reply is evhttp's own.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
   constexpr std::string_view kContinue = "HTTP/1.1 100";
@@ -291,13 +293,13 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   state_ = State::kRefusing;
   pace_.begin();
   drain(bufferevent_get_input(bev_));
-  // Otherwise evhttp might complete the request before the wake-up.
+  // evhttp must not complete the request before the wake-up.
   bufferevent_disable(bev_, EV_READ);
-  // evhttp frees the body together with the connection. Until then the body must not count, because
-  // other clients would be refused because of this one.
+  // evhttp frees the body only when it frees the connection. Until then, the body must not count,
+  // because the front would otherwise refuse other clients.
   owner_.on_released(std::exchange(held_, 0));
-  // Not done here, because evhttp is on the stack. Nothing is written before the wake-up, because
-  // that takes another iteration of the loop.
+  // The reply is sent in the wake-up, because evhttp is on the stack now. The wake-up comes before
+  // any writing, which needs another iteration of the loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
@@ -349,8 +351,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   event_del(deadline_.get());
   evhttp_request_set_on_complete_cb(
       request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
-  // evhttp stops reading here, so it would not notice that the client disconnects. Its error
-  // callback can stay; its read callback must not be called now.
+  // evhttp stops reading here, and does not detect that the client disconnects. evhttp's error
+  // callback is safe, but its read callback must not be called now.
   bufferevent_data_cb on_write = nullptr;
   bufferevent_event_cb on_event = nullptr;
   void* argument = nullptr;
@@ -362,7 +364,7 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
 
 void Connection::on_closed() {
   if (request_ != nullptr) {
-    // evhttp has removed the request from the connection and will not free it.
+    // evhttp has removed the request from the connection and will not free the request.
     if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
     request_ = nullptr;
   }

@@ -4,24 +4,24 @@
 //      │         │       │                    │
 //      └─────────┴───────┴── refusing ────────┘ ─> lingering ─> gone
 //
-// evhttp parses requests, collects bodies, formats replies and keeps connections alive. This class
-// adds, on the same bufferevent:
-//   - checks of each head before evhttp gets it (request_head.h); an incomplete head is buffered
+// evhttp parses requests, collects bodies, formats replies and keeps connections alive. On the same
+// bufferevent, this class adds:
+//   - checks of each head before evhttp reads it (request_head.h); an incomplete head is buffered
 //     here, not in evhttp;
 //   - deadlines for whole requests and replies, so that a client cannot keep a connection open by
 //     sending single bytes;
 //   - skipping of empty lines before a request (RFC 9112, section 2.2);
 //   - detection of clients that disconnect while their request is being handled;
-//   - its rank among other connections, which is used if there are too many;
-//   - refusals: a plain page instead of evhttp's HTML, after which input is discarded for a while,
-//     because otherwise a TCP reset could prevent the client from reading the page.
+//   - a rank among other connections, which is used if their number exceeds a limit;
+//   - refusals: a plain page instead of evhttp's HTML. After the page, input is discarded for
+//     a while, because a TCP reset could otherwise prevent the client from reading the page.
 //
-// The class has more functions than others, because all of them act on the state above from a few
-// callbacks of libevent. Smaller classes would have to query each other's state at every step.
+// The class has many functions, because all of them act on the state above from a few callbacks of
+// libevent. Smaller classes would have to query each other's state at every step.
 //
-// It depends on details of libevent 2.1: evhttp's connection is its bufferevent's callback
-// argument, its read callback is harmless on an empty buffer, and its pages are written whole
-// within one callback.
+// The class depends on details of libevent 2.1: evhttp's connection is its bufferevent's callback
+// argument, its read callback is harmless on an empty buffer, and it writes whole pages within one
+// callback.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -46,39 +46,40 @@ class Connection {
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// Called when CONNECTION is new and its peer() is known. The owner may refuse() it.
+    /// Called for a new CONNECTION when its peer() is known. The owner can refuse() the connection.
     virtual void on_arrived(Connection& connection) = 0;
-    /// Called when CONNECTION itself replies with REFUSAL. IS_LOGGED is as in refuse().
+    /// Called when CONNECTION itself replies with REFUSAL. IS_LOGGED is the same as for refuse().
     virtual void on_refused(Connection& connection, const http::Refusal& refusal,
                             bool is_logged) = 0;
-    /// Called when BYTES more are buffered for the request on CONNECTION. The owner may refuse()
-    /// it.
+    /// Called when BYTES additional bytes of the request on CONNECTION are buffered. The owner can
+    /// refuse() the connection.
     virtual void on_held(Connection& connection, std::size_t bytes) = 0;
-    /// Called when BYTES are no longer buffered.
+    /// Called when BYTES bytes are no longer buffered.
     virtual void on_released(std::size_t bytes) = 0;
     /// Called when the number of buffered reply bytes changes by BYTES.
     virtual void on_queued(std::ptrdiff_t bytes) = 0;
-    /// Called when a reply was sent on CONNECTION, which now waits for the next request.
+    /// Called after a reply was sent on CONNECTION. CONNECTION then waits for the next request.
     virtual void on_replied(Connection& connection) = 0;
-    /// Returns whether connections are closed instead of waiting for the next request.
+    /// Returns whether connections are closed after a reply.
     virtual bool stopping() const = 0;
-    /// Called when CONNECTION has ended, in any state. The owner destroys it in this call.
+    /// Called when CONNECTION has ended, in any state. The owner has to destroy CONNECTION in this
+    /// call.
     virtual void on_gone(Connection& connection) = 0;
   };
 
-  /// The rank of a connection that could be closed in favor of another.
+  /// The rank of a connection among the connections that can be closed in favor of another.
   struct Rank {
-    /// Whether it was refused and its input is discarded.
+    /// Whether the connection was refused and its input is discarded.
     bool is_refused;
-    /// Whether it is idle between two requests.
+    /// Whether the connection is idle between two requests.
     bool is_kept;
-    /// Recent bytes per second of the current request or reply (pace.h); decreases while nothing
-    /// arrives.
+    /// Recent bytes per second of the current request or reply (pace.h). Decreases while no bytes
+    /// arrive.
     double pace;
   };
 
-  /// OPTIONS and OWNER must outlive the connection. The caller has to check valid(), which is false
-  /// if memory was exhausted.
+  /// Creates a connection. OPTIONS and OWNER must outlive this object. The caller has to check
+  /// valid(), because memory might be exhausted.
   Connection(event_base* base, const GatewayOptions& options, Owner& owner);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -88,56 +89,58 @@ class Connection {
   /// Returns the bufferevent for evhttp, which frees it.
   bufferevent* bev() const { return bev_; }
 
-  /// Takes over REQUEST from evhttp. ABORT is called if the client disconnects before reply(); in
-  /// that case REQUEST is no longer valid.
+  /// Takes over REQUEST from evhttp. Calls ABORT if the client disconnects before reply(); REQUEST
+  /// is then not valid any more.
   void handle(evhttp_request* request, std::function<void()> abort);
-  /// Answers the current request with HEADER and BODY. HEADER's content_length is that of the body,
-  /// even if the body is not sent (HEAD). With LAST, the connection is closed after the reply.
+  /// Answers the current request with HEADER and BODY. HEADER's content_length is the length of the
+  /// body, even if the body is not sent (HEAD). If LAST, the connection is closed after the reply.
   void reply(const http::ReplyHeader& header, evbuffer* body, bool last);
-  /// Does the same in parts: call begin_reply(), then add_to_reply() for HEADER's content_length
-  /// bytes, which drains BODY, then end_reply(). Until then, ABORT is called if the client
-  /// disconnects, and close() aborts the reply. The connection may be destroyed in end_reply().
+  /// Answers the current request in parts: begin_reply(), then add_to_reply() for HEADER's
+  /// content_length bytes, which drains BODY, then end_reply(). Before end_reply(), ABORT is called
+  /// if the client disconnects, and close() aborts the reply. end_reply() might destroy the
+  /// connection.
   void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();
-  /// Writes as much of the reply as possible now, which saves an iteration of the event loop. Must
-  /// not be called from within evhttp. The connection may be destroyed in this call.
+  /// Writes as much of the reply as possible. This saves an iteration of the event loop. Must not
+  /// be called from within evhttp. The call might destroy the connection.
   void flush();
 
-  /// Returns the size of the largest request so far in bytes.
+  /// Returns the size in bytes of the largest request on the connection.
   std::size_t largest() const { return largest_; }
   /// Returns the number of buffered bytes of an incomplete request.
   std::size_t buffered_body() const { return state_ == State::kBody ? held_ : 0; }
   /// Returns the number of buffered bytes of a reply.
   std::size_t unsent() const { return state_ == State::kSending ? queued_ : 0; }
-  /// Returns whether there is no request in progress.
+  /// Returns whether the connection is idle, without a request or reply.
   bool waiting() const { return state_ == State::kWaiting; }
-  /// Closes the connection now; the object is destroyed.
+  /// Closes the connection now and destroys the object.
   void close();
-  /// Closes a waiting() connection during a graceful stop, unless a request arrives within
-  /// stop_grace. The client does not know about the stop and may be about to send one.
+  /// Closes a waiting() connection during a graceful stop. Still accepts a request within
+  /// stop_grace, because the client might already be sending it.
   void end_soon();
-  /// Returns the connection's rank, or nullopt if the pool is handling its request or its client is
-  /// fast enough.
+  /// Returns the connection's rank. Returns nullopt if the pool is handling its request or its
+  /// client is fast enough.
   std::optional<Rank> rank() const;
-  /// Closes the connection in favor of another one, although its client did nothing wrong.
+  /// Closes the connection in favor of another connection. The client is not at fault.
   void evict();
-  /// Answers a request that was not handled yet with REFUSAL, and then closes the connection.
-  /// IS_LOGGED says whether to log the refusal; it is false if that was done already.
+  /// Answers a request that is not handled yet with REFUSAL, and then closes the connection. If
+  /// IS_LOGGED is false, the caller has already logged the refusal.
   void refuse(http::Refusal refusal, bool is_logged = true);
 
-  /// Does the same, without a log line, for a connection without a request. It refuses as soon as
-  /// the head has arrived, so that browsers get a page, or after a short time.
+  /// Refuses the next request with REFUSAL, without a log line, for a connection without a request.
+  /// The refusal is sent when the head has arrived, so that browsers get a page, or after a short
+  /// time.
   void refuse_next_request(http::Refusal refusal);
 
   /// Returns the client's address, or nullopt for a Unix socket or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
-  /// Returns the same for the log, or "local" if there is no address.
+  /// Returns the client's address for the log, or "local" if peer() is nullopt.
   std::string client() const;
   int descriptor() const { return bufferevent_getfd(bev_); }
-  /// Returns whether its last request came from a browser (http::wants_page()).
+  /// Returns whether the last request came from a browser (http::wants_page()).
   bool wants_page() const { return asker_.wants_page; }
-  /// Returns the first line of its last request, possibly truncated, or "" until the head has
+  /// Returns the first line of the last request, possibly truncated, or "" before the head has
   /// arrived.
   std::string_view first_line() const { return first_line_; }
 
@@ -151,25 +154,24 @@ class Connection {
   void on_woken();
   void on_replied();
   void on_closed();
-  /// Counts BYTES of a body, which have arrived.
+  /// Counts BYTES of a body that have arrived.
   void hold(std::size_t bytes);
   /// Checks evhttp's input while a head is expected.
   void inspect();
-  /// Sets asker_ and first_line_ from HEAD, which may be incomplete.
+  /// Sets asker_ and first_line_ from HEAD. HEAD can be incomplete.
   void note_request_line(std::string_view head);
   bool is_refused() const { return refusal_.status != 0; }
   bool has_pending_refusal() const { return pending_refusal_.status != 0; }
   void send_refusal();
   void linger();
-  /// Removes empty lines from INPUT at the start of a head. Returns false if INPUT contains nothing
-  /// else.
+  /// Removes empty lines from INPUT at the start of a head. Returns false if INPUT is then empty.
   bool skip_empty_lines(evbuffer* input);
   /// Sets the headers and the deadline of the reply.
   void prepare_reply(const http::ReplyHeader& header, bool last);
-  /// Returns whether everything was sent to the client.
+  /// Returns whether all bytes were sent to the client.
   bool has_sent_all() const;
   std::chrono::milliseconds age() const;
-  /// Returns the time that is left if BYTES were transferred since started_.
+  /// Returns the remaining time if BYTES were transferred since started_.
   std::chrono::milliseconds time_left(std::size_t bytes) const;
   void set_deadline(std::chrono::milliseconds time);
   bool has_unread() const;
@@ -182,19 +184,19 @@ class Connection {
   evhttp_request* request_ = nullptr;
   std::function<void()> abort_;
   State state_ = State::kWaiting;
-  http::Asker asker_;  // of the last request, once its head has arrived
+  http::Asker asker_;  // of the last request whose head has arrived
   std::string first_line_;
   bool moving_ = false;
   /// Received bytes of the current request; after a refusal, the discarded bytes.
   std::size_t received_ = 0;
   std::size_t largest_ = 0;
-  /// Bytes that the owner counts as buffered for this connection.
+  /// Number of bytes that the owner counts as buffered for this connection.
   std::size_t held_ = 0;
   bool has_replied_ = false;
   bool is_evicted_ = false;
-  /// Bytes of the current reply that have been sent.
+  /// Number of sent bytes of the current reply.
   std::size_t sent_ = 0;
-  /// Bytes of the current reply that are still buffered.
+  /// Number of buffered bytes of the current reply.
   std::size_t queued_ = 0;
   /// Time of the first byte of the current request, or of the start of its reply.
   std::chrono::steady_clock::time_point started_;
@@ -202,10 +204,10 @@ class Connection {
   base::EventBufferPtr head_;
   base::EventPtr deadline_;
   base::EventPtr wake_;
-  /// Status 0 means that there is no refusal.
+  /// Status 0: none.
   http::Refusal refusal_{.status = 0, .text = {}};
   bool is_logged_ = true;
-  /// The refusal of refuse_next_request(); status 0 means that there is none.
+  /// The refusal of refuse_next_request(). Status 0: none.
   http::Refusal pending_refusal_{.status = 0, .text = {}};
 };
 

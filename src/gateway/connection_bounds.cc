@@ -34,7 +34,7 @@ Connection* ConnectionBounds::slowest(const Connection* newcomer,
       continue;
     const auto rank = connection->rank();
     if (!rank) continue;
-    // A client that has just connected is probably about to send a request.
+    // A client that has just connected will probably send a request soon.
     const bool has_had_time = rank->is_kept || rank->pace < static_cast<double>(options_.min_rate);
     if (!has_had_time) continue;
     const Worth worth{!rank->is_refused,
@@ -80,8 +80,8 @@ bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
 bool ConnectionBounds::has_room() {
   const std::size_t limit = options_.max_connections;
   if (exchanges_.size() < limit) return true;
-  // Accept only one connection above the limit. The connection to close for it is chosen when the
-  // new client's address is known.
+  // Accept only one connection above the limit. The connection to close in its place is chosen when
+  // the new client's address is known.
   if (exchanges_.size() > limit || is_crowded_) return false;
   if (slowest(nullptr, nullptr) != nullptr) return true;
   retry_soon();
@@ -129,14 +129,14 @@ void ConnectionBounds::retry_soon() {
 
 void ConnectionBounds::retry() {
   is_crowded_ = false;
-  // A connection that could be closed at accept() may have been busy when the new one arrived.
+  // The connection that could be closed at accept() might have become busy meanwhile.
   make_room(nullptr);
   room_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
-  // This connection can be closed now, but not from within evhttp's callback.
+  // This connection can be closed now, but not within evhttp's callback.
   if (is_crowded_) retry_.fire();
 }
 

@@ -1,10 +1,10 @@
-// Limits the connections: per address and in total. When a limit is reached, slow connections are
-// closed in favor of new ones.
+// Limits the number of connections per address and in total. When a limit is reached, slow
+// connections are closed in favor of new connections.
 //
-// A client that keeps up with the minimum rate is never disconnected. Only its current speed
+// A client that keeps up with the minimum rate is never disconnected. Only the current speed
 // matters (Connection::rank), so clients that are silent or send single bytes cannot block others,
-// no matter how many addresses they use. The search for the slowest visits all connections, so it
-// runs only if there are too many.
+// regardless of the number of their addresses. The search for the slowest connection visits all
+// connections, so it runs only if a limit is exceeded.
 #pragma once
 
 #include <cstddef>
@@ -21,35 +21,37 @@ namespace quarry::gateway {
 
 class ConnectionBounds {
  public:
-  /// ROOM_CHANGED is called when the result of has_room() may have changed without another event.
-  /// All arguments must outlive this object.
+  /// Creates the bounds. ROOM_CHANGED is called when the result of has_room() might have changed
+  /// without another event. All arguments must outlive this object.
   ConnectionBounds(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
                    std::function<void()> room_changed);
 
-  /// Handles NEWCOMER, which has connected. Sets its REGISTRATION unless it is a proxy or local.
-  /// NEWCOMER may be refused, and other connections may be closed.
+  /// Handles the new connection NEWCOMER. Sets its REGISTRATION, unless NEWCOMER is a proxy or
+  /// local. The call might refuse NEWCOMER, and might close other connections.
   void arrived(Connection& newcomer, AddressCounts::Registration& registration);
-  /// Call this when a reply was sent on EXCHANGE's connection.
+  /// Called after a reply was sent on EXCHANGE's connection.
   void replied(Exchange& exchange);
-  /// Returns whether a new connection can be accepted, possibly after another one has been closed.
+  /// Returns whether a new connection can be accepted. To make room, another connection might have
+  /// to be closed.
   bool has_room();
-  /// Returns whether the request of EXCHANGE, which came through a proxy, has to be refused; this
-  /// is logged.
+  /// Returns whether the limit requires that EXCHANGE's request, which came through a proxy, is
+  /// refused. Logs the refusal.
   bool exceeds_address_limit(Exchange& exchange);
 
-  /// Adds BYTES, which may be negative, to the number of buffered reply bytes.
+  /// Adds BYTES to the number of buffered reply bytes. BYTES can be negative.
   void queued(std::ptrdiff_t bytes) { unsent_ += bytes; }
-  /// Closes the connection with the most buffered reply bytes while there are too many. The
-  /// caller's exchange may be destroyed in this call.
+  /// Closes the connections with the most buffered reply bytes until their total is within the
+  /// limit. The call might destroy the caller's exchange.
   void limit_replies();
 
  private:
-  /// Returns the best connection to close in favor of NEWCOMER, or null if all are fast enough or
-  /// new. If SAME_ADDRESS_AS is not null, only connections from that address are considered.
+  /// Returns the best connection to close in favor of NEWCOMER, or null if all are new or fast
+  /// enough. If SAME_ADDRESS_AS is not null, only connections from its address are considered.
   Connection* slowest(const Connection* newcomer,
                       const AddressCounts::Registration* same_address_as) const;
   void limit_address(Connection& newcomer, AddressCounts::Registration& registration);
-  /// Closes connections while there are too many, but not NEWCOMER, which may be null.
+  /// Closes connections until their number is within the limit. NEWCOMER, which can be null, stays
+  /// open.
   void make_room(const Connection* newcomer);
   void retry_soon();
   void retry();
@@ -58,9 +60,9 @@ class ConnectionBounds {
   const Exchanges& exchanges_;
   std::function<void()> room_changed_;
   AddressCounts counts_;
-  /// Buffered reply bytes of all connections.
+  /// Number of buffered reply bytes of all connections.
   std::ptrdiff_t unsent_ = 0;
-  /// Whether the limit was reached or exceeded and no connection could be closed.
+  /// Whether the limit is reached and all connections have to stay open.
   bool is_crowded_ = false;
   base::Event retry_;
   LogThrottle eviction_log_;

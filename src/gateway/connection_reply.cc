@@ -1,4 +1,4 @@
-// Sends replies on a connection, either whole or in pieces.
+// Sends a reply on a connection, whole or in parts.
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -46,7 +46,7 @@ void Connection::reply(const http::ReplyHeader& header, evbuffer* body, bool las
 
 void Connection::begin_reply(const http::ReplyHeader& header, bool last) {
   prepare_reply(header, last);
-  // If the headers contain a Content-Length, evhttp does not send chunks.
+  // With a Content-Length among the headers, evhttp does not send chunks.
   evhttp_send_reply_start(request_, header.status, header.reason.c_str());
 }
 
@@ -64,7 +64,7 @@ void Connection::flush() {
   evbuffer_unfreeze(output, 1);
   evbuffer_write(output, descriptor());
   evbuffer_freeze(output, 1);
-  // The event loop handles the rest and any error.
+  // The event loop handles the rest, and errors.
   if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);
 }
 
@@ -75,7 +75,7 @@ void Connection::on_replied() {
   owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  // The connection is not closed here because evhttp is on the stack.
+  // The connection must not be closed here, because evhttp is on the stack.
   set_deadline(owner_.stopping() ? options_.stop_grace : options_.keepalive_timeout);
   owner_.on_replied(*this);
   if (received_ > 0) inspect();

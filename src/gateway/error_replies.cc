@@ -1,5 +1,4 @@
-// Replies that the front sends without the pool. They are recorded in the log and on the pool's
-// status page.
+// Replies of the front itself, which are recorded in the log and on the pool's status page.
 #include <event2/buffer.h>
 #include <fmt/core.h>
 
@@ -18,15 +17,16 @@ namespace {
 
 using base::LogLevel;
 
-/// An operator need not look at errors that only the client has caused.
+/// Returns the level for STATUS. Errors that only the client has caused are not important for an
+/// operator.
 LogLevel level_of(int status) {
   const bool is_clients = status < 500 || status == 501 || status == 505;
   return is_clients ? LogLevel::kNotice : LogLevel::kWarning;
 }
 
 /// Returns the refusal of the request that starts with LINE, which is "METHOD TARGET VERSION" or
-/// the beginning of that. A target with a host may contain a password, which cannot be recognized
-/// if the target is truncated.
+/// the beginning of that text. A target with a host might contain a password, which cannot be
+/// recognized in a truncated target.
 scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_view text) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(status);

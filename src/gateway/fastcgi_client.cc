@@ -27,8 +27,8 @@ std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// Returns the buffer for data before its records are parsed. All calls of the thread share it,
-/// because no data stays in it.
+/// Returns the buffer for received data. All calls in the thread share the buffer, because records
+/// are parsed immediately.
 std::array<char, std::size_t{256} * 1024>& read_buffer() {
   thread_local std::array<char, std::size_t{256} * 1024> buffer;
   return buffer;
@@ -54,7 +54,7 @@ void FastcgiCall::start() {
 }
 
 void FastcgiCall::watch(short what, milliseconds timeout) {
-  // The event is changed only if necessary, because each change is a system call.
+  // Each change of the event is a system call, so it is changed only if necessary.
   if (!event_ || watched_ != what) {
     event_.reset(event_new(
         base_, what == 0 ? -1 : socket_.get(),
@@ -118,7 +118,7 @@ bool FastcgiCall::send() {
     if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
-    // The pool may have answered without reading everything. Reading its reply will show that.
+    // The pool does not have to read the whole request before it replies.
     evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
   }
   return true;
@@ -170,7 +170,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // A copy, because the call and with it the function may be destroyed in the function.
+      // A copy, because the function might destroy the call, which owns the function.
       const More more = more_;
       return more();
     }
@@ -187,7 +187,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // Moved, because the call and with it the function may be destroyed in the function.
+  // Moved, because the function might destroy the call, which owns the function.
   const Done done = std::move(done_);
   done(outcome);
 }

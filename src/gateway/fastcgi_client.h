@@ -1,9 +1,9 @@
-// A non-blocking FastCGI request on its own connection to the pool's socket.
+// A non-blocking FastCGI request on a separate connection to the pool's socket.
 //
 //   connecting ──> sending and reading ──> done (once); destroying the call before that aborts it
 //
 // If the backlog of a Unix socket is full (EAGAIN), connecting is retried at short intervals. The
-// reply is collected in an evbuffer, from which the owner may take data before END_REQUEST.
+// reply is collected in an evbuffer. The owner can take data from the evbuffer before END_REQUEST.
 #pragma once
 
 #include <chrono>
@@ -23,17 +23,17 @@ namespace quarry::gateway {
 class FastcgiCall {
  public:
   enum class Outcome {
-    kReplied,      // reply() has the header block and body, except for data already taken
+    kReplied,      // reply() has the header block and body, except data that was taken
     kUnreachable,  // cannot connect
-    kBadReply,     // malformed records, a refusal, or an incomplete or too long reply
+    kBadReply,     // malformed or incomplete, too long, or a refusal
     kTimeout,
   };
-  /// Called when reply() has more data. The call may be destroyed in this function.
+  /// Called when reply() has more data. The function can destroy the call.
   using More = std::function<void()>;
-  /// Called when the call is done. The call may be destroyed in this function.
+  /// Called when the call is done. The function can destroy the call.
   using Done = std::function<void(Outcome)>;
 
-  /// The destination: a listening socket, or a process that takes one end of a socket pair
+  /// The destination: a listening socket, or a process that receives one end of a socket pair
   /// (base/passed_connections.h).
   struct Destination {
     const base::SocketAddress* address = nullptr;  // not owned
@@ -41,14 +41,14 @@ class FastcgiCall {
     std::string str() const { return address != nullptr ? address->str() : "the web pages"; }
   };
 
-  /// REQUEST is the output of append_request(). The address in DESTINATION, and OPTIONS, must
-  /// outlive the call.
+  /// Creates a call. REQUEST is the output of append_request(). The address in DESTINATION, and
+  /// OPTIONS, must outlive the call.
   FastcgiCall(event_base* base, const Destination& destination, const GatewayOptions& options,
               base::EventBufferPtr request, More more, Done done);
   FastcgiCall(const FastcgiCall&) = delete;
   FastcgiCall& operator=(const FastcgiCall&) = delete;
 
-  /// Starts the call. DONE is never called from within start().
+  /// Starts the call. DONE is called only after start() has returned.
   void start();
 
   evbuffer* reply() { return reply_.get(); }
@@ -59,13 +59,13 @@ class FastcgiCall {
 
  private:
   void connect();
-  /// Returns false on failure, with errno set.
+  /// Tries to connect. Returns false on failure, with errno set.
   bool try_to_connect();
   void connected();
   void watch(short what, std::chrono::milliseconds timeout);
   void on_event(short what);
   void on_readable();
-  /// Returns false if not everything has been sent yet.
+  /// Sends a part of the request. Returns whether the whole request was sent.
   bool send();
   void take(std::string_view bytes);
   void finish(Outcome outcome, std::string error = {});
@@ -84,14 +84,14 @@ class FastcgiCall {
   ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadReply;
-  /// Bytes of the reply so far, including data that was already taken.
+  /// Number of bytes of the reply, including data that was taken.
   std::size_t received_ = 0;
   std::chrono::steady_clock::time_point connect_deadline_;
   std::chrono::milliseconds pause_;
   std::string error_;
   std::string error_output_;
   base::Fd socket_;
-  /// Declared after socket_, so that it is destroyed before the descriptor that it watches.
+  /// Declared after socket_, so that the event is destroyed before the descriptor that it watches.
   base::EventPtr event_;
   short watched_ = 0;
 };

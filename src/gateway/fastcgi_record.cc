@@ -17,7 +17,7 @@ constexpr std::size_t kMaxErrors = 4096;
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body) {
   std::string start;
   start.reserve(params.size() + 64);
-  // Without FCGI_KEEP_CONN the worker closes the connection after its reply.
+  // Without FCGI_KEEP_CONN, the worker closes the connection after its reply.
   http::append_record(start, FCGI_BEGIN_REQUEST, kRequestId, http::begin_content());
   http::append_stream(start, FCGI_PARAMS, kRequestId, params);
   http::append_record(start, FCGI_PARAMS, kRequestId, {});
@@ -77,7 +77,7 @@ ReplyReader::Status ReplyReader::feed(std::string_view bytes, evbuffer* out, std
         break;
       default:
         end_ += part->content;
-        // Do not wait for the padding of the end record.
+        // Do not wait for the padding of the last record.
         if (part->is_last) return Status::kEnd;
     }
   }

@@ -5,7 +5,7 @@
 //            STDIN… STDIN(empty)
 //   read     STDOUT… STDERR… in any mixture, then END_REQUEST
 //
-// Connections are not kept open, because an idle one would occupy a worker.
+// Connections are not kept open, because an idle connection would occupy a worker.
 #pragma once
 
 #include <event2/buffer.h>
@@ -18,32 +18,31 @@
 
 namespace quarry::gateway {
 
-/// Appends a complete request to OUT: PARAMS, encoded by http::append_pair(), and BODY, which is
-/// drained and may be null. Returns false if memory is exhausted.
+/// Appends a complete request to OUT: PARAMS, encoded by http::append_pair(), and BODY. BODY can be
+/// null; otherwise it is drained. Returns false if memory is exhausted.
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body);
 
-/// Reads a pool's reply in pieces of any size and passes each on immediately.
+/// Reads a pool's reply in pieces of any size. Passes each piece on immediately.
 class ReplyReader {
  public:
   enum class Status { kMore, kEnd, kBad };
 
   /// Reads BYTES. Appends the contents of STDOUT to OUT, and the beginning of STDERR to ERRORS.
-  /// Returns kEnd when END_REQUEST has arrived, and kBad if the reply is invalid; error() has the
-  /// reason.
+  /// Returns kEnd at END_REQUEST. Returns kBad if the reply is invalid; error() has the reason.
   Status feed(std::string_view bytes, evbuffer* out, std::string& errors);
 
   const std::string& error() const { return error_; }
-  /// Returns the status after kEnd: FCGI_REQUEST_COMPLETE if the request was answered; other values
-  /// are refusals, such as FCGI_OVERLOADED.
+  /// Returns the status after kEnd. FCGI_REQUEST_COMPLETE means that the request was answered;
+  /// other values, such as FCGI_OVERLOADED, are refusals.
   std::uint8_t protocol_status() const;
 
  private:
-  /// Returns why a record with HEADER is not allowed now, or "" if it is.
+  /// Returns the reason why a record with HEADER is not allowed now, or "" if it is allowed.
   std::string error_in(const http::RecordHeader& header);
 
   http::RecordReader records_;
   bool stdout_ended_ = false;
-  std::string end_;  // the content of END_REQUEST received so far
+  std::string end_;  // received content of END_REQUEST
   std::string error_;
 };
 

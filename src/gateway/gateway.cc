@@ -23,8 +23,9 @@ void on_library_message(int severity, const char* message) {
   base::log(level, "libevent: {}", message);
 }
 
-/// With a changelist, an event that is added and deleted within one iteration of the loop needs no
-/// system call. This is only safe for programs that do not duplicate watched descriptors.
+/// Creates the event loop. With a changelist, adding and deleting an event within one iteration of
+/// the loop does not need a system call. This is safe only in programs that do not duplicate
+/// watched descriptors.
 base::EventBasePtr make_base() {
   event_config* config = event_config_new();
   if (config == nullptr) return nullptr;
@@ -34,8 +35,8 @@ base::EventBasePtr make_base() {
   return base;
 }
 
-/// Returns the maximum number of clients. Each needs a descriptor, and another one while it is
-/// served. Raises the limit of descriptors as far as possible.
+/// Returns the maximum number of clients, at most WANTED. Each client needs a descriptor, and
+/// another one for each request. Raises the limit of descriptors as far as possible.
 std::size_t connections_within_limit(std::size_t wanted) {
   constexpr rlim_t kOwn = 64;
   rlimit limit{};
@@ -54,8 +55,8 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
-/// Unlike a worker, the gateway does not exit if it has no permission to open the log: new clients
-/// would have to wait until the slowest client has been served.
+/// Reopens the log. Unlike a worker, the gateway does not exit if it lacks the permission, because
+/// new clients would then have to wait for the slowest client.
 void reopen_log() {
   const auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
@@ -79,7 +80,7 @@ int run(const GatewayOptions& wanted) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Server server(base.get(), options);
-  // This is done before the start, so that signals are handled from the first connection on.
+  // Signals must be handled before the first connection.
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });

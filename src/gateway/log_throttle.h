@@ -1,4 +1,4 @@
-// Limits the rate of a warning that could otherwise appear thousands of times per second.
+// Limits the rate of a warning that might otherwise be logged thousands of times per second.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,7 +14,8 @@ namespace quarry::gateway {
 
 class LogThrottle {
  public:
-  /// Logs LINE, and how many lines were dropped, unless a line was logged in the last few seconds.
+  /// Logs LINE and the number of dropped lines. Drops LINE if a line was logged in the last few
+  /// seconds.
   void warn(std::string_view line) {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) {

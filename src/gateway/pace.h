@@ -1,7 +1,7 @@
 // Measures the recent speed of a client and compares it with the minimum rate.
 //
-// The client starts with a credit of one second's bytes. Bytes above the minimum rate are credited
-// only for a few seconds, because otherwise a short burst would permit a long silence.
+// The client starts with a credit for one second. Bytes above the minimum rate are credited only
+// for a few seconds, because a short burst must not permit a long silence.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Pace {
   using Clock = std::chrono::steady_clock;
   static constexpr double kMaxAhead = 5;  // seconds
 
-  /// RATE is in bytes per second, at least 1.
+  /// Creates a pace for the minimum RATE in bytes per second, at least 1.
   explicit Pace(std::size_t rate)
       : rate_(static_cast<double>(std::max<std::size_t>(rate, 1))), since_(Clock::now()) {}
 

@@ -19,7 +19,8 @@ bool is_form(std::string_view content_type) {
                              [&](std::string_view form) { return http::same_name(form, type); });
 }
 
-/// Returns whether a word in PATH may be an endpoint of the pool. "queue.json" counts as "queue".
+/// Returns whether any word in PATH might be an endpoint of the pool. "queue.json" counts as
+/// "queue".
 bool has_endpoint(std::string_view path) {
   while (!path.empty()) {
     const std::string_view word = base::take_until(path, '/');

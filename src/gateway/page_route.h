@@ -1,14 +1,14 @@
-// Decides which requests bypass the pool and go to the page server, so that they neither wait for a
-// worker nor occupy one.
+// Selects the requests that bypass the pool and go to the page server. Such requests do not wait
+// for a worker or occupy a worker.
 #pragma once
 
 #include <string_view>
 
 namespace quarry::gateway {
 
-/// Returns whether a request is certainly for a web page: a GET, a HEAD or a submitted form whose
-/// PATH contains no word that may be an endpoint of the pool. Doubtful requests go to the pool,
-/// which passes them on if they are for a page.
+/// Returns whether a request is certainly for a web page: a GET, a HEAD or a submitted form, and no
+/// word in PATH can be an endpoint of the pool. All other requests go to the pool, which passes
+/// requests for pages on.
 bool is_certainly_page(std::string_view method, std::string_view path,
                        std::string_view content_type);
 

@@ -30,7 +30,7 @@ std::string joined(const evkeyvalq& headers, std::string_view name, std::string_
   return result;
 }
 
-/// Parses an entry of X-Forwarded-For, which is an address; some proxies add a port.
+/// Parses an entry of X-Forwarded-For: an address, possibly with a port.
 std::optional<SocketAddress> forwarded_address(std::string_view entry) {
   entry = base::trim_blanks(entry);
   if (auto address = SocketAddress::parse_ip(entry)) return *std::move(address);
@@ -45,14 +45,14 @@ bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
-/// Returns whether the header's HTTP_ variable is unambiguous and safe.
+/// Returns whether the HTTP_ variable for the header NAME is unambiguous and safe.
 bool is_forwarded(std::string_view name, bool through_proxy) {
   if (!std::ranges::all_of(name, is_plain)) return false;
-  // Some programs use HTTP_PROXY as the proxy for their own requests.
+  // Some programs use the variable HTTP_PROXY as the proxy for their own requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
-  // These headers have variables of their own.
+  // CONTENT_LENGTH and CONTENT_TYPE are separate variables.
   return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
 }
 
@@ -94,7 +94,7 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, colon);
 }
 
-/// Returns the path and query of a target, which may be in absolute form (http://host/path).
+/// Returns the path and query of TARGET, which can be in absolute form (http://host/path).
 std::string_view origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
   for (const std::string_view scheme : {"http://", "https://"}) {

@@ -1,10 +1,9 @@
 // Converts an HTTP request to the CGI variables (RFC 3875, section 4.1) for the pool.
 //
-// REQUEST_URI is the target as received. PATH_INFO is its path with %XX decoded and otherwise
-// unchanged, because the worker decides which paths are valid. SCRIPT_NAME is empty. REMOTE_USER is
-// never set, because the gateway does not authenticate clients. Headers that could be mistaken for
-// other variables are dropped: Proxy, and names with characters other than letters, digits and
-// hyphens.
+// REQUEST_URI is the target, unchanged. PATH_INFO is its path with %XX decoded; the worker decides
+// whether the path is valid. SCRIPT_NAME is empty. REMOTE_USER is never set, because the gateway
+// does not authenticate clients. Headers that could be mistaken for other variables are dropped:
+// Proxy, and names with characters other than letters, digits and hyphens.
 #pragma once
 
 #include <event2/http.h>
@@ -26,14 +25,14 @@ struct Client {
   std::uint16_t port = 0;
   /// Whether the peer is a trusted proxy.
   bool through_proxy = false;
-  /// Whether the proxy has forwarded the client's address. Otherwise the address is the proxy's
+  /// Whether the proxy has forwarded the client's address. If false, the address is the proxy's
   /// own.
   bool is_named = false;
 };
 
-/// Returns the client of a request from PEER: PEER itself or, if PEER is trusted, the right-most
-/// address in X-Forwarded-For that is not trusted. The search stops at an entry that is not an
-/// address.
+/// Returns the client of a request from PEER. If PEER is trusted, the client is the right-most
+/// address in X-Forwarded-For that is not trusted; otherwise it is PEER. The search ends at the
+/// first entry that is not an address.
 Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
                  const AddressSet& trusted);
 

@@ -43,7 +43,7 @@ std::uint16_t local_port(int descriptor) {
 
 struct ReplyStart {
   http::ReplyHeader header;
-  std::size_t size;  // size of the header block in bytes
+  std::size_t size;  // in bytes
 };
 
 /// Parses the header block at the start of REPLY without removing it.
@@ -73,7 +73,8 @@ Server::Server(event_base* base, const GatewayOptions& options)
       bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
 
 Server::~Server() {
-  // This aborts in-flight requests through on_gone(), while the other members still exist.
+  // Free evhttp first, because this aborts in-flight requests through on_gone(), which uses the
+  // other members.
   http_.reset();
   exchanges_.clear();
 }
@@ -82,7 +83,7 @@ base::Result<void> Server::start() {
   http_.reset(evhttp_new(base_));
   if (!http_ || !accept_pause_)
     return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
-  // request_head.cc refuses other methods with a plain text, but evhttp would send HTML.
+  // request_head.cc refuses other methods with plain text, but evhttp would send HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
   evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
@@ -129,8 +130,8 @@ void Server::update_listening() {
 }
 
 void Server::on_accept_failed() {
-  // Most likely there are no descriptors left. The connection stays in the backlog and would be
-  // reported continuously.
+  // Probably the limit of descriptors is reached. The connection stays in the backlog, so the event
+  // loop would report it continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   is_paused_ = true;
   accept_pause_.wait(kAcceptPause);
@@ -148,7 +149,8 @@ bufferevent* Server::make_connection() {
 }
 
 void Server::on_gone(Connection& connection) {
-  // Large bodies consist of many small pieces, which the allocator would keep otherwise.
+  // Return memory to the system, because a large body consists of many small pieces, which the
+  // allocator keeps.
   if (connection.largest() >= kLarge) ::malloc_trim(0);
   exchanges_.erase(connection.bev());
   update_listening();
@@ -167,8 +169,8 @@ void Server::on_replied(Connection& connection) {
 void Server::on_held(Connection& connection, std::size_t bytes) {
   held_ += bytes;
   if (held_ <= options_.max_bodies) return;
-  // The largest incomplete request is refused, so that a slow sender of a large body cannot cause
-  // all other requests to be refused.
+  // Refuse the largest incomplete request. If the newest request were refused, a slow sender of a
+  // large body could cause the refusal of all other requests.
   Connection* largest = &connection;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const other = exchange.connection.get();
@@ -181,7 +183,7 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // evhttp has created its own bufferevent because there was no memory for a Connection.
+  // Memory was exhausted, so evhttp has created its own bufferevent without a Connection.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }
@@ -235,9 +237,9 @@ void Server::on_part(Exchange& exchange) {
 
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
-  // A small reply is sent only when it is complete, because it may turn out to be malformed.
+  // A small reply is sent only after it is complete, because it might be malformed.
   if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
-  // Errors in the header are handled when the reply is complete.
+  // Errors in the header are handled after the reply is complete.
   auto start = start_of(body);
   if (!start || !start->header.content_length) return false;
   const std::uint64_t length = *start->header.content_length;
@@ -271,7 +273,7 @@ void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
     if (*exchange.left != 0) return break_off(exchange, "it sent less than its Content-Length");
     exchange.left.reset();
     exchange.call.reset();
-    // The connection and the exchange may be destroyed in this call.
+    // This call might destroy the connection and the exchange.
     exchange.connection->end_reply();
     return bounds_.limit_replies();
   }
@@ -309,7 +311,7 @@ void Server::forward_reply(Exchange& exchange, FastcgiCall& call) {
   http::ReplyHeader& header = start->header;
   const std::size_t length = evbuffer_get_length(body);
   const std::uint64_t declared = header.content_length.value_or(length);
-  // A reply to HEAD declares the length of the body without sending it.
+  // A reply to HEAD declares the length of the body without sending the body.
   if (declared != length && !(length == 0 && exchange.request.starts_with("HEAD "))) {
     return answer_error(
         exchange, 502, kText,

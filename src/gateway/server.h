@@ -1,4 +1,5 @@
-// The gateway's event loop: forwards evhttp's requests to the pool and the replies back.
+// The gateway's event loop. The loop forwards evhttp's requests to the pool, and returns the
+// replies.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ namespace quarry::gateway {
 
 class Server final : private Connection::Owner {
  public:
-  /// OPTIONS must outlive the server.
+  /// Creates a server. OPTIONS must outlive this object.
   Server(event_base* base, const GatewayOptions& options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -27,7 +28,7 @@ class Server final : private Connection::Owner {
   /// Starts accepting connections. Errors: kIo.
   base::Result<void> start();
   /// Stops accepting connections. Each connection is closed after its next reply, or after a short
-  /// time without a request. The loop ends after the last one.
+  /// time without a request. The loop ends after the last connection has ended.
   void stop();
 
  private:
@@ -35,19 +36,19 @@ class Server final : private Connection::Owner {
   void on_request(evhttp_request* request);
   void begin(Exchange& exchange, evhttp_request* request);
   void on_part(Exchange& exchange);
-  /// Returns false if more of the reply is needed first.
+  /// Begins the reply. Returns false if more of the pool's reply is needed first.
   bool begin_reply(Exchange& exchange);
-  /// Forwards the available part of a reply after begin_reply(). Returns false if it is longer than
-  /// declared.
+  /// Forwards the available part of a reply after begin_reply(). Returns false if the reply is
+  /// longer than declared.
   bool forward_part(Exchange& exchange);
   void on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome);
   void forward(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
   void forward_reply(Exchange& exchange, FastcgiCall& call);
-  /// Aborts a reply by closing the connection. EXCHANGE is destroyed in this call.
+  /// Aborts a reply by closing the connection. The call destroys EXCHANGE.
   void break_off(Exchange& exchange, std::string_view reason);
-  /// REASON is for the log; the client gets TEXT.
+  /// Sends an error reply with TEXT to the client. Logs REASON.
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
-  /// Does the same without a line in the log.
+  /// Sends an error reply with TEXT, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   /// Records a refusal for the status page.
   void record_refusal(const Connection& connection, int status, std::string_view text);
@@ -67,14 +68,14 @@ class Server final : private Connection::Owner {
 
   event_base* base_;
   const GatewayOptions& options_;
-  /// Buffered request bytes of all connections.
+  /// Number of buffered request bytes of all connections.
   std::size_t held_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
   bool is_paused_ = false;
   base::Event accept_pause_;
   std::vector<evconnlistener*> listeners_;
-  ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
+  ConnectionBounds bounds_;  // declared before exchanges_, because their registrations refer to it
   Exchanges exchanges_;
   base::HttpServerPtr http_;
 };

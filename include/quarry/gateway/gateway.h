@@ -4,9 +4,9 @@
 //   client ── HTTP ──> gateway ── FastCGI ──> pool's socket ──> worker
 //
 // With the front, Quarry does not need a separate web server. The front runs in a child of the
-// master, in one thread with libevent; it does not open repositories and never forks. It forwards
-// only complete requests and replies, so that a slow client does not occupy a worker. While all
-// workers are busy, requests wait in the backlog of the pool's socket.
+// master, in one thread with libevent. The front never opens repositories and never forks. The
+// front forwards only complete requests and replies, so slow clients do not occupy workers. While
+// all workers are busy, requests wait in the backlog of the pool's socket.
 #pragma once
 
 #include "quarry/gateway/gateway_options.h"
@@ -14,10 +14,10 @@
 namespace quarry::gateway {
 
 /// Serves until SIGTERM or SIGQUIT. SIGTERM aborts in-flight requests. SIGQUIT stops accepting
-/// connections, finishes in-flight requests, answers requests that arrive within stop_grace on
+/// connections and finishes in-flight requests. For stop_grace, the front still answers requests on
 /// kept-alive connections, and closes each connection after its reply. SIGUSR1 reopens the log.
-/// SIGINT is ignored because the master handles Ctrl-C. Returns the process's exit code: 0, or 1 if
-/// it could not start (the reason is logged).
+/// SIGINT is ignored because the master handles Ctrl-C. Returns the exit code of the process: 0, or
+/// 1 if the front could not start (the reason is logged).
 int run(const GatewayOptions& options);
 
 }  // namespace quarry::gateway
