@@ -1,5 +1,5 @@
-// Replies that the process sends without fossil. They are logged, and recorded for the pool's
-// status page.
+// Replies of the process itself, without fossil. Such replies are logged, and recorded for the
+// pool's status page.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -17,8 +17,7 @@ namespace {
 
 using base::LogLevel;
 
-/// Returns the reply to a failed login in fossil's JSON API, whatever the reason. TEXT is our own
-/// and needs no escaping.
+/// Returns the reply to a failed login in fossil's JSON API. TEXT is our own, so it is not escaped.
 std::string json_reply(std::string_view text) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format(R"({{"timestamp":{},"resultCode":"FOSSIL-2100","resultText":"{}"}})",
@@ -28,7 +27,7 @@ std::string json_reply(std::string_view text) {
 }  // namespace
 
 void Server::record_refusal(const PageRequest& request, const Refusal& refusal) {
-  // As in the workers, 404s are left out, because most of them are caused by scanners.
+  // As in the workers, 404s are not recorded, because most of them are caused by scanners.
   if (handles_.refusals == nullptr || refusal.status == 404) return;
   scoreboard::Refusal noted;
   noted.status = static_cast<std::uint32_t>(refusal.status);
@@ -85,7 +84,7 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   if (connection == nullptr) return;
   ConnectionState& state = connections_.at(connection);
   state.run = nullptr;
-  // Without an END_REQUEST record, the web server knows that the reply is incomplete.
+  // Without an END_REQUEST record, the web server treats the reply as incomplete.
   if (state.has_head) return on_gone(*connection);
   answer(*connection, refusal);
 }

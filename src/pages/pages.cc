@@ -22,7 +22,8 @@ void reopen_logs(base::AccessLog* access_log) {
   if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
 }
 
-/// Returns the pages of PROGRAM. If PROGRAM does not list them, logs that and returns an empty set.
+/// Returns the names of PROGRAM's pages. If PROGRAM does not list its pages, logs the error and
+/// returns an empty set.
 PageNames names_of_pages(const std::string& program) {
   auto names = pages_of(program);
   if (names) return *std::move(names);
@@ -36,7 +37,7 @@ PageNames names_of_pages(const std::string& program) {
 int run(const Options& options, const ServedRepositories& served, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
-  // This is done before the event loop is created, because a fork must not share the loop.
+  // Create the starter before the event loop, because a fork must not share the loop.
   auto starter = FossilStarter::make(FossilProcess::plan(options, served));
   if (!starter) {
     base::log(LogLevel::kError, "{}", starter.error().message);
@@ -70,7 +71,7 @@ int run(const Options& options, const ServedRepositories& served, const Handles&
   base::Event reaping(loop, starter->ended_fd(), EV_READ | EV_PERSIST, [&] {
     const auto ended = starter->ended();
     if (!ended) {
-      // The master starts another pages process, with its own starter.
+      // The master starts another pages process, which starts another starter.
       base::log(LogLevel::kError, "{}", ended.error().message);
       has_failed = true;
       event_base_loopbreak(loop);

@@ -83,7 +83,7 @@ void Server::take_connections() {
     PageConnection* const key = connection.get();
     connections_[key].connection = std::move(connection);
   }
-  // The process that passes connections on then finds its socket full, and logs that.
+  // The process that passes connections on then gets a full socket, and logs the error.
   incoming_.stop_waiting();
 }
 
@@ -156,7 +156,7 @@ void Server::start_waiting() {
 void Server::begin(Waiting waiting) {
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
-  // A request that waits without a target is for a shared page and contains no password.
+  // A waiting request without a target is for a shared page, so it does not contain a password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);
@@ -216,8 +216,8 @@ void Server::on_gone(PageConnection& connection) {
   if (FossilRun* const run = found->second.run) {
     Running& running = runs_.at(run);
     running.connection = nullptr;
-    // Do not abort a process that may be writing to the repository, nor a password check. Otherwise
-    // a client could disconnect to prevent its attempt from being counted.
+    // Do not abort a process that might be writing to the repository. Do not abort a password check
+    // either, because clients could disconnect to prevent their attempts from being counted.
     if (running.is_post || running.login) {
       run->resume();
     } else {
@@ -259,7 +259,7 @@ void Server::log_access(PageConnection& connection) {
 }
 
 void Server::remove_waiting(PageConnection& connection) {
-  // A shared page is made and cached even if no client waits for it any longer.
+  // A shared page is made and cached even if all its clients have disconnected.
   for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
   for (auto each = waiting_.begin(); each != waiting_.end();) {
     const bool is_left =
@@ -290,8 +290,8 @@ void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // The page may be private to the first client. 400 is fossil's status for a locked database; in
-  // that case, all requests start again.
+  // The page might be private to the first client. Status 400 is fossil's status for a locked
+  // database; in this case, all requests start again.
   for (PageConnection* const connection : shared->connections) {
     ConnectionState& state = connections_.at(connection);
     const bool is_first = connection == shared->connections.front() &&

@@ -1,5 +1,5 @@
-// The event loop of the pages process: it takes connections, sends requests to `fossil`, and sends
-// pages.
+// The event loop of the pages process. The loop accepts passed connections, sends requests to
+// `fossil`, and sends pages to clients.
 #pragma once
 
 #include <filesystem>
@@ -27,17 +27,17 @@ namespace quarry::pages {
 
 class Server final : private PageConnection::Owner, private FossilRun::Owner {
  public:
-  /// All arguments must outlive this object.
+  /// Creates a server. All arguments must outlive this object.
   Server(event_base* base, const Options& options, const ServedRepositories& served,
          const Handles& handles, Logins& logins, FossilStarter& starter);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
-  /// Accepts the connections that were already passed on, but no more. The loop ends when all
+  /// Accepts the connections that were already passed on, then no more. The loop ends after all
   /// requests are finished.
   void stop();
-  /// Call this when a fossil has exited. STATUS is as in waitpid(2).
+  /// Called when a fossil has exited. STATUS is the same as for waitpid(2).
   void on_ended(pid_t pid, int status);
 
  private:
@@ -46,7 +46,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     FossilRun* run = nullptr;  // makes the page
     bool has_head = false;
   };
-  /// A page that is made for all requests that ask for it meanwhile, and then cached.
+  /// A page that is made for all requests that arrive meanwhile, and then cached.
   struct Shared {
     std::string key;
     std::list<PageConnection*> connections;
@@ -56,27 +56,27 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   struct Running {
     std::unique_ptr<FossilRun> run;
     PageConnection* connection = nullptr;      // null if the client has disconnected
-    std::unique_ptr<Shared> shared = nullptr;  // or the page is made for all requests of this
+    std::unique_ptr<Shared> shared = nullptr;  // the shared page that RUN makes, or null
     std::string request;                       // for the log
-    std::unique_ptr<LoginAttempt> login;       // null if the request contains no password
+    std::unique_ptr<LoginAttempt> login;       // null if the request does not contain a password
     bool is_post = false;
   };
   /// A request that waits for a fossil process, for itself or for all requests of SHARED.
   struct Waiting {
     PageConnection* connection = nullptr;
     std::unique_ptr<Shared> shared = nullptr;
-    /// Set if the request waits only for itself; by its turn, its page may have been cached.
+    /// Set if the request waits only for itself. By its turn, the page might be in the cache.
     std::optional<Target> target = {};
   };
 
   void take_connections();
   void on_target(PageConnection& connection, const Target& target);
-  /// Returns the cache key at this moment, or nullopt if the page must not be cached.
+  /// Returns the current cache key, or nullopt if the page must not be cached.
   std::optional<std::string> key_now(const PageRequest& request, const Target& target) const;
   void ask(Waiting waiting);
   void begin(Waiting waiting);
-  /// Called when the page of RUN cannot be shared. The first request gets it, and the others start
-  /// again.
+  /// Called when the page of RUN cannot be shared. The first request gets the page; the other
+  /// requests start again.
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const CachedPage& page);
   /// Called when a shared page is complete.
@@ -108,7 +108,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   Logins& logins_;
   FossilEnvironment fossil_environment_;
   FossilPool pool_;
-  std::size_t held_ = 0;  // bytes of buffered requests
+  std::size_t held_ = 0;  // number of buffered bytes of requests
   bool is_stopping_ = false;
   std::unordered_map<const PageConnection*, ConnectionState> connections_;
   std::unordered_map<const FossilRun*, Running> runs_;

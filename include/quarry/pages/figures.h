@@ -1,5 +1,5 @@
-// Counters of the pages process for the server's status. They are in shared memory, which the
-// master only reads.
+// Counters of the pages process for the server's status. The counters are in shared memory, which
+// the master only reads.
 #pragma once
 
 #include <array>
@@ -18,18 +18,16 @@ struct Figures {
   std::atomic<std::uint64_t> waiting = 0;     // requests that wait for a fossil process
   std::atomic<std::uint64_t> made = 0;        // pages started
   std::atomic<std::uint64_t> from_cache = 0;  // requests answered from the cache
-  std::atomic<std::uint64_t> shared = 0;      // requests that waited for the same page to be made
-                                              // for another request
-  std::atomic<std::uint64_t> refused = 0;     // requests refused with a 503 because the queue was
-                                              // full
-  std::atomic<std::uint64_t> failed = 0;      // pages that could not be made
+  std::atomic<std::uint64_t> shared = 0;      // requests that waited for another request's page
+  std::atomic<std::uint64_t> refused = 0;     // requests refused because the queue was full
+  std::atomic<std::uint64_t> failed = 0;      // pages that failed
   std::atomic<std::uint64_t> cache_size = 0;  // size of the cache in bytes
 
   void set_version(std::string_view version);
-  /// Returns the version of the `fossil` program, or "" until it is known.
+  /// Returns the version of the `fossil` program, or "" while it is unknown.
   std::string version() const;
 
-  /// Creates counters in memory that is shared with children forked later. Errors: kIo.
+  /// Creates counters in memory that is shared with all children forked later. Errors: kIo.
   static base::Result<std::shared_ptr<Figures>> make_shared();
 
  private:

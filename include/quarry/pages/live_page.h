@@ -1,14 +1,14 @@
-// The live page of a pool, for its operator. The page is the same for every pool; its script
+// The live page of a pool, for its operator. All pools have the same page. The script of the page
 // fetches a JSON document once a second:
 //
 //   GET pm.status_path?live         the page
-//   GET pm.status_path?live&json    the document: only what the page draws, so that it stays small
+//   GET pm.status_path?live&json    the document with only the data on the page, to keep it small
 //                                   with many children; programs use ?json&full
-//   ?live&all, ?live&all&json       the same for all pools and for what they share (the courier),
-//                                   if the pool may show that (pm.status_all)
+//   ?live&all, ?live&all&json       the page and document of all pools and of the courier, if
+//                                   pm.status_all is set
 //
-// The page computes rates and recent history from successive documents. The server keeps no history
-// for it.
+// The page computes rates and recent history from successive documents. The server does not store a
+// history.
 #pragma once
 
 #include <sys/types.h>
@@ -31,19 +31,19 @@ struct LivePart {
   friend bool operator==(const LivePart&, const LivePart&) = default;
 };
 
-/// Returns what QUERY, the part of a URL after the question mark, asks for, or nullopt if it asks
-/// for neither of these pages.
+/// Returns the part of the live page that is requested by QUERY, the part of a URL after the
+/// question mark. Returns nullopt for other queries.
 std::optional<LivePart> live_part_of(std::string_view query);
 
-/// Returns the page of one pool, or of all pools if IS_OF_ALL. With HAS_ALL, it links to the page
-/// of all pools.
+/// Returns the page of one pool, or of all pools if IS_OF_ALL. If HAS_ALL, the page has a link to
+/// the page of all pools.
 std::string live_page(bool is_of_all, bool has_all);
-/// Returns header lines, each with its line end.
+/// Returns the headers of the live page. Each header ends with a line end.
 std::string live_page_headers(bool is_of_all);
 
 /// Returns the JSON document of SNAPSHOT for the page's script. PAGES are the counters of the
-/// pool's web pages, or null if it has none. Only the queues and the refusals in SOURCES are used.
-/// SELF is the child that answers; it is not listed as an active request.
+/// pool's web pages, or null for a pool without pages. Only the queues and the refusals in SOURCES
+/// are used. SELF is the child that answers; the document does not list it as an active request.
 std::string live_document(const scoreboard::PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self);
 /// The current time in microseconds.
@@ -52,7 +52,7 @@ struct Moment {
   std::int64_t wall = 0;  // since 1970
 };
 
-/// Returns the document of all pools and of the courier, from SOURCES.
+/// Returns the JSON document of all pools and of the courier.
 std::string live_document_of_all(const ServerSources& sources, const Moment& now);
 
 }  // namespace quarry::pages

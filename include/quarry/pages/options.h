@@ -10,47 +10,50 @@
 namespace quarry::pages {
 
 enum class Source : std::uint8_t {
-  kNone,    // no pages; a line of text says how to clone
-  kFossil,  // fossil's own pages, made by a `fossil` process that we run
+  kNone,    // no pages; a line of text contains the URL to clone
+  kFossil,  // fossil's own pages, made by a `fossil` process
 };
 
 struct Options {
   Source source = Source::kNone;
-  /// The fossil program, which is looked up in PATH if it has no slash.
+  /// The fossil program. A name without a slash is looked up in PATH.
   std::string program = "fossil";
 
-  /// Maximum number of pages made at the same time, each by its own process.
+  /// Maximum number of pages that are made at the same time. Each takes one process.
   std::size_t max_children = 8;
-  /// Number of idle processes kept ready, so that a request need not wait for a process to start.
+  /// Number of idle processes. A request does not have to wait for the start of a process while
+  /// some are idle.
   std::size_t spare_children = 2;
-  /// Maximum number of requests that wait for one of max_children. Further requests get a 503.
+  /// Maximum number of requests that wait for one of max_children. Further requests are refused
+  /// with status 503.
   std::size_t max_waiting = 200;
-  /// Maximum time to make a page, and maximum time to wait until the client reads more of it.
+  /// Time limit for making a page, and for each wait until the client reads more of the page.
   std::chrono::milliseconds timeout{60'000};
-  /// Maximum size of each process's address space in bytes.
+  /// Maximum size of the address space of each process in bytes.
   std::size_t max_memory = std::size_t{2} << 30;
-  /// Maximum size of a request's body in bytes. The body is buffered in memory; a larger one gets a
-  /// 413.
+  /// Maximum size of a request's body in bytes. The body is buffered in memory. A larger body is
+  /// refused with status 413.
   std::size_t max_body = std::size_t{100} << 20;
-  /// Maximum size of all buffered bodies in bytes. When it is reached, requests get a 503.
+  /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests are refused
+  /// with status 503.
   std::size_t max_bodies = std::size_t{512} << 20;
-  /// Maximum size of a page in bytes. A larger page is aborted.
+  /// Maximum size of a page in bytes. Larger pages are aborted.
   std::size_t max_reply = std::size_t{1} << 30;
   /// Size of the cache of pages for anonymous visitors, in bytes.
   std::size_t cache = std::size_t{64} << 20;
-  /// Maximum age of a cached page, which is limited because pages say how old things are; 0
-  /// disables the cache.
+  /// Maximum age of a cached page; 0 disables the cache. The age is limited because pages contain
+  /// relative times.
   std::chrono::milliseconds cache_ttl{60'000};
-  /// Added to the niceness of the processes and of their session, so that syncs have priority.
+  /// Added to the niceness of the processes and of their session, to give syncs priority.
   int nice = 10;
 };
 
 /// The repositories whose pages are served.
 struct ServedRepositories {
-  /// Exactly one is set: a single repository, or a folder with NAME.fossil files.
+  /// A single repository, or a folder with NAME.fossil files. Exactly one of the two is set.
   std::filesystem::path repository;
   std::filesystem::path repositories;
-  /// Whether to trust the user that the web server has authenticated (REMOTE_USER).
+  /// Whether to accept the user that the web server has authenticated (REMOTE_USER).
   bool trust_remote_user = false;
 };
 

@@ -1,10 +1,11 @@
-// The index of a folder of repositories, as a visitor without a login may see it. The workers make
-// it because they open repositories. Each worker caches the summary of a repository until the
-// repository's file or write-ahead log changes.
+// The index of a folder of repositories. It lists only repositories that anonymous visitors are
+// allowed to see. Workers make the index because they can open repositories. Each worker caches the
+// summary of a repository until the repository's file or write-ahead log changes.
 //
-// Changes are detected only with stat, because closing a file that SQLite has open in this process
-// would drop SQLite's locks. A file that changed within the last tick of the file system's clock
-// may change again without a new time stamp, so its summary is read again for the next list.
+// Changes are detected with stat(2) only. Opening and closing the file itself is not safe: on
+// close, the process loses SQLite's locks on the file. If a file has changed within the last tick
+// of the file system's clock, a later change might not change its time stamp. So the summary of
+// this file is read again for the next list.
 #pragma once
 
 #include <chrono>
@@ -30,33 +31,33 @@ struct ListedRepository {
   std::string description;
   std::optional<base::UnixMillis> last_check_in;
   std::uint64_t size = 0;     // size of its file in bytes
-  bool may_be_cloned = true;  // whether it may be cloned without a login
+  bool may_be_cloned = true;  // whether anonymous visitors can clone the repository
 };
 
 struct RepositoryList {
-  std::vector<ListedRepository> repositories;  // by name
-  /// The list is incomplete: reading took too long, or there are too many repositories.
+  std::vector<ListedRepository> repositories;  // sorted by name
+  /// Whether the list is incomplete, because of the time limit or the maximum length.
   bool is_cut = false;
 };
 
 class RepositoryIndex {
  public:
-  /// Maximum length of a list, and time limit for reading changed repositories.
+  /// Maximum length of a list.
   static constexpr std::size_t kMaxRepositories = 10'000;
   static constexpr std::chrono::milliseconds kMaxTime{2'000};
 
-  /// OPEN: options with which a repository is opened to read its summary.
+  /// Creates the index of FOLDER. The options OPEN are used to open a repository and read its
+  /// summary.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
-  /// Returns the repositories in the subfolder BELOW ("": the whole folder) that anonymous visitors
-  /// may read. The list is empty if the subfolder does not exist.
+  /// Returns the repositories in the subfolder BELOW that anonymous visitors are allowed to read.
+  /// "" means the whole folder. The list is empty if the subfolder does not exist.
   RepositoryList list(std::string_view below = {});
 
  private:
   struct CachedSummary {
-    std::string state;                                  // state of its files; "": read the summary
-                                                        // again for the next list
-    std::optional<repository::ProjectSummary> summary;  // nullopt if it cannot be read
+    std::string state;  // state of its files; "": must be read again
+    std::optional<repository::ProjectSummary> summary;  // nullopt: unreadable
     std::uint64_t size = 0;
   };
   /// Reads the summary of FILE again if the file has changed.
@@ -67,12 +68,12 @@ class RepositoryIndex {
   std::map<std::string, CachedSummary, std::less<>> cached_;  // by name
 };
 
-/// Returns the page for LIST, the repositories in the subfolder BELOW ("": the served folder
-/// itself), with links to its parent and its subfolders. BASE is the URL of the served folder,
-/// without a trailing slash.
+/// Returns the page for LIST, the repositories in the subfolder BELOW, with links to its parent and
+/// its subfolders. "" means the served folder itself. BASE is the URL of the served folder, without
+/// a trailing slash.
 std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
                        base::UnixMillis now);
-/// Returns the same for programs: one clone URL per line.
+/// Returns the index for programs, with one clone URL per line.
 std::string index_text(const RepositoryList& list, std::string_view base);
 
 }  // namespace quarry::pages

@@ -1,5 +1,5 @@
-// The page of a repository if fossil does not make its pages: how to clone it and its recent
-// changes, for visitors without a login. The workers make it.
+// The page of a repository for anonymous visitors, with the clone URL and recent changes. Workers
+// make this page if the pool does not serve fossil's pages.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace quarry::pages {
 
-/// Returns the page of REPOSITORY, whose clone URL is URL. If anonymous visitors may not read the
-/// repository, the page shows only the URL. Errors: those of Repository::check_schema() and of
-/// ProjectHistory.
+/// Returns the page of REPOSITORY, whose clone URL is URL. If anonymous visitors are not allowed to
+/// read the repository, the page contains only the URL. Errors: the same as for
+/// Repository::check_schema() and ProjectHistory.
 base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
                                           base::UnixMillis now);
 

@@ -13,8 +13,8 @@ namespace parameter = http::parameter;
 constexpr char kUserAgent[] = "HTTP_USER_AGENT";
 constexpr std::size_t kMaxKey = 2000;
 
-// Fossil's pages that show the repository's content and nothing about the client. Pages that ask
-// for a login, contain a captcha, or have a form other than a search form are not in the list.
+// Fossil's pages that show only the repository's content. Pages that ask for a login, contain a
+// captcha, or have a form other than a search form are not in the list.
 constexpr auto kPages = std::to_array<std::string_view>(
     {"",           "annotate", "artifact",     "attachlist",  "attachview",  "background",
      "blame",      "brlist",   "builtin",      "ci",          "dir",         "doc",
@@ -28,7 +28,7 @@ constexpr auto kPages = std::to_array<std::string_view>(
      "vpatch",     "wcontent", "wdiff",        "whistory",    "whatis",      "wiki",
      "wiki_rules", "winfo"});
 
-// Parameters on which a page may depend.
+// Parameters on which a page can depend.
 constexpr auto kKeptParameters = std::to_array<std::string_view>(
     {parameter::kRequestScheme, parameter::kHttps, parameter::kHost, parameter::kServerName,
      parameter::kServerPort, parameter::kScriptName, parameter::kPathInfo, parameter::kRequestUri,
@@ -38,7 +38,7 @@ bool contains_any(std::string_view text, auto words) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
 }
 
-/// If TEXT contains NAME followed by a version, returns what follows NAME.
+/// Returns the text after NAME if TEXT contains NAME followed by a version.
 std::string_view after_version(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};

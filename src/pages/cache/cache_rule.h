@@ -1,4 +1,4 @@
-// Decides which requests may be answered from the cache, and with which key.
+// Decides which requests can be answered from the cache, and with which key.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,23 @@
 
 namespace quarry::pages {
 
-/// Kinds of user agent for which fossil makes different pages: robots get no links, phones get
-/// other widths. All agents of a kind share a cached page, which is made for one canonical agent.
+/// The kinds of user agents for which fossil makes different pages: robots get pages without links,
+/// and phones get other widths. All agents of a kind share a cached page.
 enum class Agent { kRobot, kPhone, kBrowser };
 
-/// Returns nullopt if it is not certain how fossil would classify USER_AGENT.
+/// Returns the kind of USER_AGENT, or nullopt if fossil's classification is uncertain.
 std::optional<Agent> agent_of(std::string_view user_agent);
-/// Returns the user agent that represents its kind.
+/// Returns the user agent for which the shared page of AGENT is made.
 std::string_view canonical(Agent agent);
 
-/// Returns the key of REQUEST for TARGET, which contains everything that its page depends on,
-/// except files. Returns nullopt if fossil must make the page because a user may be logged in,
-/// because the request may change something, or because the page is not known to be the same for
-/// everybody.
+/// Returns the key of REQUEST for TARGET. The key contains all properties of the request that its
+/// page depends on, but not the state of files. Returns nullopt if fossil has to make the page: the
+/// user might be logged in, the request might change data, or the page might differ between users.
 std::optional<std::string> cache_key(const PageRequest& request, const Target& target,
                                      bool trust_remote_user);
 
-/// Returns a copy of REQUEST with only the parameters that its key contains, for a page that many
-/// clients share.
+/// Returns a copy of REQUEST with only the parameters in its key, for a page that many clients
+/// share.
 PageRequest anonymous(const PageRequest& request);
 
 }  // namespace quarry::pages

@@ -20,7 +20,7 @@ constexpr std::string_view kBeforeNonce = "'nonce-";
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
 // An empty final deflate block.
 constexpr std::string_view kLastBlock("\x03\0", 2);
-// A shorter nonce could also occur in the text by chance.
+// The text could contain a shorter nonce by chance.
 constexpr std::size_t kMinNonce = 16;
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kGzipTrailer = 8;
@@ -51,8 +51,8 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Returns whether BODY contains something that only one client may use: fossil shows robots a
-/// captcha on expensive pages, and it signs forms.
+/// Returns whether BODY contains text for only one client. Fossil shows robots a captcha on
+/// expensive pages, and it signs forms.
 bool is_personal(std::string_view body) {
   constexpr auto kSigns = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
@@ -72,7 +72,8 @@ void append_little(std::string& out, std::uint32_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>((number >> (8 * i)) & 0xFF);
 }
 
-/// Returns TEXT as deflate blocks that end at a byte boundary and are not final, or "" on failure.
+/// Returns TEXT as deflate blocks, or "" on failure. The blocks end at a byte boundary, and none of
+/// them is final.
 std::string deflated(std::string_view text) {
   z_stream stream{};
   if (::deflateInit2(&stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) return {};
@@ -204,7 +205,7 @@ void CachedPage::append_gzip(std::string& out, const std::string& nonce) const {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (i > 0) {
       const auto length = static_cast<std::uint16_t>(nonce.size());
-      out += '\0';  // a stored block, not final
+      out += '\0';  // a stored block, not the final one
       append_little(out, length, 2);
       append_little(out, static_cast<std::uint16_t>(~length), 2);
       out += nonce;

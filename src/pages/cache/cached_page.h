@@ -1,11 +1,11 @@
-// A cached page. Each client gets its own nonce (Content-Security-Policy), and a gzip-compressed
-// reply if it accepts that.
+// A cached page. Each reply contains a new nonce (Content-Security-Policy). The reply is compressed
+// with gzip if the client accepts gzip.
 //
 //   body   piece │ nonce │ piece │ nonce │ piece
 //   gzip   header │ deflated piece │ nonce, stored │ deflated piece │ … │ checksum │ size
 //
 // Each piece is deflated only once, separately and up to a byte boundary, so that a new nonce can
-// be inserted without compressing again. The checksum is combined from those of the pieces.
+// be inserted without compressing again. The checksum is computed from the checksums of the pieces.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ namespace quarry::pages {
 
 class CachedPage {
  public:
-  /// Returns the page of a reply that can be shared: its status is 200, its length is declared, and
-  /// it contains nothing specific to one client. Returns null for other replies.
+  /// Returns the page of a reply that can be shared. The status must be 200, the length must be
+  /// declared, and the page must not contain text for only one client. Returns null for other
+  /// replies.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
-  /// Returns whether a reply with HEADER can be shared, as far as the header alone determines that.
+  /// Returns false if HEADER alone shows that the reply cannot be shared.
   static bool is_cacheable(const http::ReplyHeader& header);
 
   struct ReplyOptions {
@@ -37,7 +38,7 @@ class CachedPage {
     std::string head;  // the header block
     std::string body;
   };
-  /// Returns the reply to one client.
+  /// Returns the reply for a client.
   Reply reply(const ReplyOptions& options) const;
 
   /// Returns the approximate memory use in bytes.
@@ -59,7 +60,7 @@ class CachedPage {
 
   http::ReplyHeader header_;
   std::string tag_;
-  std::string nonce_;  // the nonce in fossil's reply; "" if it had none
+  std::string nonce_;  // the nonce in fossil's reply, or ""
   std::vector<Piece> pieces_;
   std::size_t plain_size_ = 0;
   bool has_gzip_ = false;

@@ -1,4 +1,4 @@
-// A cache of pages that evicts the least recently used ones.
+// A cache of pages that evicts the least recently used pages.
 #pragma once
 
 #include <chrono>
@@ -17,15 +17,15 @@ class PageCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// MAX_SIZE is the maximum size in bytes, TTL the maximum age of a page.
+  /// Creates a cache. MAX_SIZE is its maximum size in bytes; TTL is the maximum age of a page.
   PageCache(std::size_t max_size, std::chrono::milliseconds ttl) : max_size_(max_size), ttl_(ttl) {}
 
   bool is_enabled() const { return ttl_.count() > 0; }
-  /// Returns the size of the largest page that is cached.
+  /// Returns the maximum size of a cached page.
   std::size_t largest() const { return max_size_ / 8; }
-  /// Returns the page for KEY, or null if there is none.
+  /// Returns the page for KEY, or null if it is not in the cache.
   std::shared_ptr<const CachedPage> find(const std::string& key, Time now);
-  /// Replaces a page with the same KEY.
+  /// Inserts PAGE. Replaces a page with the same KEY.
   void insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now);
   std::size_t size() const { return size_; }
 

@@ -33,8 +33,8 @@ struct FileTime {
   std::int64_t changed = 0;  // in nanoseconds since 1970; 0: the file does not exist
 };
 
-/// Appends the identity, size and times of PATH and its first SIZE bytes. Returns nullopt if PATH
-/// cannot be read.
+/// Appends the identity, size and times of PATH, and the first SIZE bytes of the file. Returns
+/// nullopt if PATH cannot be read.
 std::optional<FileTime> append(std::string& key, const std::string& path, std::size_t size) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) {
@@ -60,8 +60,8 @@ std::optional<std::string> state_of(const std::filesystem::path& database) {
   std::string key;
   const auto file = append(key, database.string(), kDatabaseHeader);
   if (!file) return std::nullopt;
-  // The times of this file do not matter, because it is written through mmap. It covers the whole
-  // WAL.
+  // The times of the WAL index do not matter, because SQLite writes to it through mmap. The index
+  // covers the whole WAL.
   const base::Fd index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
   if (index) {
     std::array<char, kIndexHeaders> headers{};

@@ -1,15 +1,16 @@
 // The state of a repository as a cache key. Any change to the repository, by any program, results
-// in a different key, so a page is valid as long as the key is the same.
+// in a different key. So a page is valid until the key changes.
 //
-// The state is read without SQLite and without a lock, from what SQLite writes on every commit:
+// The state is read without SQLite and without a lock. The state consists of data that SQLite
+// writes on every commit:
 //
 //   FILE                 device, inode, size, times, and its header (with the change counter)
 //   FILE-shm             if it exists: both copies of the WAL index header, which hold the number of
 //                        frames and their checksum
 //   FILE-wal, -journal   otherwise: device, inode, size and times
 //
-// Without a WAL index, a second change within one tick of the file system's clock would not be
-// noticed. Therefore there is no key if a file changed that recently.
+// Without a WAL index, a second change within the same tick of the file system's clock is not
+// visible. Therefore a repository that has changed within the last tick does not have a key.
 #pragma once
 
 #include <filesystem>
@@ -21,15 +22,15 @@
 
 namespace quarry::pages {
 
-/// Returns nullopt if the state cannot be read, or not reliably.
+/// Returns the key of DATABASE, or nullopt if the state cannot be read reliably.
 std::optional<std::string> state_of(const std::filesystem::path& database);
 
-/// The other things that a page depends on: the fossil program, and the configuration files of this
-/// process's user, which fossil applies to every repository.
+/// The files outside the repository that a page depends on: the fossil program, and the
+/// configuration files of this process's user, which fossil applies to every repository.
 class FossilEnvironment {
  public:
   explicit FossilEnvironment(const Options& options);
-  /// Returns nullopt in the same cases as state_of().
+  /// Returns the key of these files, or nullopt in the same cases as state_of().
   std::optional<std::string> state() const;
 
  private:

@@ -9,7 +9,7 @@ namespace quarry::pages {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
-// When fewer bytes than this are buffered, more of the reply is requested.
+// If fewer bytes are buffered, more of the reply is requested.
 constexpr std::size_t kLowWater = std::size_t{256} << 10;
 
 }  // namespace
@@ -46,7 +46,7 @@ void PageConnection::on_input() {
     evbuffer_drain(input, evbuffer_get_length(input));
     return;
   }
-  // The only further input may be an abort.
+  // The only valid further input is an abort.
   if (state_ != State::kReading) return owner_.on_gone(*this);
   const RequestReader::Status status = reader_.feed(input);
   if (status == RequestReader::Status::kMore) return hold(reader_.body_size());
@@ -66,8 +66,8 @@ void PageConnection::on_output() {
   if (state_ == State::kHandled) return owner_.on_drained(*this);
   if (unsent() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
-  // The web server may still be sending. If the connection were closed now, it could lose the
-  // reply.
+  // The web server might still be sending. If the connection were closed now, the web server could
+  // lose the reply.
   const timeval time = base::to_timeval(kDrainTime);
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }

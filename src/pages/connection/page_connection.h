@@ -1,10 +1,10 @@
-// A request for a page, on a connection that a worker or the gateway has passed on. The peer, which
-// is the web server or the gateway, speaks FastCGI.
+// A request for a page, on a connection that a worker or the gateway has passed on. The peer is the
+// web server or the gateway. The protocol is FastCGI.
 //
 //   reading ──> handled ──> replying ──> ended ──> gone
 //
-// A connection serves one request and is closed after the reply, even if the web server would keep
-// it open, because the next request may be a sync, which only workers answer.
+// A connection serves one request and is closed after the reply, even if the web server asks to
+// keep it open. The next request might be a sync, which only workers can answer.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -26,17 +26,17 @@ class PageConnection {
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// Called when the request has arrived. With IS_TOO_LARGE, it has no body.
+    /// Called when the request has arrived. If IS_TOO_LARGE, the request has no body.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
     /// Called when the output buffer is empty.
     virtual void on_drained(PageConnection& connection) = 0;
-    /// Called when the connection has ended. The owner destroys it in this call.
+    /// Called when the connection has ended. The owner has to destroy the connection in this call.
     virtual void on_gone(PageConnection& connection) = 0;
   };
 
-  /// HELD_BY_ALL is the number of bytes of all buffered requests, to which this connection adds its
-  /// own. It, OPTIONS and OWNER must outlive the connection. The caller has to check is_valid(),
-  /// which is false if memory was exhausted.
+  /// Creates a connection. HELD_BY_ALL is the number of buffered bytes of all requests; this
+  /// connection adds its own bytes. OPTIONS, OWNER and HELD_BY_ALL must outlive the connection. The
+  /// caller has to check is_valid(), because memory might be exhausted.
   PageConnection(event_base* base, base::Fd socket, const Options& options,
                  std::size_t& held_by_all, Owner& owner);
   PageConnection(const PageConnection&) = delete;
@@ -46,19 +46,19 @@ class PageConnection {
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
 
-  /// Starts the reply. HEAD is its header block, which contains STATUS.
+  /// Starts the reply. HEAD is the reply's header block, which includes STATUS.
   void begin(int status, std::string_view head);
   /// Adds BYTES to the body.
   void add(std::string_view bytes);
-  /// Moves all of BODY into the reply's body.
+  /// Moves BODY to the end of the reply's body.
   void add(evbuffer* body);
-  /// Completes the reply. on_gone() is called when it has been sent.
+  /// Completes the reply. on_gone() is called after the reply has been sent.
   void end();
-  /// Returns how many bytes of the reply the web server has not read yet.
+  /// Returns the number of bytes of the reply that the web server has not read.
   std::size_t unsent() const;
   /// Returns the status, or 0 until the reply starts.
   int status() const { return status_; }
-  /// Returns the size of the reply's body so far in bytes.
+  /// Returns the current size of the reply's body in bytes.
   std::uint64_t replied() const { return replied_; }
   std::chrono::steady_clock::time_point began() const { return began_; }
 
@@ -69,7 +69,7 @@ class PageConnection {
   void on_output();
   void put(std::string_view bytes);
   void put_header(std::uint8_t type, std::size_t size);
-  /// Records that BYTES of the request are buffered now.
+  /// Records that BYTES of the request are buffered.
   void hold(std::size_t bytes);
 
   const Options& options_;
@@ -77,7 +77,7 @@ class PageConnection {
   Owner& owner_;
   RequestReader reader_;
   State state_ = State::kReading;
-  bool is_refused_ = false;  // its body is too large and is discarded
+  bool is_refused_ = false;  // the body is too large and is discarded
   std::size_t held_ = 0;
   int status_ = 0;
   std::uint64_t replied_ = 0;

@@ -2,7 +2,7 @@
 //
 //   BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
 //
-// It buffers the request within its limits, and rejects it before they are exceeded.
+// The reader buffers the request. The reader rejects a request before a limit is exceeded.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,21 @@ namespace quarry::pages {
 class RequestReader {
  public:
   enum class Status {
-    kMore,       // valid so far
+    kMore,       // valid, but incomplete
     kComplete,   // request() is complete
-    kAborted,    // the web server has cancelled it
-    kMalformed,  // not a request that a web server would send
-    kTooLarge,   // its body is too large; all parameters are available
+    kAborted,    // the web server has cancelled the request
+    kMalformed,  // not a valid request
+    kTooLarge,   // the body is too large; all parameters are available
   };
 
   explicit RequestReader(std::size_t max_body);
 
-  /// Removes complete records from INPUT.
+  /// Reads complete records and removes them from INPUT.
   Status feed(evbuffer* input);
 
   std::uint16_t id() const { return id_; }
   PageRequest& request() { return request_; }
-  /// Returns the size of the body so far in bytes.
+  /// Returns the current size of the body in bytes.
   std::size_t body_size() const { return evbuffer_get_length(request_.body.get()); }
 
  private:

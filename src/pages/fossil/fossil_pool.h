@@ -19,18 +19,18 @@ class FossilPool {
              const FossilEnvironment& fossil_environment, FossilStarter& starter);
 
   bool has_room() const { return running_ < options_.max_children; }
-  /// Returns a process for a request. It counts as running until release(). Errors: those of
-  /// starting one.
+  /// Returns a process for a request. The process counts as running until release(). Errors: the
+  /// same as for FossilProcess::start().
   base::Result<FossilProcess> take();
   void release() { --running_; }
-  /// Call this when the process PID has exited.
+  /// Called when the process PID has exited.
   void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
 
  private:
   void replenish();
-  /// Kills spare processes after the repository file, the program or fossil's configuration has
-  /// changed, because they may have read the old versions.
+  /// Kills spare processes if the repository file, the program or fossil's configuration has
+  /// changed. The processes might have read the old versions.
   void drop_outdated();
   void on_start_failed(const std::string& why);
 
@@ -40,7 +40,7 @@ class FossilPool {
   FossilStarter& starter_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
-  std::string begun_with_;                    // state when the spare processes were started
+  std::string begun_with_;                    // state at the start of the spare processes
   std::chrono::milliseconds retry_delay_{0};  // delay before the next start, after failures
   base::Event replenishing_;
 };

@@ -21,7 +21,8 @@
 namespace quarry::pages {
 namespace {
 
-/// Returns the output of the command WORDS, which may take a few seconds. Errors: kNotFound, kIo.
+/// Runs the command WORDS, with a timeout of a few seconds, and returns its output. Errors:
+/// kNotFound, kIo.
 base::Result<std::string> output_of(std::vector<std::string> words) {
   QUARRY_TRY_ASSIGN(auto end, base::run_command({.words = std::move(words),
                                                  .environment = base::fossil_environment(environ),

@@ -1,10 +1,10 @@
-// A `fossil http` process. It is started in advance, waits on standard input for a request
+// A `fossil http` process. The process is started in advance, waits on standard input for a request
 // (scgi.h), writes the reply to standard output, and exits.
 //
-// It runs in its own process group (fossil_starter.h), with a niceness and a memory limit. Requests
-// reach it only through pipes, because anybody could connect to a port. Standard input is passed as
-// a file name (--in), so that fossil does not take it for a terminal and does not touch the
-// backoffice lease.
+// The process runs in its own process group (fossil_starter.h), with a niceness and a memory limit.
+// Requests are sent through pipes and not to a port, to which other users could connect. Standard
+// input is passed as a file name (--in). With a plain standard input, fossil might assume a
+// terminal, and would use the backoffice lease.
 #pragma once
 
 #include <sys/types.h>
@@ -22,19 +22,19 @@ namespace quarry::pages {
 
 class FossilProcess {
  public:
-  /// Returns how all processes of a pool are started.
+  /// Returns the plan for all processes of a pool.
   static FossilStarter::Plan plan(const Options& options, const ServedRepositories& served);
-  /// Errors: kNotFound (the program does not exist), kIo.
+  /// Starts a process. Errors: kNotFound (the program does not exist), kIo.
   static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
-  /// Kills the process and its process group unless the process has been reaped.
+  /// Kills the process and its process group, unless the process has been reaped.
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }
-  /// Call this when the process has exited and was waited for.
+  /// Called after the process was waited for.
   void reaped() { pid_.number = -1; }
-  /// Return the ends of its pipes, which are non-blocking. Call each function once.
+  /// Return the non-blocking ends of the process's pipes. Each function can be called only once.
   base::Fd take_input() { return std::move(input_); }
   base::Fd take_output() { return std::move(output_); }
   base::Fd take_errors() { return std::move(errors_); }
@@ -42,7 +42,7 @@ class FossilProcess {
  private:
   FossilProcess() = default;
 
-  /// -1 after a move.
+  /// A process id, or -1 after a move.
   struct Pid {
     Pid() = default;
     Pid(Pid&& other) noexcept : number(std::exchange(other.number, -1)) {}
@@ -58,8 +58,8 @@ class FossilProcess {
 /// Errors: kNotFound, kIo, kInvalid (PROGRAM is not fossil).
 base::Result<std::string> version_of(const std::string& program);
 
-/// Returns the pages that PROGRAM has. Waits and fails like version_of(); also returns kInvalid if
-/// PROGRAM does not list its pages.
+/// Returns the names of the pages in PROGRAM. Waits at most a few seconds. Errors: kNotFound, kIo,
+/// kInvalid (PROGRAM does not list its pages).
 base::Result<PageNames> pages_of(const std::string& program);
 
 }  // namespace quarry::pages

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 constexpr std::size_t kMaxErrors = 4096;
 // Maximum number of bytes in one read.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
-// Time to exit after the reply is complete, because fossil may still be writing to the repository.
+// Time to exit after the reply is complete. Fossil might still be writing to the repository.
 constexpr std::chrono::milliseconds kExitTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
@@ -51,9 +51,9 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(options.timeout);
-  if (!input_ || !output_ || !errors_) return;  // the deadline reports it
-  // Fossil need not read all of its input. When everything is written, its standard input is
-  // closed.
+  if (!input_ || !output_ || !errors_) return;  // the deadline handler reports the error
+  // Fossil does not have to read all of its input. Fossil's standard input is closed after the
+  // whole input was written.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },

@@ -20,38 +20,40 @@ namespace quarry::pages {
 class FossilRun {
  public:
   enum class Fault {
-    kBroken,   // it exited early, or wrote an invalid or oversized reply
-    kTimeout,  // it took too long; the time during which it was paused does not count
+    kBroken,   // the process exited early, or its reply is invalid or too large
+    kTimeout,  // the run took too long; pauses do not count
   };
 
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual void on_head(FossilRun& run, http::ReplyHeader& header) = 0;
-    /// Called when more of the reply's body has arrived. The owner must remove all of it from BODY.
+    /// Called when more of the reply's body has arrived. The owner has to remove all data from
+    /// BODY.
     virtual void on_body(FossilRun& run, evbuffer* body) = 0;
     /// Called when the reply is complete.
     virtual void on_complete(FossilRun& run) = 0;
     /// Called when the reply is incomplete. REASON is for the log.
     virtual void on_fault(FossilRun& run, Fault fault, const std::string& reason) = 0;
-    /// Called when the run has ended, in any way. The owner destroys it, but not in this call.
+    /// Called when the run has ended for any reason. The owner destroys the run, but not in this
+    /// call.
     virtual void on_finished(FossilRun& run) = 0;
   };
 
-  /// Sends HEAD, from scgi_head(), and all of BODY to PROCESS. With HEAD_ONLY, the reply has no
-  /// body. OPTIONS and OWNER must outlive this object.
+  /// Sends HEAD, from scgi_head(), and all of BODY to PROCESS. If HEAD_ONLY, the reply does not
+  /// have a body. OPTIONS and OWNER must outlive this object.
   FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
             bool head_only, const Options& options, Owner& owner);
   FossilRun(const FossilRun&) = delete;
   FossilRun& operator=(const FossilRun&) = delete;
 
   pid_t pid() const { return process_.pid(); }
-  /// Stops reading the reply, and stops the clock of the time limit, until resume().
+  /// Stops reading the reply and suspends the time limit until resume().
   void pause();
   void resume();
-  /// Kills the process. After that, only on_finished() is called.
+  /// Kills the process. After cancel(), only on_finished() is called.
   void cancel();
-  /// Call this when the process has exited. STATUS is as in waitpid(2).
+  /// Called when the process has exited. STATUS is the same as for waitpid(2).
   void on_exit(int status);
 
  private:
@@ -76,7 +78,7 @@ class FossilRun {
   bool is_finished_ = false;
   std::optional<std::uint64_t> declared_;
   std::uint64_t received_ = 0;
-  std::string status_;  // how the process ended, if it has
+  std::string status_;  // end of the process, if it has ended
   base::Event deadline_;
   BevPtr input_;
   BevPtr output_;

@@ -34,9 +34,9 @@ struct Started {
   std::array<char, 200> reason;
 };
 
-/// Lowers the session's share of processor time. Not needed on a kernel without autogroup.
+/// Lowers the session's share of processor time. Does nothing on a kernel without autogroup.
 void lower_share(int nice) {
-  // All unprivileged processes of the machine together may do this at most ten times a second.
+  // The kernel permits ten such changes per second for all unprivileged processes of the machine.
   constexpr auto kPause = std::chrono::milliseconds(110);
   constexpr int kAttempts = 10;
   const base::Fd file(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
@@ -51,8 +51,8 @@ void lower_share(int nice) {
 /// The code that runs in the starter's own process.
 class Starter {
  public:
-  /// ORDERS and ENDED are its ends of the socket pair and the pipe. All other descriptors are
-  /// closed.
+  /// Creates the starter. ORDERS and ENDED are its ends of the socket pair and the pipe. All other
+  /// descriptors are closed.
   Starter(const FossilStarter::Plan& plan, int orders, int ended)
       : plan_(plan), orders_(orders), ended_(ended) {}
 
@@ -74,7 +74,7 @@ class Starter {
   void set_up() {
     base::close_all_but(std::array{orders_, ended_});
     ::prctl(PR_SET_NAME, "page starter");
-    // Signals to a group or a terminal are meant for the pages process.
+    // Block all signals. Signals to a group or a terminal are meant for the pages process.
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);
@@ -85,7 +85,7 @@ class Starter {
     ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + plan_.nice);
   }
 
-  /// Returns false if the pages process has exited.
+  /// Reads an order and carries it out. Returns false if the pages process has exited.
   bool follow_order() {
     std::array<std::byte, 1> nothing{};
     std::array<int, 3> descriptors{};

@@ -1,17 +1,15 @@
-// The page starter: a child of the pages process that starts the fossil processes, in its own
-// session.
+// The page starter is a child of the pages process. The starter has a session of its own and starts
+// the fossil processes.
 //
 //   pages process ── standard input, output and errors ──> page starter ── base::spawn ──> fossil
 //                 <── its process id, or an error ────────
 //                 <── each fossil that has exited ────────
 //
-// If the kernel first divides processor time among sessions (sched(7), autogroup), niceness counts
-// only within a session. A niced fossil would still get as much as all syncs, the web server and
-// the clients on this machine together. Therefore all fossils share one session, which has a lower
-// share.
+// With autogroup (sched(7)), the kernel first divides processor time among sessions, and niceness
+// applies only within a session. In a session with the usual share, a niced fossil gets as much
+// time as all syncs together. Therefore all fossils share one session, which has a lower share.
 //
-// When the pages process exits, even by a crash, the starter kills all fossils that are still
-// running.
+// When the pages process exits or crashes, the starter kills all running fossils.
 #pragma once
 
 #include <sys/types.h>
@@ -29,11 +27,11 @@ namespace quarry::pages {
 class FossilStarter {
  public:
   struct Plan {
-    /// The program and its arguments. The program is looked up in PATH if it has no slash.
+    /// The program and its arguments. A name without a slash is looked up in PATH.
     std::vector<std::string> words;
     std::vector<std::string> environment;
     int nice;                // added to the niceness of the processes, and of their session
-    std::size_t max_memory;  // bytes of address space of each process
+    std::size_t max_memory;  // maximum address space of each process in bytes
   };
   struct Ended {
     pid_t pid;
@@ -46,10 +44,10 @@ class FossilStarter {
   /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become its
   /// standard input, output and error. Errors: kNotFound (the program does not exist), kIo.
   base::Result<pid_t> start(const std::array<int, 3>& descriptors);
-  /// Returns a descriptor that is readable when ended() has something to return.
+  /// Returns a descriptor that becomes readable when ended() can return processes.
   int ended_fd() const { return ended_.get(); }
   /// Returns the processes that have exited since the last call. Errors: kIo (the starter has
-  /// died).
+  /// exited).
   base::Result<std::vector<Ended>> ended();
 
  private:

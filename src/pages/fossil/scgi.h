@@ -11,13 +11,14 @@
 
 namespace quarry::pages {
 
-/// Returns the SCGI header for REQUEST. Parameters that fossil could misinterpret are left out:
-/// those that are neither set by web servers nor client headers, the Proxy header, and REMOTE_USER
-/// unless TRUST_REMOTE_USER. The path is passed as PATH_INFO, and the prefix that the web server
-/// has removed as SCRIPT_NAME.
+/// Returns the SCGI header for REQUEST. Only client headers, except Proxy, and parameters that web
+/// servers set are passed on, because fossil could misinterpret others. REMOTE_USER is passed on
+/// only if TRUST_REMOTE_USER. PATH_INFO is the path, and SCRIPT_NAME is the prefix that the web
+/// server has removed.
 std::string scgi_head(const PageRequest& request, bool trust_remote_user);
 
-/// Returns the header block of a reply for the web server, which adds Date and Connection itself.
+/// Returns the header block of a reply for the web server. The web server itself adds Date and
+/// Connection.
 std::string header_block(const http::ReplyHeader& header);
 
 }  // namespace quarry::pages

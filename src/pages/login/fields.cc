@@ -17,7 +17,7 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
                                                   "name", "pw", "repo", "login", "password"};
-// Length of the longest relevant name. Names of cookies may be longer.
+// Length of the longest relevant name. Names of cookies can be longer.
 constexpr std::size_t kLongestKey = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -32,8 +32,8 @@ std::string in_lower_case(std::string_view text) {
   return lowered;
 }
 
-/// Returns the key under which a value of NAME is kept, or "" if it is not relevant. Fossil ignores
-/// the case of names.
+/// Returns the key for the values of NAME, or "" if they are not relevant. Like fossil, ignores the
+/// case of NAME.
 std::string key_of(std::string_view name) {
   std::string key = in_lower_case(name.substr(0, kLongestKey));
   if (key.starts_with(kCookie)) return std::string(kCookie);
@@ -56,7 +56,7 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// Returns the name in a part's header LINE. It is the word after `name=`; fossil also accepts
+/// Returns the name in a part's header LINE, which is the word after `name=`. Like fossil, accepts
 /// abbreviations of `name`.
 std::optional<std::string> name_in(std::string_view line) {
   while (!line.empty()) {
@@ -68,8 +68,8 @@ std::optional<std::string> name_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// Removes everything before the next line that begins with BORDER, and that line itself, from
-/// TEXT. Returns what was before the line.
+/// Removes text from TEXT up to and including the next line that begins with BORDER. Returns the
+/// text before that line.
 std::string_view take_content(std::string_view& text, std::string_view border) {
   std::size_t end = text.find('\n');
   while (end != std::string_view::npos && !text.substr(end + 1).starts_with(border)) {

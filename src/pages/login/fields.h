@@ -1,4 +1,4 @@
-// A request's parameters from the query, form, cookies and JSON, parsed as fossil parses them.
+// The parameters of a request, parsed like in fossil: from the query, form, cookies and JSON.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,8 @@
 
 namespace quarry::pages {
 
-/// Keeps only the fields that matter for logins. For each field it keeps only as many different
-/// values as are needed to see that there are too many, so memory use is limited whatever the
-/// client sends.
+/// Keeps only fields that are relevant for logins, and at most kMaxValues values per name. This
+/// limits memory use and is enough to detect too many values.
 class Fields {
  public:
   static constexpr std::size_t kMaxValues = 17;  // per name
@@ -29,7 +28,7 @@ class Fields {
   std::vector<std::string> values(std::string_view name) const;
   /// Returns all distinct values of fossil's login cookies.
   std::vector<std::string> cookies() const;
-  /// Returns whether NAME has a value that is not empty.
+  /// Returns whether any value of NAME is not empty.
   bool has(std::string_view name) const;
 
  private:
@@ -38,11 +37,11 @@ class Fields {
   std::map<std::string, std::vector<std::string>, std::less<>> kept_;
 };
 
-/// Returns TEXT with + and %XX decoded. A % without two hex digits is kept. Ends at a NUL, like a C
-/// string.
+/// Returns TEXT with + and %XX decoded. A % without two hex digits is kept. Like a C string, the
+/// result ends at a NUL.
 std::string decoded_as_fossil_does(std::string_view text);
 
-/// Returns TEXT decoded from base64. Characters outside base64 count as zero.
+/// Returns TEXT decoded from base64. Invalid characters count as zero.
 std::string base64_as_fossil_does(std::string_view text);
 
 }  // namespace quarry::pages

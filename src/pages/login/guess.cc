@@ -20,7 +20,7 @@ namespace {
 namespace parameter = http::parameter;
 using Kind = Guess::Kind;
 
-// Real logins have smaller forms and fewer fossil cookies.
+// Limits on a login. Real logins have smaller forms and fewer fossil cookies.
 constexpr std::size_t kMaxForm = std::size_t{1} << 20;
 constexpr std::size_t kMaxCookies = 16;
 static_assert(kMaxCookies < Fields::kMaxValues);
@@ -28,9 +28,9 @@ constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
-// The password of this user is shown on the page, as a captcha.
+// The page shows the password of this user as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
-// A request that changes a password has both of these.
+// A request that changes a password contains both of these fields.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
 
@@ -38,7 +38,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
 }
 
-/// Returns all values of NAME in REQUEST, because fossil may use another one than the last.
+/// Returns all values of NAME in REQUEST. Fossil does not always use the last value.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -47,8 +47,8 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// Kinds of pages with respect to passwords. A page that fossil does not list may be an alias of
-/// the login page.
+/// The kinds of pages with regard to passwords. A page that fossil does not list might be an alias
+/// of the login page.
 enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -88,7 +88,8 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   return fields;
 }
 
-/// Returns the only value of the fields NAMES (users or repositories), or nullopt if there is none.
+/// Returns the only value of the fields NAMES (users or repositories), or nullopt if they do not
+/// have a value.
 std::expected<std::optional<std::string>, Refusal> only_one(
     const Fields& fields, std::initializer_list<std::string_view> names) {
   std::set<std::string> values;
@@ -100,7 +101,7 @@ std::expected<std::optional<std::string>, Refusal> only_one(
   return *values.begin();
 }
 
-/// Returns the user who logs in with FIELDS on PAGE if they contain a password.
+/// Returns the user who logs in with FIELDS on PAGE, if FIELDS contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
   if (is_login && fields.has("p")) return only_one(fields, {"u"});
@@ -109,8 +110,8 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Returns the users whose old password is in FIELDS together with a new one. If there are several
-/// cookies, only fossil knows which one belongs to it.
+/// Returns the users whose old password is in FIELDS together with a new password. If FIELDS
+/// contain several cookies, only fossil can decide which of them is valid.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
   std::vector<std::string> users;
   const bool is_change =
@@ -151,7 +152,7 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   return words;
 }
 
-/// Returns the guesses in the parameters of REQUEST for TARGET, which is a page of the kind PAGE.
+/// Returns the guesses in the parameters of REQUEST for TARGET. PAGE is the kind of TARGET's page.
 std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
                                                              const Target& target, Page page) {
   std::vector<Guess> guesses;

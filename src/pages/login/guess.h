@@ -1,4 +1,4 @@
-// Finds the passwords in a request that fossil would check and that may therefore be guesses:
+// Finds the passwords in a request that fossil will check. Each such password might be a guess:
 //
 //   form    /login and its aliases, in a form, a query or cookies
 //   JSON    /json/login, in the same places or in a JSON document
@@ -29,15 +29,15 @@ struct Guess {
   bool operator==(const Guess&) const = default;
 };
 
-/// Returns the user in VALUE, which is a login cookie of fossil: PROOF/PROJECT/USER.
+/// Returns the user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
-/// Returns whether a request for TARGET may contain passwords outside the Authorization header.
+/// Returns whether a request for TARGET can contain passwords outside the Authorization header.
 bool takes_passwords(const Target& target, const PageNames& pages);
 
-/// Returns the passwords in REQUEST for TARGET; usually there are none. Ambiguous requests and
-/// oversized logins are refused. TRUST_REMOTE_USER: the web server has already authenticated
-/// REMOTE_USER.
+/// Returns the passwords in REQUEST for TARGET. Most requests do not contain passwords. Refuses
+/// ambiguous requests and oversized logins. If TRUST_REMOTE_USER, the web server has already
+/// authenticated REMOTE_USER.
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
                                                       const Target& target, const PageNames& pages,
                                                       bool trust_remote_user);

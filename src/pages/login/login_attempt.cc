@@ -21,12 +21,12 @@ namespace parameter = http::parameter;
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMaxTail = 80;
 
-/// Returns text that a reply contains if a guess of KIND is wrong and the status does not show
-/// that, or "" if the status always shows it.
+/// Returns the text in a reply that shows that a guess of KIND is wrong. Returns "" if the status
+/// always shows a failure.
 std::string_view sign_of_failure(Guess::Kind kind) {
   switch (kind) {
     case Guess::Kind::kJson:
-      return "\"FOSSIL-2";  // permission errors; the codes of a failed login are 2100 to 2104
+      return "\"FOSSIL-2";  // permission errors; the codes of failed logins are 2100 to 2104
     case Guess::Kind::kChange:
       return "incorrect old password";
     case Guess::Kind::kGroup:
@@ -38,8 +38,8 @@ std::string_view sign_of_failure(Guess::Kind kind) {
   return {};
 }
 
-/// Returns the user for whom the reply sets a login cookie, or nullopt if it sets none or deletes
-/// it.
+/// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply does not
+/// set a login cookie, or deletes it.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -64,7 +64,7 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// As in the workers' log, the address precedes everything that the client has chosen.
+// As in the workers' log, the address precedes all text from the client.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -118,8 +118,9 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
   for (Tried& one : all_) {
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // If they differ, the name is an e-mail address. Any user may claim any address, so success
-    // does not mean that the password of the user with that name was right.
+    // If the cookie is for another user than the entered name, the entered name is an e-mail
+    // address. Users can enter any address, so success does not prove that the password of the user
+    // with this address was correct.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -128,7 +129,7 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // The reply does not have a body that would show a failure.
+    // The body of a redirect cannot show a failure.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }
@@ -153,8 +154,8 @@ void LoginAttempt::on_complete() {
 
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
-    // A fault can happen on any page. If it was on a login page, the password may have been right
-    // or wrong.
+    // A fault can happen on any page. On a login page, a fault does not show whether the password
+    // was correct.
     if (one.guess.kind != Guess::Kind::kBasic) fail(one);
   }
 }

@@ -1,4 +1,4 @@
-// Determines from fossil's reply which passwords in a request were wrong, logs these failures, and
+// Determines from fossil's reply which passwords in a request were wrong. Logs these failures, and
 // reports the outcomes to the pool's login limiter.
 #pragma once
 
@@ -22,25 +22,23 @@ class LoginAttempt {
  public:
   using LoginLimiter = scoreboard::LoginLimiter;
 
-  /// GUESSES are those in REQUEST. LIMITER must outlive this object; if it is null, nothing is
-  /// counted.
+  /// Creates an attempt. GUESSES are the passwords in REQUEST. LIMITER must outlive this object. If
+  /// LIMITER is null, logins are not limited.
   LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter);
   LoginAttempt(const LoginAttempt&) = delete;
   LoginAttempt& operator=(const LoginAttempt&) = delete;
   ~LoginAttempt() { on_complete(); }
 
-  /// Asks the limiter before the request is sent to fossil. Returns the refusal if a guess has to
-  /// wait.
+  /// Called before the request is sent to fossil. Returns a refusal if the limiter delays a guess.
   std::optional<Refusal> begin();
-  /// Returns whether the reply's body must be inspected. In that case it must not be compressed.
+  /// Returns whether the reply's body must be inspected. If so, the reply must not be compressed.
   bool reads_body() const;
   void on_head(const http::ReplyHeader& header);
   /// Inspects more of the reply's body; BODY is not changed.
   void on_body(evbuffer* body);
-  /// Call this when the reply is complete. Guesses that are still undecided were neither right nor
-  /// wrong.
+  /// Called when the reply is complete. Undecided guesses count as neither correct nor wrong.
   void on_complete();
-  /// Call this when the reply is incomplete.
+  /// Called when the reply is incomplete.
   void on_fault();
 
  private:
@@ -58,29 +56,28 @@ class LoginAttempt {
   void fail_all();
   std::string in_words(std::string_view what, const Tried& one) const;
 
-  std::string client_;   // "client 192.0.2.1"
-  std::string request_;  // "POST \"/login\""
+  std::string client_;   // such as "client 192.0.2.1"
+  std::string request_;  // such as "POST \"/login\""
   std::string address_;
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;
-  std::string tail_;  // the end of the body so far, which may contain the start of the text that is
-                      // searched for
+  std::string tail_;  // end of the body, in case the searched text is split
 };
 
-/// Decides whether a request with a password may be sent to fossil now. It uses the same login
-/// limiter as the workers, which decide this for syncs.
+/// Decides whether a request with a password can be sent to fossil now. The workers use the same
+/// login limiter for syncs.
 class Logins {
  public:
-  /// MEMORY belongs to the pool and must outlive this object. If it is null, or ALLOWED (the number
-  /// of failures without a delay) is 0, logins are not limited. PAGES and TRUST_REMOTE_USER: see
-  /// guesses_in().
+  /// Creates the checks. MEMORY belongs to the pool and must outlive this object. If MEMORY is
+  /// null, or ALLOWED (the number of failures without a delay) is 0, logins are not limited. For
+  /// PAGES and TRUST_REMOTE_USER, see guesses_in().
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
-  /// Returns whether a request for TARGET may contain passwords; see takes_passwords().
+  /// Returns whether a request for TARGET can contain passwords; see takes_passwords().
   bool are_at(const Target& target) const { return takes_passwords(target, pages_); }
-  /// Call this before REQUEST for TARGET is sent to fossil. Returns null if it contains no
+  /// Called before REQUEST for TARGET is sent to fossil. Returns null if REQUEST does not contain a
   /// password.
   std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(const PageRequest& request,
                                                               const Target& target);

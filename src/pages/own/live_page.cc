@@ -20,7 +20,7 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// Limits on the slowest requests shown, and on the bytes of each of their texts.
+// Limits on the number of slowest requests, and on the bytes of each of their texts.
 constexpr std::size_t kMaxRequests = 10;
 constexpr std::size_t kMaxText = 80;
 // Limits of the page of all pools.
@@ -57,7 +57,7 @@ void put_children(json& document, const PoolSnapshot& snapshot) {
   document["old"] = std::move(old);
 }
 
-/// NOW is in microseconds since 1970.
+/// Returns REFUSAL as JSON. NOW is in microseconds since 1970.
 json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
   return {{"ago", std::max<std::int64_t>(0, (now - refusal.at) / 1000)},
           {"status", refusal.status},
@@ -76,7 +76,7 @@ void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSour
   }
 }
 
-/// Returns the same for POOLS. Refusals by workers and by other processes have separate quotas.
+/// Returns the most recent refusals of POOLS. Workers and other processes have separate quotas.
 json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_t now) {
   struct OfPool {
     const scoreboard::PoolOverview* pool;
@@ -145,7 +145,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
   }
 }
 
-/// Returns the totals with the page's order and wording.
+/// Returns the totals in the order and wording of the page.
 json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   const scoreboard::PoolState& state = snapshot.state;
   const Counters& counted = snapshot.totals;
@@ -179,7 +179,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// Returns a warning for the operator, or "" if there is none.
+/// Returns a warning for the operator, or "".
 std::string note_on(const scoreboard::PoolState& state) {
   if (state.next_start != 0) {
     return "Children exit right after they start, so they are restarted with increasing delay: " +
@@ -192,7 +192,7 @@ std::string note_on(const scoreboard::PoolState& state) {
   return {};
 }
 
-/// Returns what both pages show of a pool called NAME. Pool is PoolSnapshot or PoolOverview.
+/// Returns the data of the pool NAME that both pages show. Pool is PoolSnapshot or PoolOverview.
 template <typename Pool>
 json figures_of(const Pool& pool, std::string_view name, std::size_t children,
                 const std::optional<base::QueueLength>& queue) {
@@ -225,7 +225,7 @@ json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t
   return document;
 }
 
-/// Returns as many of POOLS as there is room for.
+/// Returns as many POOLS as fit into the limit.
 json json_of(const std::vector<scoreboard::PoolOverview>& pools, const ServerSources& sources,
              const Moment& now) {
   const auto queues = sources.all_queues ? sources.all_queues() : std::vector<PoolQueues>();

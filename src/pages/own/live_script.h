@@ -1,5 +1,5 @@
-// The scripts of the operator's page: the part shared by the page of a pool and the page of all
-// pools, and one script for each, which defines show(). Text is inserted as text, never as markup.
+// The scripts of the operator's page: a common part, and one part each for the page of a pool and
+// the page of all pools. The second part defines show(). Text is inserted as text, never as markup.
 #pragma once
 
 #include <string_view>

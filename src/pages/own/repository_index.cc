@@ -38,8 +38,8 @@ FileState state_of(const std::string& path) {
           .size = static_cast<std::uint64_t>(status.st_size)};
 }
 
-/// Returns the names, relative to FOLDER, of the repositories in its subfolder BELOW; empty if the
-/// path contains a link.
+/// Returns the names, relative to FOLDER, of the repositories in its subfolder BELOW. Returns an
+/// empty list if the path contains a link.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
                                                  std::string_view below, std::size_t max) {
   if (below.empty()) return repository::names_below(folder, max);
@@ -63,7 +63,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // A locked repository is skipped and read for the next list.
+  // A locked repository is skipped, and read again for the next list.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }
@@ -100,7 +100,7 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
     auto& entry = cached[name.str()];
     if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // The cached summary is not shown, because the repository may have become private.
+      // The cached summary is not shown, because the repository might have become private.
       list.is_cut = true;
       continue;
     }
@@ -114,7 +114,8 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
                                  .size = entry.size,
                                  .may_be_cloned = summary->may_be_cloned()});
   }
-  // Entries of other folders are kept. Those of repositories that no longer exist are dropped.
+  // Drop entries of repositories that were removed from this folder. Keep the entries of other
+  // folders.
   const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
   std::erase_if(cached_, [&](const auto& each) { return each.first.starts_with(prefix); });
   cached_.merge(cached);

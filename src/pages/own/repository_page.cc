@@ -76,8 +76,8 @@ void put_text(Values& row, const std::string& name, const std::string& text) {
   row.set(name, text.empty() ? Values(false) : Values(text));
 }
 
-/// Adds ENTRIES as NAME unless there are none. MAX is the maximum number of entries. FILL sets a
-/// row's values.
+/// Adds ENTRIES as NAME, unless the list is empty. MAX is the maximum number of entries. FILL sets
+/// the values of a row.
 template <typename Entries>
 void put_list(Values& page, const std::string& name, const Entries& entries, std::size_t max,
               auto fill) {

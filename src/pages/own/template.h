@@ -1,7 +1,8 @@
 // Page templates (mustache). {{name}} is replaced by text, escaped with base::escape_markup().
-// {{#name}}…{{/name}} is repeated for each element of a list, or appears if there is a value.
+// {{#name}}…{{/name}} is repeated for each element of a list. For a value that is not a list, this
+// part appears only if the value is set.
 //
-// Unescaped text is impossible: a template with unescaped text does not compile.
+// A template with unescaped text does not compile.
 #pragma once
 
 #include <kainjow/mustache.hpp>

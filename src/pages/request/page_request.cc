@@ -71,7 +71,7 @@ std::optional<Refusal> refuse_request(const PageRequest& request) {
   if (!http::is_host(request.get(parameter::kHost))) {
     return Refusal{400, "the Host header is malformed"};
   }
-  // Fossil would serve this sync without the limits that workers enforce.
+  // Fossil would serve this sync without the limits of the workers.
   if (request.is_sync()) return Refusal{415, "this kind of sync request is not supported here"};
   return std::nullopt;
 }

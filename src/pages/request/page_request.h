@@ -1,5 +1,5 @@
 // A request for a page: its parameters (quarry/http/parameters.h) and its body. Also the refusal,
-// an error reply that is sent instead of the page.
+// an error reply instead of the page.
 #pragma once
 
 #include <optional>
@@ -20,21 +20,22 @@ struct PageRequest {
   std::vector<Parameter> parameters;
   base::EventBufferPtr body;  // never null
 
-  /// Returns the value of NAME, or "" if it is absent. If it occurs several times, returns the last
-  /// one, as in an environment.
+  /// Returns the value of NAME, or "" if it is missing. If NAME occurs several times, returns the
+  /// last value, as in an environment.
   std::string_view get(std::string_view name) const;
   /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web
-  /// server does not split the two.
+  /// server does not split the path.
   std::string_view path() const;
   /// Returns the path and query as the client sent them, or path() if the web server does not pass
-  /// them.
+  /// them on.
   std::string_view target() const;
   /// Removes the parameter NAME.
   void forget(std::string_view name);
   bool is_head() const;
-  /// Returns whether fossil would treat it as a sync, even if quarry's sync server would not.
+  /// Returns whether fossil would treat the request as a sync, even if Quarry's sync server would
+  /// not.
   bool is_sync() const;
-  /// Returns client, method and path for the log: printable and without secrets.
+  /// Returns the client, method and path for the log: printable and without secrets.
   std::string in_words() const;
 };
 
@@ -42,11 +43,12 @@ struct Refusal {
   int status = 500;
   std::string text;
   std::string headers = {};
-  /// The text for the log, if it differs from that for the client.
+  /// The text for the log, if it differs from the text for the client.
   std::string in_log = {};
 };
 
-/// Makes the checks that do not depend on a repository. Returns nullopt if REQUEST may proceed.
+/// Performs the checks that do not depend on a repository. Returns nullopt if REQUEST is
+/// acceptable.
 std::optional<Refusal> refuse_request(const PageRequest& request);
 
 }  // namespace quarry::pages

@@ -31,8 +31,8 @@ base::Result<Target> target_of(const ServedRepositories& served, std::string_vie
   for (const auto& candidate : candidates) {
     auto found = repository::locate(served.repositories, candidate.name);
     if (found) return target_in(std::move(found->path), candidate.rest);
-    // A shorter name that leads out of the folder is an error, because fossil would serve it,
-    // whatever follows.
+    // A shorter name that leads out of the folder is an error, because fossil would serve that
+    // file.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
   return base::fail(base::ErrorCode::kNotFound, "no such repository");

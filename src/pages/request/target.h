@@ -12,17 +12,17 @@
 
 namespace quarry::pages {
 
-/// The first words of the pages that a fossil program has. Empty if they could not be determined.
+/// The first words of the pages of a fossil program. The set is empty if the pages are unknown.
 using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
-  std::string page;        // the first word after the repository's name, such as "timeline"
-  std::string below = {};  // the word after that, if any
+  std::string page;        // first word after the repository's name, such as "timeline"
+  std::string below = {};  // next word, if any
 };
 
-/// Returns the target of PATH. Like fossil, this takes the shortest repository name that exists,
-/// but it never follows a link out of the folder. Errors: those of repository::locate().
+/// Returns the target of PATH. Like fossil, selects the shortest repository name that exists, but
+/// never follows a link out of the folder. Errors: the same as for repository::locate().
 base::Result<Target> target_of(const ServedRepositories& served, std::string_view path);
 
 }  // namespace quarry::pages
