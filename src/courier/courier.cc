@@ -45,7 +45,7 @@ class Courier {
     if (options.hooks) {
       QUARRY_TRY(add({.name = kHooksName,
                       .type = DestinationType::kHooks,
-                      // A hook that asks for a retry must not delay the others.
+                      // A hook that requests a retry must not delay other hooks.
                       .in_order = false,
                       .retry_delay = std::chrono::seconds(10)}));
     }
@@ -63,7 +63,7 @@ class Courier {
     for (const auto& each : destinations_) each->reopen();
   }
 
-  /// Waits for in-flight deliveries, for at most kEndingTime.
+  /// Waits for in-flight deliveries, at most for kEndingTime.
   void end() {
     server_.reset();
     for (const auto& each : destinations_) each->stop();
@@ -89,8 +89,8 @@ class Courier {
     return {};
   }
 
-  /// Destinations that are no longer configured keep their events, so that a mistake in the
-  /// configuration does not lose them.
+  /// Warns about destinations that are not configured any more. Such destinations keep their
+  /// events, because the configuration might be mistaken.
   void warn_about_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;
@@ -114,8 +114,8 @@ class Courier {
 void hold_signals() {
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Ignored signals never arrive, even if they are blocked. SIGINT is not changed because the shell
-  // ignores it for background jobs.
+  // Ignored signals never arrive, even if they are blocked. SIGINT is not changed, because the
+  // shell ignores it for background jobs.
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGUSR1, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);

@@ -19,16 +19,16 @@ using spool::Settlement;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTaken = 64;
-/// After a process was killed, unsettled events are delivered again: at most this many, or those of
-/// this time.
+/// Limits on unsettled events: their number and their age. If the process is killed, unsettled
+/// events are delivered again.
 constexpr std::size_t kMaxUnsettled = 32;
 constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
 constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
 
-/// Returns the sender for DESTINATION's type. Errors: a file that it needs cannot be read. A later
-/// call may succeed.
+/// Returns the sender for DESTINATION's type. Errors: a file that the sender needs cannot be read.
+/// A later call might succeed.
 base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
                                                  const DestinationOptions& destination,
                                                  Interrupted is_interrupted) {
@@ -59,7 +59,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // A test names its destination, so the filters do not apply.
+  // A test contains the name of its destination. Filters do not apply to tests.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
     return test->destination == destination.name;
   }
@@ -175,8 +175,8 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   return settlement;
 }
 
-/// Logs only the first of several consecutive failures, and logs their number after the next
-/// success.
+/// Logs only the first of several consecutive failures. After the next success, logs the number of
+/// failures.
 void Destination::log_outcome(const spool::StreamedMessage& message, const Settlement& settlement) {
   switch (settlement.outcome) {
     case Outcome::kReturned:

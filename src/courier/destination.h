@@ -1,5 +1,5 @@
 // A destination: a thread that takes events from the stream, delivers them, and settles them. A
-// slow destination does not delay the others.
+// slow destination does not delay other destinations.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@
 
 namespace quarry::courier {
 
-/// Returns whether DESTINATION wants EVENT.
+/// Returns whether DESTINATION is configured to get EVENT.
 bool is_for(const DestinationOptions& destination, const event::Event& event);
 /// Returns the subscription options for a destination.
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
 
 class Destination {
  public:
-  /// COURIER is not owned.
+  /// Creates a destination. COURIER is not owned.
   Destination(const CourierOptions& courier, DestinationOptions options,
               std::shared_ptr<spool::Subscription> subscription);
   /// Stops immediately.
@@ -46,7 +46,8 @@ class Destination {
 
   void run();
   bool make_sender();
-  /// Waits for messages and returns them. Returns none if the destination's state may have changed.
+  /// Waits for messages and returns them. Returns an empty list if the state of the destination
+  /// might have changed.
   Messages next();
   void deliver_all(const Messages& messages);
   spool::Settlement deliver(const spool::StreamedMessage& message);

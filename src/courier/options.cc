@@ -60,7 +60,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/// Removes the first word from TEXT, which must not start with a blank, and returns it.
+/// Removes the first word from TEXT and returns it. TEXT must not start with a blank.
 Result<std::string> take_word(std::string_view& text) {
   std::string word;
   while (!text.empty() && !is_blank(text.front())) {

@@ -1,9 +1,9 @@
-// The courier stores each event once on disk and delivers it to every destination that matches it.
-// The program quarry-courier calls run() after it has read its configuration.
+// The courier stores each event once on disk. It delivers the event to every destination whose
+// filters match.
 //
 //   HandOver (e.g. a backoffice) ── socket ──> Stream "events" ──> one thread per destination
 //
-// The calling thread waits for signals: SIGTERM and SIGINT stop the courier, SIGUSR1 reopens logs
+// The calling thread waits for signals. SIGTERM and SIGINT stop the courier; SIGUSR1 reopens logs
 // and files. Call hold_signals() before any thread is started.
 #pragma once
 
@@ -16,13 +16,13 @@
 
 namespace quarry::courier {
 
-/// How long in-flight deliveries may take after the courier has begun to stop.
+/// Time limit for in-flight deliveries after the courier has begun to stop.
 inline constexpr std::chrono::milliseconds kEndingTime{5000};
 
-/// Blocks the signals that run() waits for, resets those that were ignored, and ignores SIGPIPE.
+/// Blocks the signals that run() waits for, also if they were ignored before. Ignores SIGPIPE.
 void hold_signals();
-/// Accepts events on LISTENER, a non-blocking Unix socket, until a signal stops it. REOPEN reopens
-/// the log. Errors: kBusy (another courier uses the directory), and file system errors.
+/// Accepts events on LISTENER, a non-blocking Unix socket, until a signal stops the courier. REOPEN
+/// reopens the log. Errors: kBusy (another courier uses the directory), and file system errors.
 base::Result<void> run(const CourierConfig& config, base::Fd listener,
                        const std::function<void()>& reopen);
 

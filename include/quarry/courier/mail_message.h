@@ -1,4 +1,4 @@
-// Composes a mail message. It owns the objects of GMime that it uses.
+// Composes mail messages with GMime.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,21 @@ class MailMessage {
  public:
   MailMessage();
 
-  /// NAME may be empty.
+  /// Sets the sender. NAME can be empty.
   void set_from(const std::string& name, const std::string& address);
   void add_recipient(const std::string& address);
   void set_subject(const std::string& subject);
   void set_date(base::UnixMillis time);
-  /// ID has no angle brackets.
+  /// Sets the Message-ID. ID does not include angle brackets.
   void set_message_id(const std::string& id);
-  /// Sets a header whose value is text for people; the value is encoded as needed.
+  /// Sets a header with a text for people. The value is encoded if necessary.
   void set_header(const char* name, const std::string& value);
-  /// Sets a header whose value is for programs (an address, a URL); it is neither folded nor
-  /// encoded.
+  /// Sets a header with a value for programs, such as an address or a URL. The value is neither
+  /// folded nor encoded.
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Line endings of the message. sendmail(8) expects LF; SmtpSender converts either to CRLF.
+  /// Line endings of the message. sendmail(8) expects LF; SmtpSender converts both to CRLF.
   enum class LineEnd { kCrLf, kLf };
   std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 

@@ -1,6 +1,5 @@
 // The options of the courier and its destinations: sections [courier] and [destination NAME] of
-// quarry.conf(5). The programs that read the configuration fill them in, and the courier reads
-// them.
+// quarry.conf(5).
 #pragma once
 
 #include <sys/types.h>
@@ -34,28 +33,28 @@ enum class DestinationType : std::uint8_t {
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
 
-/// A value in `to` that stands for the submitter's address; see
-/// DestinationOptions::is_to_submitter().
+/// The value in `to` that means the submitter's address; see DestinationOptions::is_to_submitter().
 inline constexpr std::string_view kSubmitter = "submitter";
 
 struct DestinationOptions {
   std::string name;
   DestinationType type = DestinationType::kNone;
 
-  /// Event types to deliver; a final * matches any rest. If it is empty, all except tests and
-  /// hooks.
+  /// Event types to deliver; a final * matches any rest. If empty, all types except tests and hooks
+  /// are delivered.
   std::vector<std::string> events = {};
-  /// Projects (code or name) and repositories (name, with an optional final *). If it is empty,
-  /// all.
+  /// Projects (code or name) and repositories (name, with an optional final *). If empty, all
+  /// repositories match.
   std::vector<std::string> projects = {};
   std::vector<std::string> repositories = {};
 
   bool in_order = true;
-  /// The default lasts about five days with the delays below. With 0, the courier never gives up.
+  /// Limit on delivery attempts; 0: no limit. The default, with the delays below, takes about five
+  /// days.
   std::uint32_t max_attempts = 1500;
   std::chrono::milliseconds retry_delay{1000};
   std::chrono::milliseconds retry_max_delay{300'000};
-  /// Timeout for one delivery; 0 means kWebhookTimeout or kOtherTimeout.
+  /// Timeout of a delivery; 0: kWebhookTimeout or kOtherTimeout.
   std::chrono::milliseconds timeout{0};
   std::size_t window = 1000;
 
@@ -70,7 +69,7 @@ struct DestinationOptions {
   StartTls start_tls = StartTls::kIfOffered;
   std::string user = {};
   std::string password_file = {};
-  std::string sendmail = {};  // path of the sendmail program, which is used instead of SMTP
+  std::string sendmail = {};  // path of a sendmail program that is used instead of SMTP
 
   std::vector<std::string> command = {};  // for program
 
@@ -80,9 +79,9 @@ struct DestinationOptions {
 
   std::string path = {};  // for file
 
-  /// Returns `timeout`, or the default for this type if it is 0.
+  /// Returns `timeout` or, if that is 0, the default for this type.
   std::chrono::milliseconds delivery_timeout() const;
-  /// Returns whether its mails are sent only to the submitters of change sets that did not land.
+  /// Returns whether mails go only to the submitters of change sets that did not land.
   bool is_to_submitter() const;
   /// Checks for missing options and invalid combinations. Errors: kInvalid.
   base::Result<void> check() const;
@@ -93,14 +92,14 @@ inline constexpr std::chrono::milliseconds kOtherTimeout{300'000};
 struct CourierOptions {
   std::string socket = "/run/quarry/courier.sock";
   std::string spool_directory = "/var/lib/quarry/courier";
-  std::string user = {};  // user to switch to if started as root
+  std::string user = {};  // user to run as if the program was started as root
   std::string group = {};
   std::string listen_owner = {};
   std::string listen_group = {};
   mode_t listen_mode = 0600;
-  std::uint64_t max_disk_space = 0;  // bytes of waiting events; 0: unlimited
-  /// The program that replaces %F in a hook, unless the hook's event names another one; looked up
-  /// in PATH.
+  std::uint64_t max_disk_space = 0;  // limit in bytes for stored events; 0: unlimited
+  /// The program that replaces %F in a hook, looked up in PATH. A hook's event can contain another
+  /// program.
   std::string fossil = "fossil";
   bool hooks = true;
   std::chrono::milliseconds hook_timeout{300'000};
@@ -120,14 +119,14 @@ DestinationType destination_type_named(std::string_view name);
 /// Checks that NAME is a valid destination name. Errors: kInvalid.
 base::Result<void> check_destination_name(std::string_view name);
 
-/// Splits TEXT into words at blanks. Words that contain blanks may be quoted by "" or ''. Inside
-/// "", a \ before " or \ stands for that character. There are no variables, patterns or other shell
-/// syntax. Errors: kInvalid (a quotation mark is not closed, or there is no word).
+/// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a \
+/// escapes " and \. Variables, patterns and other shell syntax are not supported. Errors: kInvalid
+/// (TEXT has no words, or an unclosed quotation mark).
 base::Result<std::vector<std::string>> split_command(std::string_view text);
-/// Joins WORDS so that split_command() returns them.
+/// Joins WORDS into a text that split_command() splits into the same words.
 std::string join_command(const std::vector<std::string>& words);
-/// Checks that TEXT is a header "Name: value" and is not one that the courier sets. Errors:
-/// kInvalid.
+/// Checks that TEXT is a header "Name: value" and not one of the headers that the courier sets.
+/// Errors: kInvalid.
 base::Result<void> check_header(std::string_view text);
 /// Checks that URL is an http:// or https:// URL. Errors: kInvalid.
 base::Result<void> check_webhook_url(std::string_view url);

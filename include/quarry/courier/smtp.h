@@ -1,8 +1,8 @@
-// Sends composed mails to an SMTP server: smtp, smtps or STARTTLS, with or without a login. It
-// writes the envelope and reports what the server replied for each recipient.
+// Sends composed mails to an SMTP server: smtp, smtps or STARTTLS, with or without a login. The
+// sender writes the envelope and reports the server's reply for each recipient.
 //
-// A connection is used for several mails. Environment variables (http_proxy and similar ones) are
-// ignored. Used by the courier and the backoffice. Not thread-safe.
+// Several mails can use the same connection. Environment variables such as http_proxy are ignored.
+// Used by the courier and the backoffice. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,24 +20,23 @@ namespace quarry::courier {
 
 enum class StartTls : std::uint8_t {
   kOff,
-  /// Encrypt if the server offers it. As usual between mail servers, the certificate is not
-  /// verified unless there is a ca_file or a user.
+  /// Encrypt if the server supports encryption. As usual between mail servers, the certificate is
+  /// verified only if ca_file or user is set.
   kIfOffered,
   kRequired,  // encrypt, and verify the certificate
 };
 
 struct SmtpOptions {
-  /// smtp://HOST[:PORT] or smtps://HOST[:PORT]. If there is a path, it is the name to send with
-  /// EHLO.
+  /// smtp://HOST[:PORT] or smtps://HOST[:PORT]. A path is the name to send with EHLO.
   std::string url = "smtp://localhost";
   StartTls start_tls = StartTls::kIfOffered;  // applies to smtp://
   std::string user = {};                      // "": do not log in
   std::string password = {};
   std::string ca_file = {};  // file in PEM format; "": the system's CA certificates
   std::chrono::milliseconds connect_timeout{30'000};
-  /// Timeout for a whole mail. A server may take minutes to scan a mail.
+  /// Timeout for a whole mail. Some servers scan a mail for minutes.
   std::chrono::milliseconds timeout{300'000};
-  /// Returns whether to abort. Called at least once a second while a mail is sent. May be empty.
+  /// Returns whether to abort. Called at least once a second while a mail is sent. Can be empty.
   std::function<bool()> is_interrupted = {};
 };
 
@@ -48,10 +47,10 @@ inline constexpr std::size_t kMaxMail = std::size_t{48} << 20;  // bytes
 inline constexpr std::size_t kMaxRecipients = 1000;
 
 struct Mail {
-  /// Envelope addresses of the form name@domain. With an empty `from`, bounces are not wanted.
+  /// Envelope addresses of the form name@domain. If `from` is empty, bounces are not sent.
   std::string from;
   std::vector<std::string> recipients;
-  /// Header and body. Lines may end in LF or CRLF. Not owned.
+  /// Header and body. Lines end in LF or CRLF. Not owned.
   std::string_view message;
 };
 
@@ -63,17 +62,17 @@ enum class MailOutcome : std::uint8_t {
 
 struct RecipientResult {
   MailOutcome outcome = MailOutcome::kDeferred;
-  std::string why;  // the reply of the server, or libcurl's error, printable; "" for kSent
+  std::string why;  // the server's reply or libcurl's error, printable; "" for kSent
 };
 
 struct MailReport {
-  /// The results in the order of Mail::recipients.
+  /// The results, in the order of Mail::recipients.
   std::vector<RecipientResult> recipients;
 
   bool is_sent_to_all() const;
-  /// Returns whether to try again later for any recipient.
+  /// Returns whether a retry is needed for any recipient.
   bool is_any_deferred() const;
-  /// Returns the first failure among the recipients, or "" if there is none.
+  /// Returns the first failure among the recipients, or "" if all succeeded.
   std::string why() const;
 };
 
@@ -84,9 +83,9 @@ class SmtpSender {
   SmtpSender(const SmtpSender&) = delete;
   SmtpSender& operator=(const SmtpSender&) = delete;
 
-  /// Sends MAIL. Recipients that the server refuses do not affect the others. If an address is
-  /// invalid, the mail is too long, or there are too many recipients, the mail is refused without
-  /// contacting the server.
+  /// Sends MAIL. If the server refuses some recipients, the others still get the mail. If an
+  /// address is invalid, the mail is too long, or the number of recipients is too large, the mail
+  /// is refused without contacting the server.
   MailReport send(const Mail& mail);
 
  private:

@@ -1,5 +1,6 @@
-// Appends events to a file, each as one line of JSON, which is synced before the event is settled.
-// The file may be a named pipe; the sender waits for a slow reader up to the delivery timeout.
+// Appends events to a file, each as one line of JSON. The file is synced before the event is
+// settled. The file can also be a named pipe; the sender then waits for a slow reader up to the
+// delivery timeout.
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -18,7 +19,8 @@
 namespace quarry::courier {
 namespace {
 
-/// Returns whether the file at PATH ends in the middle of a line, because its writer was killed.
+/// Returns whether the file at PATH ends in the middle of a line. Such a file is left by a writer
+/// that was killed.
 bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return false;
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -41,7 +43,7 @@ class FileSender final : public Sender {
   base::Result<void> finish() override {
     if (!is_dirty_ || !file_) return {};
     is_dirty_ = false;
-    // Files that cannot be synced, such as pipes, cannot lose data.
+    // Pipes and similar files cannot be synced.
     if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
     auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
     file_.reset();
@@ -53,13 +55,13 @@ class FileSender final : public Sender {
  private:
   base::Result<void> open() {
     constexpr mode_t kMode = 0640;
-    // Opening a pipe without a reader would block, and then the courier could not be stopped.
+    // Opening a pipe without a reader would block and prevent the courier from stopping.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_.reset(::open(options_.path.c_str(), kFlags, kMode));
     if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
-    // The interrupted event will be delivered again, so start a new line.
+    // Start a new line, because the interrupted event will be delivered again.
     if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1)
       return {};
     auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
@@ -105,7 +107,7 @@ class FileSender final : public Sender {
   Interrupted is_interrupted_;
   base::Fd file_;
   bool is_dirty_ = false;
-  bool has_half_a_line_ = false;  // in a pipe, from which it cannot be removed
+  bool has_half_a_line_ = false;  // a partial line in a pipe cannot be removed
 };
 
 }  // namespace

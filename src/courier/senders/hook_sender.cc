@@ -1,8 +1,8 @@
-// Runs the after-receive hooks of repositories like `fossil backoffice`: each is a command line for
-// /bin/sh, with the list of received artifacts on standard input. As in fossil, the exit code is
-// ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets later hooks run first. A
-// hook that is killed by a signal or times out becomes a dead letter, so that it can be inspected
-// and replayed.
+// Runs the after-receive hooks of repositories like `fossil backoffice`. Each hook is a command
+// line for /bin/sh. Hooks get the list of received artifacts on standard input. As in fossil, the
+// exit code is ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets later hooks
+// run first. If a hook is killed by a signal or times out, its event becomes a dead letter, which
+// an administrator can inspect and replay.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -21,14 +21,14 @@ using base::fail;
 
 namespace {
 
-/// Returns whether NAME contains characters that are special to a shell. Blanks are allowed: the
-/// author has to quote them, and fossil also splits words at them.
+/// Returns whether NAME contains characters that are special to a shell. Blanks are allowed,
+/// because the author has to quote them, and because fossil also splits words at blanks.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;
 }
 
-/// Returns small_environment() and the variables that fossil needs.
+/// Returns small_environment() and additional variables for fossil.
 std::vector<std::string> hook_environment() {
   const std::vector<std::string> small = small_environment();
   return base::fossil_environment(base::pointers_to(small).data());

@@ -1,5 +1,5 @@
-// Sends events to the system log, with the JSON as the message: as datagrams like those of
-// syslog(3) (RFC 3164), or in systemd's native journal protocol.
+// Sends events to the system log, with the JSON as the message. The protocol is either syslog(3)'s
+// (RFC 3164), or systemd's native journal protocol.
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ class LogSender final : public Sender {
         const auto connected = connect();
         if (!connected) return retry_later(connected.error().message);
       }
-      // A daemon that does not read within this time counts as down.
+      // If a daemon does not read within this time, it counts as down.
       const timeval timeout{.tv_sec = 5, .tv_usec = 0};
       ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
       if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};

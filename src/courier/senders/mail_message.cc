@@ -22,7 +22,7 @@ std::string as_utf8(const std::string& text) {
   return valid.get();
 }
 
-/// Returns TEXT on one line. Characters that would end a header become blanks.
+/// Returns TEXT on one line. Blanks replace characters that would end a header.
 std::string on_one_line(const std::string& text) {
   std::string line = as_utf8(text);
   for (char& c : line) {
@@ -108,7 +108,7 @@ void MailMessage::set_body(const std::string& text) {
       g_mime_stream_mem_new_with_buffer(body.data(), body.size()));
   const std::unique_ptr<GMimeDataWrapper, ReleaseObject> content(
       g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
-  // The charset is always UTF-8, and not the smallest one that fits.
+  // The charset is always UTF-8, even if ASCII is sufficient.
   const std::unique_ptr<GMimeTextPart, ReleaseObject> part(g_mime_text_part_new());
   g_mime_text_part_set_charset(part.get(), "utf-8");
   g_mime_part_set_content(GMIME_PART(part.get()), content.get());

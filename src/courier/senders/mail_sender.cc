@@ -33,7 +33,7 @@ bool is_final_exit(int code) {
 
 class MailSender final : public Sender {
  public:
-  /// If SMTP is null, mails are sent with sendmail.
+  /// Creates a sender that uses SMTP or, if SMTP is null, a sendmail program.
   MailSender(const DestinationOptions& options, Interrupted is_interrupted,
              std::unique_ptr<SmtpSender> smtp)
       : options_(options), is_interrupted_(std::move(is_interrupted)), smtp_(std::move(smtp)) {}
@@ -92,7 +92,7 @@ class MailSender final : public Sender {
   DestinationOptions options_;
   Interrupted is_interrupted_;
   std::unique_ptr<SmtpSender> smtp_;
-  /// The recipients that a retry must skip, by message id.
+  /// The finished recipients of each message, by message id. A retry skips finished recipients.
   std::map<std::uint64_t, std::set<std::string>> finished_;
 };
 
@@ -101,7 +101,7 @@ class MailSender final : public Sender {
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options) {
   if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
-  // A test is sent to the sender.
+  // A test goes to the sender's own address.
   if (options.is_to_submitter()) return {options.from};
   return options.to;
 }
@@ -112,7 +112,7 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   for (const std::string& each : recipients_of(event, options)) message.add_recipient(each);
   message.set_subject(subject_of(event));
   message.set_date(event.head.time);
-  // The id is derived from the event's key, so that recipients can recognize duplicates.
+  // The id comes from the event's key, so that recipients can recognize duplicates.
   const std::string id = signature_of("quarry", event.head.key).substr(0, 40);
   message.set_message_id(fmt::format("{}@{}", id, domain_of(options.from)));
   message.set_token_header("Auto-Submitted", "auto-generated");

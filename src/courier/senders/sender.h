@@ -1,4 +1,5 @@
-// Delivers events to a destination; one class per type. Used only in the destination's thread.
+// Delivers events to a destination. Each type of destination has a class. Objects are used only in
+// the thread of their destination.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,7 @@ inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};
 }
 
-/// Returns whether to abort the current delivery; polled during a delivery.
+/// Returns whether to abort the current delivery. Polled during a delivery.
 using Interrupted = std::function<bool()>;
 
 class Sender {
@@ -42,11 +43,11 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// Delivers the event. The outcome is kReturned if the delivery was interrupted.
+  /// Delivers the event. The outcome of an interrupted delivery is kReturned.
   virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
-  /// Makes the deliveries durable. Called before they are settled.
+  /// Makes the deliveries durable. Called before the events are settled.
   virtual base::Result<void> finish() { return {}; }
-  /// Reopens files, which may have been rotated.
+  /// Reopens files, for log rotation.
   virtual void reopen() {}
 };
 

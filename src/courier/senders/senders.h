@@ -1,5 +1,5 @@
-// Creates the senders, one class for each type of destination, and declares the parts of them that
-// need no connection. The file of each sender describes what it does.
+// Creates the senders, one class for each type of destination. Also declares the parts of senders
+// that do not use a connection.
 #pragma once
 
 #include <expected>
@@ -18,32 +18,32 @@ std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
                                          Interrupted is_interrupted);
 std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options, Interrupted is_interrupted);
 std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options);
-/// Errors: the password cannot be read.
+/// Creates a sender of mail. Errors: the password cannot be read.
 base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
                                                        Interrupted is_interrupted);
 std::unique_ptr<Sender> make_program_sender(const DestinationOptions& options,
                                             Interrupted is_interrupted);
-/// Errors: the secret cannot be read.
+/// Creates a sender of HTTP requests. Errors: the secret cannot be read.
 base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
                                                           Interrupted is_interrupted);
 
-/// Returns the environment of the programs that the courier runs: PATH (or a default), HOME, USER,
-/// LANG, TZ and TMPDIR of this process.
+/// Returns the environment of the courier's programs: PATH (or a default), HOME, USER, LANG, TZ and
+/// TMPDIR of this process.
 std::vector<std::string> small_environment();
-/// Runs COMMAND until it ends. If COMMAND could not be started or was interrupted, returns the
-/// outcome of the delivery as the unexpected value.
+/// Runs COMMAND and waits for its end. If COMMAND could not be started or was interrupted, returns
+/// the outcome of the delivery as the unexpected value.
 std::expected<base::CommandEnd, DeliveryResult> run_to_deliver(const base::Command& command,
                                                                const Interrupted& is_interrupted);
 
-/// Returns the command of HOOK with %F and %R replaced by the fossil program and the repository,
-/// and %A removed. The values are not quoted: as in fossil, that is up to the author of the
-/// command. Other % signs are kept. Errors: kInvalid (a value contains a character that is special
-/// to a shell).
+/// Returns the command of HOOK. Replaces %F by the fossil program and %R by the repository, removes
+/// %A, and keeps other % signs. As in fossil, the values are not quoted, because the author of the
+/// command has to quote them. Errors: kInvalid (a value contains a character that is special to a
+/// shell).
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
-/// Returns one line about EVENT for people: "[project] check-in by ann: comment".
+/// Returns a line about EVENT for people: "[project] check-in by ann: comment".
 std::string subject_of(const event::Event& event);
-/// Returns all details of EVENT for people, as lines.
+/// Returns all details of EVENT as lines for people.
 std::string text_of(const event::Event& event);
 /// Returns the recipients of a mail about EVENT.
 std::vector<std::string> recipients_of(const event::Event& event,
@@ -56,7 +56,7 @@ std::string signature_of(std::string_view secret, std::string_view body);
 /// Returns the first line of the file at PATH. Errors: kNotFound, kIo, kInvalid (empty or too
 /// long).
 base::Result<std::string> read_secret(const std::string& path);
-/// Returns whether STATUS, a status of an HTTP server other than 2xx, is a permanent failure.
+/// Returns whether STATUS, an HTTP status other than 2xx, is a permanent failure.
 bool is_final_status(long status);
 
 }  // namespace quarry::courier

@@ -1,4 +1,4 @@
-// Reads the secrets of destinations and signs with them.
+// Reads the secrets of destinations and computes signatures.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <openssl/evp.h>

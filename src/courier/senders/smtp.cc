@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 after it
 
-/// Returns whether TEXT is an address. Anything else could smuggle SMTP commands into the session.
+/// Returns whether TEXT is an address. Other text could inject SMTP commands into the session.
 bool is_address(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAddress && std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -90,7 +90,7 @@ struct SmtpSender::State {
 };
 
 SmtpSender::State::~State() {
-  // libcurl sends QUIT and would wait for minutes if the server hangs, so stop receiving first.
+  // libcurl sends QUIT, and waits for minutes if the server hangs. So stop receiving first.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {
@@ -158,7 +158,7 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // Verbose mode is needed so that libcurl calls the debug function; nothing is printed.
+  // libcurl calls the debug function only in verbose mode. Nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
@@ -217,7 +217,7 @@ MailReport SmtpSender::send(const Mail& mail) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
                                            {MailOutcome::kDeferred, "out of memory"})};
     }
-    // The head of the list stays the same when an element is appended, unless the list was empty.
+    // When an element is appended, the head of the list stays the same, unless the list was empty.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);
@@ -226,7 +226,7 @@ MailReport SmtpSender::send(const Mail& mail) {
   if (indices.empty()) return report;
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
-  // The server may have closed an idle connection, so retry on a new one.
+  // The server might have closed an idle connection. Retry on a new connection.
   if (taken.is_any_deferred() && !state_->was_connection_new() &&
       !state_->dialogue.has_begun_message()) {
     taken = state_->attempt(sent, recipients.get(), true);

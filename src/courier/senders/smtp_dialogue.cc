@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMaxShown = 400;
 constexpr std::size_t kMaxLine = 2000;
 
-// A login is required, or was refused. The administrator has to fix this; the mail is not the
-// cause.
+// Statuses for a missing or refused login. The administrator has to fix the configuration; the mail
+// is not the cause.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
 
@@ -25,13 +25,13 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // A reply belongs to the last command that was sent.
+    // A reply belongs to the last command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {
     stage_ = Stage::kData;
   } else {
-    // Another command, such as QUIT.
+    // Any other command, such as QUIT.
     stage_ = Stage::kOther;
   }
 }
@@ -40,7 +40,7 @@ std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view lin
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   const auto status = base::parse_number<int>(line.substr(0, 3));
   if (!status || line.size() < 3) return std::nullopt;
-  // This is a continuation line.
+  // A continuation line.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
   return Answer{*status, base::printable(line.substr(0, kMaxLine), kMaxShown)};
 }
@@ -85,7 +85,7 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // The reason for refusing a recipient is more useful than the outcome of the mail.
+    // The reason for refusing a recipient is more useful than the outcome of the whole mail.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

@@ -1,5 +1,5 @@
-// Finds out which SMTP command got which reply (RFC 5321) from libcurl's debug output. libcurl
-// itself returns only the last status, which may not be the relevant one.
+// Determines the reply to each SMTP command (RFC 5321) from libcurl's debug output. libcurl itself
+// returns only the last status, which might belong to another command.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace quarry::courier {
 
 class SmtpDialogue {
  public:
-  /// Starts a mail to RECIPIENTS recipients.
+  /// Starts a mail with RECIPIENTS recipients.
   void begin(std::size_t recipients);
-  /// Call this when COMMAND was sent. It is not stored, because it may contain a password.
+  /// Called after COMMAND was sent. COMMAND is not stored, because it might contain a password.
   void sent(std::string_view command);
-  /// Call this when a line of a reply was received.
+  /// Called after a line of a reply was received.
   void received(std::string_view line);
 
-  /// Returns whether the server has begun to receive the message. After that, the outcome is
-  /// unknown until the server has sent its final reply.
+  /// Returns whether the server has begun to receive the message. From then on, the outcome is
+  /// unknown until the server sends its final reply.
   bool has_begun_message() const { return stage_ == Stage::kMessage; }
-  /// Returns the outcome of the mail, which succeeded (ERROR is "") or failed with ERROR.
+  /// Returns the outcome of the mail. ERROR is "" for success, or the reason of the failure.
   MailReport report(const std::string& error) const;
 
  private:
@@ -40,7 +40,7 @@ class SmtpDialogue {
   Stage stage_ = Stage::kOther;
   std::size_t next_recipient_ = 0;
   std::vector<std::optional<Answer>> recipients_;
-  std::optional<Answer> refusal_;  // for the mail as a whole
+  std::optional<Answer> refusal_;  // refusal of the whole mail
   bool is_accepted_ = false;
 };
 

@@ -2,8 +2,8 @@
 //
 //   2xx                                done
 //   4xx that rejects the request       permanent: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
-//   anything else, including 3xx       retry, because the server or the configuration may be fixed
-//   and 401 to 404
+//   any other status, such as 3xx      retry, because an administrator might fix the server or the
+//   and 401 to 404                     configuration
 //
 // Retry-After is respected with any status.
 #include <curl/curl.h>
@@ -24,7 +24,7 @@ constexpr std::size_t kShownReply = 120;
 constexpr long kMaxRedirects = 3;
 constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
-/// Returns the part of URL that may be logged. The rest may contain a secret.
+/// Returns the part of URL that is safe to log. The rest might contain a secret.
 std::string origin_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   std::string_view authority = std::string_view(url).substr(host);
@@ -36,7 +36,7 @@ std::string origin_of(const std::string& url) {
 
 class WebhookSender final : public Sender {
  public:
-  /// Signs requests with SECRET unless it is empty.
+  /// Creates a sender that signs requests with SECRET. If SECRET is empty, requests are not signed.
   WebhookSender(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
       : options_(options),
         secret_(std::move(secret)),
@@ -71,7 +71,7 @@ class WebhookSender final : public Sender {
                      options_.url.starts_with("https:") ? "https" : "http,https");
     curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
     curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
-    // Redirected requests stay POST requests.
+    // A redirected request stays a POST request.
     curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
     curl_easy_setopt(handle_, CURLOPT_PROXY, "");
     curl_easy_setopt(handle_, CURLOPT_POST, 1L);
@@ -91,7 +91,8 @@ class WebhookSender final : public Sender {
     }
   }
 
-  /// A body that exceeds the limit aborts the transfer, but the status is known by then.
+  /// Receives a part of the body. A body that exceeds the limit aborts the transfer, but the status
+  /// is already known.
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self) {
     auto& sender = *static_cast<WebhookSender*>(self);
     const std::size_t length = size * count;
@@ -152,8 +153,8 @@ class WebhookSender final : public Sender {
   Interrupted is_interrupted_;
   CURL* handle_;
   std::array<char, CURL_ERROR_SIZE> message_{};
-  std::size_t received_ = 0;  // bytes of the response body
-  std::string beginning_;     // beginning of the response body
+  std::size_t received_ = 0;  // number of bytes of the response body
+  std::string beginning_;
 };
 
 }  // namespace
