@@ -7,12 +7,12 @@
 namespace quarry::backoffice {
 namespace {
 
-// Limits on one request, because the receiver holds requests in memory. A message that exceeds them
-// is sent in a request of its own.
+// Limits on a request, because the receiver keeps requests in memory. A message that exceeds the
+// limits is sent in a separate request.
 constexpr std::size_t kMaxMessages = 500;
 constexpr std::size_t kMaxBytes = spool::kMaxHandOver / 8;
 
-/// Returns how many of MESSAGES to send in one request; at least one.
+/// Returns how many of MESSAGES are sent in one request; at least one.
 std::size_t portion_of(std::span<const spool::NewMessage> messages) {
   std::size_t bytes = 0;
   std::size_t count = 0;

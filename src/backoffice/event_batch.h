@@ -1,4 +1,4 @@
-// Collects events about a repository and passes them to the courier.
+// Collects events about a repository and sends them to the courier.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ namespace quarry::backoffice {
 class EventBatch {
  public:
   EventBatch() = default;
-  /// Call it inside a Snapshot or a Receipt.
+  /// Creates an empty batch. Requires a Snapshot or a Receipt.
   EventBatch(repository::Repository& repository, const PublishOptions& options);
 
-  /// Adds an event. KEY identifies it within the project.
+  /// Adds an event. KEY identifies the event within the project.
   void add(const std::string& key, event::Record record, base::UnixMillis time);
   /// Adds an event with the current time.
   void add(const std::string& key, event::Record record) { add(key, std::move(record), now_); }
   base::UnixMillis now() const { return now_; }
   std::size_t size() const { return messages_.size(); }
-  /// Hands all events over to COURIER, in as many requests as needed. After an error, some of them
-  /// may have been handed over. Errors: those of HandOver::hand_over().
+  /// Sends all events to COURIER, in one or more requests. After an error, some of the events might
+  /// have arrived. Errors: the same as for HandOver::hand_over().
   base::Result<void> hand_over(const spool::HandOver& courier) const;
 
  private:

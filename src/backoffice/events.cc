@@ -25,7 +25,7 @@ using repository::Arrivals;
 using repository::ReadyArrivals;
 
 constexpr const char* kMarkRow = "quarry-told";
-// Number of artifacts per step. The mark is stored after each step.
+// Number of artifacts per step. The position is stored after each step.
 constexpr std::size_t kArrivalBatch = 500;
 
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
@@ -39,11 +39,11 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
     *number = *read;
     ++numbers;
   }
-  // Earlier versions wrote only two numbers.
+  // Earlier versions stored only two numbers.
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// Stores the mark, and which arrivals are deferred.
+/// Stores the position and the deferred arrivals.
 base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
@@ -53,8 +53,7 @@ base::Result<void> save_mark(repository::Repository& repository, const ArrivalBa
   return receipt.commit();
 }
 
-/// Returns the kind of an event about an artifact of KIND, or nullopt if such artifacts are not
-/// reported.
+/// Returns the kind of an event about an artifact of KIND, or nullopt for artifacts without events.
 std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind) {
   using From = repository::ArtifactKind;
   using To = event::ArtifactKind;
@@ -70,7 +69,7 @@ std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind)
   return at == kKinds.end() ? std::nullopt : std::optional(at->second);
 }
 
-/// Returns the title of the wiki page or forum thread of ENTRY. It is taken from the comment in
+/// Returns the title of the wiki page or forum thread of ENTRY. The title is part of the comment in
 /// fossil's timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the
 /// forum.
 std::string title_in(const repository::TimelineEntry& entry) {
@@ -120,7 +119,8 @@ void add_received(const repository::Received& received, EventBatch& events) {
   }
   if (received.artifacts.empty()) return;
   push.branches.assign(branches.begin(), branches.end());
-  // Large pushes are reported in parts, so the key contains the part's first artifact.
+  // Events about a large push cover parts of it, so the key contains the first artifact of the
+  // part.
   events.add(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
              std::move(push), received.time);
 }
@@ -137,7 +137,7 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Publishes what has arrived after MARK, and advances MARK. Returns the number of events.
+/// Publishes artifacts that arrived after MARK, and advances MARK. Returns the number of events.
 base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
                                       ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -152,7 +152,7 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
-    // The mark is stored only after the courier has stored the events.
+    // The courier must have stored the events before the position is stored.
     QUARRY_TRY(events.hand_over(*options.courier));
     QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;
@@ -161,7 +161,7 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
   return count;
 }
 
-/// Publishes what arrived before MARK but was deferred.
+/// Publishes deferred artifacts, which arrived before MARK.
 base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
                                            const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -189,7 +189,7 @@ base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOpt
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
-    // Do not report what existed before a courier was configured.
+    // Do not publish artifacts that were received before a courier was configured.
     ArrivalBatch nothing;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());

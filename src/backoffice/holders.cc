@@ -43,9 +43,9 @@ class RealProcesses final : public ProcessTable {
     std::string stat;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
     const std::size_t end = stat.rfind(')');
-    if (end == std::string::npos) return 0;  // the process exists but is hidden (hidepid)
-    // The name, in brackets, may contain any characters. After it, the first word is the state and
-    // the twentieth is the start time. Zombies count as ended.
+    if (end == std::string::npos) return 0;  // the process exists, but is hidden (hidepid)
+    // The name, in brackets, can contain any characters. After the name, the first word is the
+    // state and the twentieth word is the start time. Zombies count as ended.
     std::string_view words = std::string_view(stat).substr(end + 1);
     const std::string_view state = take_word(words);
     if (state == "Z" || state == "X") return std::nullopt;

@@ -1,8 +1,8 @@
 // Runs the hooks that `fossil hook add` has stored, after content was received:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
-//            hook-last-rcvid   the last receipt that hooks have run for
-//            hook-embargo      seconds since 1970 until when hooks wait for a push to end
+//            hook-last-rcvid   the last receipt for which hooks have run
+//            hook-embargo      end of the delay during a push, in seconds since 1970
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -43,12 +43,12 @@ std::vector<std::string> commands_in(const std::string& text) {
 }
 
 struct DueHooks {
-  std::vector<std::string> commands;  // empty if there is nothing to do
-  std::int64_t last = 0;              // the last receipt that INPUT covers
+  std::vector<std::string> commands;  // can be empty
+  std::int64_t last = 0;              // last receipt that INPUT includes
   std::string input;
 };
 
-/// Call it inside a Snapshot.
+/// Returns the hooks that are due. Requires a Snapshot.
 base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   DueHooks due;
   auto settings = repository.settings();
@@ -87,9 +87,9 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
         fmt::format("hook/{}/{}", due.last, i),
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
-  // The mark is stored only after the courier has stored the events. If another backoffice
-  // (fossil's or ours) has advanced the mark meanwhile, the hooks run twice, which is better than
-  // not at all.
+  // The position is stored after the courier has stored the events. If another backoffice (fossil's
+  // or ours) has advanced the position meanwhile, the hooks run twice, which is better than not at
+  // all.
   QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {

@@ -10,7 +10,7 @@
 namespace quarry::backoffice {
 namespace {
 
-// In seconds. A longer lease means that the clock was set back, or that the row is invalid.
+// In seconds. If a lease is longer, the clock was set back or the row is invalid.
 constexpr std::int64_t kMaxLease = 3600;
 
 bool lasts(std::int64_t until, const Candidate& candidate) {
@@ -50,7 +50,7 @@ Decision decide(const Lease& lease, const Candidate& candidate) {
     return {Turn::kRun, Lease{candidate.self, candidate.now + time, 0, 0}, {}};
   }
   if (!candidate.may_wait) return {};
-  // The lease has expired, but its holder has not ended yet, so check again soon.
+  // The lease has expired, but its holder is still running. Check again soon.
   const std::int64_t until = std::max(lease.current_until, candidate.now + 1);
   Lease wanted = lease;
   wanted.next = candidate.self;

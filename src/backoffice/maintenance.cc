@@ -13,13 +13,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// The value of this row is DUE OPTIMIZE RID: when maintenance and the next optimization are due
+// The row contains DUE OPTIMIZE RID: the times when maintenance and the next optimization are due
 // (seconds since 1970), and the position of the verification.
 constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
 // Seconds between two runs of this job.
 constexpr std::int64_t kInterval = 3600;
-// Time per run for verifying artifacts.
+// Time per run to verify artifacts.
 constexpr std::chrono::seconds kVerification{2};
 constexpr std::chrono::hours kAccessLogKept{24 * 365};
 
@@ -53,7 +53,7 @@ base::Result<std::size_t> maintain(JobContext& context) {
   repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
-  // A time far ahead means that the clock was set back.
+  // If the time is too far in the future, the clock was set back.
   if (progress.due > now && progress.due <= now + kInterval) return std::size_t{0};
 
   repository::Maintenance maintenance(repository);

@@ -1,4 +1,4 @@
-// Removes details that may be logged but not published from messages: file paths and mail
+// Removes private details, which belong only in the log, from messages: file paths and mail
 // addresses.
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace quarry::backoffice {
 
-/// Returns MESSAGE, which is about the repository at PATH, with PATH replaced by its public NAME,
-/// other absolute paths reduced to their last component, and addresses NAME@HOST removed.
+/// Returns MESSAGE, which is about the repository at PATH, in a form for publication. PATH is
+/// replaced by its public NAME. All other absolute paths are reduced to their last component.
+/// Addresses NAME@HOST are removed.
 std::string redact(std::string_view message, std::string_view path, std::string_view name);
 
 }  // namespace quarry::backoffice

@@ -5,7 +5,7 @@
 namespace quarry::backoffice {
 namespace {
 
-/// Runs JOB and turns exceptions into errors. SQL statements throw exceptions if they are aborted
+/// Runs JOB and converts exceptions to errors. SQL statements throw exceptions if they are aborted
 /// or the file is damaged.
 base::Result<std::size_t> run_one(const Job& job, JobContext& context) {
   try {

@@ -57,7 +57,7 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
-/// Adds events about all of NEWS. The keys for the same news are always the same.
+/// Adds events about all of NEWS. The keys are always the same for the same news.
 void add_news(const SecurityNews& news, EventBatch& events) {
   const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
     events.add(fmt::format("security/{}", key), std::move(record), time);
@@ -77,8 +77,8 @@ void add_news(const SecurityNews& news, EventBatch& events) {
   }
   for (const UserChange& change : news.users) {
     auto [what, detail] = describe(change);
-    // The hour distinguishes repeated changes. The login is truncated because streams limit the
-    // length of keys.
+    // The hour distinguishes repeated changes. The login is truncated because the length of keys is
+    // limited.
     const std::string key = fmt::format("user/{}/{}/{}", what, events.now().value / kMillisOfHour,
                                         event::cut(change.login, kMaxLogin));
     add(key,
@@ -87,7 +87,7 @@ void add_news(const SecurityNews& news, EventBatch& events) {
   }
 }
 
-/// The events to publish, and what to store afterwards.
+/// The events to publish, and the new position.
 struct Batch {
   EventBatch events;
   SecurityMark mark;
@@ -101,7 +101,7 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Publish
   SecurityLog log(repository);
   mark = parse_security_mark(repository.settings().get(kSecurityRow));
   if (!mark || !log.knows_users()) {
-    // Do not report what existed before a courier was configured.
+    // Do not publish changes that were made before a courier was configured.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
     return Batch{.events = {}, .mark = end, .records_users = true, .is_at_end = true};
   }

@@ -9,17 +9,18 @@ namespace {
 
 constexpr const char* kLeaseRow = "backoffice";
 constexpr const char* kHoldersRow = "quarry-lease";
-// Time in seconds until a changed setting takes effect.
+// Maximum delay, in seconds, before a changed setting takes effect.
 constexpr std::int64_t kSettingsCacheTime = 10;
 
-/// Both rows, and the decision that follows from them. Use it inside a Snapshot or a Receipt.
+/// The rows `backoffice` and `quarry-lease`, and the decision that follows from them. Requires a
+/// Snapshot or a Receipt.
 class LeaseView {
  public:
   LeaseView(repository::Repository& repository, std::int64_t self, const TurnOptions& options,
             const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // Usually there is no holder to check.
+    // Usually the lease does not have a holder.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }
@@ -53,7 +54,7 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
   const std::int64_t now = view.now();
   if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
   if (view.decision().turn != Turn::kLeave) return RunForecast{true, 0};
-  // The next holder begins when the current lease expires, and not earlier.
+  // The next holder begins when the current lease expires, not earlier.
   const bool has_next = view.lease().next != 0;
   const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());
   return RunForecast{false, has_next ? until : 0};

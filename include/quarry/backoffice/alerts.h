@@ -1,14 +1,14 @@
 // Mail to the subscribers of a repository: alerts, the daily digest, and notices that a
-// subscription will expire. It uses the same tables and settings (email-*) as fossil's backoffice,
-// so that either program may process the same file and each alert is sent exactly once.
+// subscription will expire. The tables and settings (email-*) are the same as for fossil's
+// backoffice, so both programs can work on the same file. Each alert is sent exactly once.
 //
-// A run has two steps. First, one transaction marks the pending alerts as sent and records in the
-// outbox (quarry/repository/mail_outbox.h) which mails have to be sent to whom. Then the mails in
-// the outbox, including those that failed in earlier runs, are composed and sent one by one. A
-// failed mail is retried for five days, with delays from one minute to one hour.
+// A run has two steps. First, one transaction marks the pending alerts as sent and adds their mails
+// to the outbox (quarry/repository/mail_outbox.h). Then the run composes and sends all mails in the
+// outbox, including mails that failed in earlier runs. A failed mail is retried for five days, with
+// delays from one minute to one hour.
 //
-// Runs may overlap; each mail is sent by only one of them. If a run is killed while it sends a
-// mail, the mail is sent again after five minutes.
+// If two runs overlap, each mail is still sent only once. If a run is killed while it sends a mail,
+// the mail is sent again after five minutes.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,18 @@
 namespace quarry::backoffice {
 
 struct RenderedMail;
-/// Sends a mail. Success means that another program has accepted responsibility for it. Errors:
-/// kDenied (permanent), kBusy (no mail can be sent now), others (temporary, for this mail).
+/// Sends a mail. Success means that another program has accepted the mail. Errors: kDenied
+/// (permanent), kBusy (no mail can be sent now), any other code (a temporary failure of this mail).
 using SendMail = std::function<base::Result<void>(const RenderedMail&)>;
 
 struct AlertOptions {
   const base::Clock* clock = &base::system_clock();
-  /// Called before each mail. If it returns true, the remaining mails are left to the next run. May
-  /// be empty.
+  /// Called before each mail. If the function returns true, the remaining mails are left to the
+  /// next run. Can be empty.
   std::function<bool()> is_over = {};
-  /// Used instead of the sender that the repository's email-send-method selects. May be empty.
+  /// Used instead of the sender that the repository's email-send-method selects. Can be empty.
   SendMail send = {};
-  /// Whether to send the mails without marking anything as sent. The write lock is held meanwhile.
+  /// Whether to send the mails without marking anything as sent. Such a run holds the write lock.
   bool is_rehearsal = false;
 };
 
@@ -50,8 +50,8 @@ struct AlertReport {
   std::vector<std::string> complaints;
 };
 
-// A Snapshot or Receipt must not exist during these calls. Errors: kBusy, kIo, kNoSpace, kCorrupt,
-// all of the repository. Failures to send mail are not errors but part of the report.
+// The caller must not hold a Snapshot or Receipt during these calls. Errors of the repository:
+// kBusy, kIo, kNoSpace, kCorrupt. Failures to send mail are not errors but part of the report.
 
 /// Sends alerts to the subscribers who want them immediately.
 base::Result<AlertReport> send_alerts(repository::Repository& repository,

@@ -1,13 +1,13 @@
-// Identifies the processes that hold a lease. Their process ids are not enough on another host, in
-// another container, or after an id has been reused. The row `quarry-lease` in a repository's
-// `config` supplements fossil's row `backoffice`, which cannot store this information:
+// Identifies the processes that hold a lease. The process ids in fossil's row `backoffice` do not
+// identify a process on another host or in another container, and ids can be reused. Therefore the
+// row `quarry-lease` in a repository's `config` stores more about each process:
 //
 //   HOST PID STARTED PID STARTED      HOST: the machine's boot id and pid namespace; STARTED: start
 //                                     time in clock ticks since boot, see proc(5)
 //
 // If HOST is this host, the listed processes are checked; otherwise they count as alive until their
-// lease expires. A process is not listed if fossil wrote the lease. Such a process counts as
-// alive if this host has a process with its id; otherwise its state is unknown.
+// lease expires. If fossil wrote the lease, its process is not listed. An unlisted process counts
+// as alive if this host has a process with the same id; otherwise its state is unknown.
 #pragma once
 
 #include <array>
@@ -20,34 +20,35 @@
 
 namespace quarry::backoffice {
 
-/// The processes that can be seen from here; replaced in tests.
+/// The processes that are visible to this process. Tests replace this class.
 class ProcessTable {
  public:
   virtual ~ProcessTable() = default;
   /// Returns a text that identifies this host and pid namespace and contains no space.
   virtual std::string host() const = 0;
-  /// Returns the start time of process PID, or nullopt if there is no such process.
+  /// Returns the start time of process PID, or nullopt if the process does not exist.
   virtual std::optional<std::int64_t> started(std::int64_t pid) const = 0;
 };
-/// Returns the processes of this machine.
+/// Returns the real processes of this machine.
 const ProcessTable& real_processes();
 
 class Holders {
  public:
-  /// Parses the row's value. An invalid value lists no process.
+  /// Parses the row's value. If the value is invalid, the result is empty.
   static Holders parse(std::string_view text);
   std::string text() const;
 
   /// Returns the state of process PID, which the lease names.
   Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
-  /// Returns the holders of LEASE after SELF has written itself into it. Known entries are kept.
+  /// Returns the holders of LEASE after SELF has written itself into the lease. Known entries are
+  /// kept.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 
   friend bool operator==(const Holders&, const Holders&) = default;
 
  private:
   struct Process {
-    std::int64_t pid = 0;  // 0: there is no process
+    std::int64_t pid = 0;  // 0: no process
     std::int64_t started = 0;
     friend bool operator==(const Process&, const Process&) = default;
   };

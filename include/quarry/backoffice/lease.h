@@ -1,17 +1,17 @@
 // Decides which process does a repository's background work, and when. The lease is the row
-// `backoffice` in the repository's `config`; `fossil` also respects it.
+// `backoffice` in the repository's `config`. `fossil` uses the same row.
 //
 //   CURRENT UNTIL NEXT UNTIL      four integers: process ids (0: none) and seconds since 1970
 //
-//   no current holder, or it has ended and its time is over    run, for a minute
+//   no current holder, or its time is over and it has ended    run, and hold the lease for a minute
 //   a current holder, but no next holder                       become the next holder, and sleep
 //   a current and a next holder                                leave
 //
-// So there is at most one run at a time and one per minute, and each request is followed by a run:
-// either the one that it starts, or the next one, which has not begun yet.
+// So runs do not overlap, and at most one run starts per minute. Each request is still followed by
+// a run: either by a run that starts immediately, or by the run of the next holder.
 //
-// A holder that finishes early keeps its lease: the minute between two runs is counted from the
-// start of the first to the start of the second.
+// A holder that finishes early keeps its lease, because the minute is counted from the start of one
+// run to the start of the next.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,8 @@ namespace quarry::backoffice {
 
 /// The state of a process that holds a lease.
 enum class Holder {
-  kGone,      // it has ended
-  kAlive,     // it is running
+  kGone,
+  kAlive,
   kElsewhere  // on another host, or unknown; counts as alive until the lease expires
 };
 
@@ -42,10 +42,10 @@ struct Lease {
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-/// A process that wants to run, and its view of the current holders. Times are in seconds since
+/// A process that wants to run, and the state of the current holders. Times are in seconds since
 /// 1970.
 struct Candidate {
-  std::int64_t self = 0;  // its process id
+  std::int64_t self = 0;  // process id of the candidate
   std::int64_t now = 0;
   Holder current = Holder::kGone;
   Holder next = Holder::kGone;
@@ -54,20 +54,20 @@ struct Candidate {
 };
 
 enum class Turn {
-  kRun,   // do the work
-  kWait,  // wait as the next holder: sleep, then ask again
-  kLeave  // another process does the work
+  kRun,
+  kWait,  // become the next holder, sleep, then call decide() again
+  kLeave
 };
 
 struct Decision {
   Turn turn = Turn::kLeave;
-  /// The new value of the row, to be written in the transaction that has read it; nullopt if
-  /// unchanged.
+  /// New value of the row, or nullopt to leave the row unchanged. The caller writes the value in
+  /// the transaction that has read the row.
   std::optional<Lease> lease;
   std::chrono::seconds sleep{0};  // for kWait
 };
 
-/// Returns what CANDIDATE should do, given LEASE.
+/// Decides what CANDIDATE does, given LEASE.
 Decision decide(const Lease& lease, const Candidate& candidate);
 
 }  // namespace quarry::backoffice

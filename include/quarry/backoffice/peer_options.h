@@ -17,12 +17,10 @@ std::optional<PeerDirection> peer_direction_named(std::string_view name);
 
 struct PeerOptions {
   std::string name = {};
-  /// The peer's location: a URL without a password, or the name of a remote in the repository (see
-  /// `fossil remote`).
+  /// The peer's location: a URL without a password, or the name of a remote (see `fossil remote`).
   std::string url = {};
   std::string remote = {};
-  std::string password_file =
-      {};  // "": the password that fossil has stored for the remote, or otherwise none
+  std::string password_file = {};  // "": the remote's password in the repository, if any
   std::string ca_file = {};
   PeerDirection direction = PeerDirection::kBoth;
   bool with_private = false;
@@ -30,8 +28,8 @@ struct PeerOptions {
   std::chrono::milliseconds interval{60'000};
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds retry_max_delay{60'000};
-  std::chrono::milliseconds timeout{60'000};      // maximum time for which the peer sends nothing
-  std::chrono::milliseconds max_time{3'600'000};  // for a whole sync; the next sync continues
+  std::chrono::milliseconds timeout{60'000};      // limit on the time without input from the peer
+  std::chrono::milliseconds max_time{3'600'000};  // limit on the duration of a sync
 
   bool pushes() const { return direction != PeerDirection::kPull; }
   bool pulls() const { return direction != PeerDirection::kPush; }

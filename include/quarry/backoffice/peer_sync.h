@@ -3,8 +3,8 @@
 //
 //   check (read-only) ─> begin: write the process to the row ─> sync ─> end: write the result
 //
-// No lease is held, and no write lock during network I/O, so a peer that hangs blocks no other
-// process.
+// The process holds no lease, and no write lock during network I/O, so a peer that hangs does not
+// block other processes.
 #pragma once
 
 #include <chrono>
@@ -29,13 +29,13 @@ struct PeerSyncOptions {
   PeerOptions peer;
   /// Returns the peer's URL with its password. Called for each sync.
   std::function<base::Result<transport::RemoteUrl>(repository::Repository&)> locate;
-  /// Returns the transport options. The timeouts are taken from `peer` instead.
+  /// Returns the transport options, except the timeouts, which `peer` sets. Called for each sync.
   std::function<transport::TransportOptions(repository::Repository&)> transport;
   std::function<base::Result<std::unique_ptr<transport::Transport>>(
       const transport::RemoteUrl&, const transport::TransportOptions&)>
       connect = transport::connect;
-  std::function<bool()> is_interrupted = {};  // may be empty
-  /// Receives the peer's messages for the user. May be empty.
+  std::function<bool()> is_interrupted = {};  // can be empty
+  /// Receives the peer's messages for the user. Can be empty.
   std::function<void(const std::string&)> on_message = {};
   std::int64_t uid = 1;    // user to whom received content is attributed
   bool is_forced = false;  // sync even if it is not due
@@ -48,8 +48,8 @@ struct PeerReport {
     kNotDue,
     kRunning,  // another process is syncing with this peer
     kDone,
-    kFailed,       // the failure was recorded
-    kInterrupted,  // nothing was recorded
+    kFailed,       // the state contains the error
+    kInterrupted,  // the state is unchanged
   };
   What what = What::kNotDue;
   std::chrono::milliseconds wait{0};  // until the next sync is due
@@ -57,13 +57,14 @@ struct PeerReport {
   sync::ClientFigures figures;        // for kDone
   std::optional<base::Error> error;   // for kFailed
   std::int64_t past_failures = 0;     // for kDone: number of consecutive failures before this sync
-  /// For kFailed: the failure differs from the previous one. For kDone: the peer has moved.
+  /// Whether to log the result. For kFailed: the error differs from the previous error. For kDone:
+  /// the peer has moved.
   bool is_news = false;
 };
 
-/// Syncs with the peer if a sync is due. Errors: those of REPOSITORY, before or after the sync
-/// itself. In that case nothing is recorded, or the row still says that the sync is running, which
-/// counts only until this process has ended.
+/// Syncs with the peer if a sync is due. Errors: failures of REPOSITORY before or after the sync
+/// itself. After an error, the row is unchanged or still lists this process as running; that entry
+/// is valid only until the process ends.
 base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
                                         const PeerSyncOptions& options);
 

@@ -1,14 +1,14 @@
-// The peers of a repository: other repositories of the same project, with which it syncs
+// The peers of a repository: other repositories of the same project with which Quarry syncs it
 // automatically.
 //
 // The state of each peer is the row `quarry-peer NAME` in the repository's `config`, a JSON object
-// (PeerState). It is written when a sync begins, so that other processes do not sync with the same
-// peer, and again when the sync has ended. A sync is due:
+// (PeerState). The row is written at the start of a sync, so that other processes do not sync with
+// the same peer. It is written again at the end of the sync. A sync is due:
 //
-//   there is no state, or the URL has changed   immediately
-//   the last attempts failed                    at `next`
-//   there is new content for the peer           immediately, if the direction allows it
-//   otherwise                                   `interval` after the last attempt began
+//   no state, or the URL has changed            immediately
+//   after failures                              at `next`
+//   new content for the peer                    immediately, if the direction allows it
+//   otherwise                                   `interval` after the start of the last attempt
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace quarry::backoffice {
 
-/// The process that syncs with a peer. It may have ended without removing itself.
+/// A process that syncs with a peer. If the process was killed, its entry remains.
 struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
@@ -38,7 +38,7 @@ struct PeerRunner {
 
 /// The state of a peer. Times are in milliseconds since 1970; 0 means never.
 struct PeerState {
-  std::string url = {};        // the URL without its password; the other fields refer to it
+  std::string url = {};        // URL without the password; the other fields are about this URL
   std::int64_t tried = 0;      // start of the last sync
   std::int64_t succeeded = 0;  // end of the last successful sync
   std::int64_t failed = 0;     // end of the last failed sync
@@ -46,8 +46,8 @@ struct PeerState {
   std::int64_t failures = 0;   // number of consecutive failures
   std::string error = {};      // error of the last sync; empty after a success
   std::string seen = {};       // mark_of() at the start of the last successful sync
-  std::int64_t exchanged = 0;  // when anything was last transferred
-  std::int64_t sent = 0;       // total number of artifacts, like `received`
+  std::int64_t exchanged = 0;  // time of the last transfer of an artifact
+  std::int64_t sent = 0;       // total number of artifacts
   std::int64_t received = 0;
   std::string moved_to = {};  // new location, according to the peer
   std::optional<PeerRunner> runner = {};
@@ -63,23 +63,24 @@ struct PeerState {
 std::string peer_row(std::string_view name);
 inline constexpr std::string_view kPeerRows = "quarry-peer ";
 
-/// Returns how long to wait from NOW until the next sync; 0 if it is due. MARK is the current
+/// Returns the time from NOW until the next sync; 0 if the sync is due. MARK is the current
 /// mark_of().
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
-/// Returns how long to wait after FAILURES consecutive failures, the last of which was WHY. If the
-/// peer refuses, the delays increase, because an administrator has to fix that. RANDOM is in [0,
-/// 1).
+/// Returns the delay after FAILURES consecutive failures, of which WHY is the last. If the peer
+/// refuses the sync, the delay is longer, because an administrator has to solve the problem. RANDOM
+/// is in [0, 1).
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);
-/// Returns whether to log failure number FAILURES: the first one, and then at increasing intervals.
+/// Returns whether to log failure number FAILURES. True for the first failure, and then at
+/// increasing intervals.
 bool is_failure_to_log(std::int64_t failures);
 
 /// Returns whether a process is syncing with the peer now.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);
 
-/// Returns a text that changes whenever there is new content that a peer may want. Call it inside a
-/// Snapshot or a Receipt.
+/// Returns a text that changes with each new content that a peer might want. Requires a Snapshot or
+/// a Receipt.
 base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
 
 }  // namespace quarry::backoffice

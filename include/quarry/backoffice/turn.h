@@ -1,5 +1,5 @@
-// Determines whether a process may do a repository's background work now, with the lease (lease.h)
-// in the repository.
+// Decides whether a process may do a repository's background work now. The decision uses the lease
+// (lease.h) in the repository.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace quarry::backoffice {
 
-// Names of the repository's settings, which are fossil's.
+// Names of fossil's settings that also apply to Quarry.
 inline constexpr const char* kDisableSetting = "backoffice-disable";
 inline constexpr const char* kNoDelaySetting = "backoffice-nodelay";
 inline constexpr const char* kLogFileSetting = "backoffice-logfile";
@@ -23,11 +23,11 @@ struct TurnOptions {
   bool may_wait = true;
 };
 
-/// Whether background work is due, determined without writing to the repository.
+/// Whether background work is due. The check does not write to the repository.
 struct RunForecast {
   bool is_wanted = false;  // whether to start a process
   /// If is_wanted is false, it stays false until this time (seconds since 1970), regardless of
-  /// requests. 0 means that it may become true at any moment.
+  /// requests. If the time is 0, is_wanted can become true at any moment.
   std::int64_t until = 0;
 };
 
@@ -36,8 +36,8 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
                                        const TurnOptions& options,
                                        const ProcessTable& processes = real_processes());
 
-/// Decides what the process SELF should do and updates the lease. If SELF should leave, nothing is
-/// written. Errors: kBusy (cannot get the write lock), kNoSpace, kIo.
+/// Decides whether the process SELF runs, waits or leaves, and updates the lease. For kLeave, the
+/// function does not write. Errors: kBusy (cannot get the write lock), kNoSpace, kIo.
 base::Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
                                  const TurnOptions& options,
                                  const ProcessTable& processes = real_processes());

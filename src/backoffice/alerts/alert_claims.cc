@@ -22,21 +22,21 @@ using repository::Subscriber;
 
 namespace {
 
-// Maximum per mail, and therefore per transaction.
+// Limit per mail and per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Maximum per transaction. Each subscriber may be notified of each event.
+// Limit per transaction. Each subscriber can have one reference to each event.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// In days. Shorter intervals count as not set, as in fossil.
+// In days. As in fossil, shorter intervals disable the notices.
 constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
-/// Returns whether EVENT is sent in a mail of its own with TIMING.
+/// Returns whether TIMING sends EVENT in a separate mail.
 bool has_own_mail(AlertTiming timing, const AlertReference& event) {
   return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
-/// Adds mails to SUBSCRIBER about those of ALERTS that this subscriber should get.
+/// Adds mails to SUBSCRIBER about the elements of ALERTS for which should_notify() is true.
 Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
                        const std::vector<PendingAlert>& alerts, MailTime now) {
   std::vector<AlertReference> together;
@@ -83,7 +83,7 @@ Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt
   QUARRY_TRY(Alerts(repository).visit_expiring(warned, warning, [&](const Subscriber& subscriber) {
     return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
   }));
-  // Subscribers who have ignored the last warning get no more mail.
+  // Subscribers who ignored the last notice stop getting mail.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
   return receipt.set_config("email-renew-warning", std::to_string(warning));
 }

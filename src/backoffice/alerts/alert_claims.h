@@ -1,5 +1,5 @@
-// Decides finally which subscribers are notified of which alerts. Within one Receipt, the alerts
-// are marked as sent and the mails about them are added to the outbox.
+// Decides which subscribers are notified of which alerts. A single Receipt marks the alerts as sent
+// and adds their mails to the outbox.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@
 
 namespace quarry::backoffice {
 
-/// Claims some of the earliest pending alerts. Returns the number of events; 0 if none was pending.
+/// Claims some of the earliest pending alerts. Returns the number of events; 0 if no alerts were
+/// pending.
 base::Result<std::size_t> claim_alerts(repository::Repository& repository,
                                        repository::AlertTiming timing, repository::MailTime now);
 
-/// Claims notices for subscriptions that expire within a week, unless that was done in the last
-/// week. The rule and the settings are fossil's (email-renew-interval, email-renew-warning,
-/// email-renew-cutoff).
+/// Claims notices for subscriptions that expire within a week. Does nothing if notices were claimed
+/// in the last week. The rule and the settings are fossil's (email-renew-interval,
+/// email-renew-warning, email-renew-cutoff).
 base::Result<void> claim_renewals(repository::Repository& repository, repository::Receipt& receipt,
                                   repository::MailTime now);
 
-/// Returns whether today's digest has not been claimed yet. Days are Julian, from noon to noon.
-/// Call it inside a Snapshot or a Receipt.
+/// Returns whether today's digest is still unclaimed. Days are Julian, from noon to noon. Requires
+/// a Snapshot or a Receipt.
 bool is_digest_due(repository::Repository& repository, base::UnixMillis now);
 base::Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now);
 

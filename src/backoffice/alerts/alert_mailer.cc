@@ -21,16 +21,17 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Longer than any attempt takes. After this time, the mail of a run that was killed is sent again.
+// Time for which a run claims a mail, longer than any attempt. If the run was killed, the mail is
+// sent again after this time.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
-// Number of consecutive failures that suggest a problem with the sender and not with the mails.
+// After this number of consecutive failures, the problem is probably the sender, not the mails.
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
-// The outcome is recorded in several attempts, so that a sent mail is not sent again just because a
-// writer holds the lock for a long time.
+// Maximum number of attempts to record an outcome. Another process might hold the lock for a long
+// time, but a sent mail must not be sent again.
 constexpr int kMaxRecordAttempts = 6;
 
 MailTime delay_after(std::int64_t attempts) {
@@ -105,7 +106,7 @@ Result<void> AlertMailer::run() {
 Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail) {
   std::vector<AlertEvent> events;
   for (const repository::AlertReference& reference : mail.about) {
-    // The subscriber may have lost the right since the mail was queued.
+    // The subscriber's rights might have changed since the mail was queued.
     if (!may_see(mail.capabilities, reference)) continue;
     // Skip events that a moderator has approved meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
@@ -126,7 +127,7 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // The refusal of one mail does not suggest that others will fail.
+  // A server that refuses one mail might still accept the others.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {
@@ -142,7 +143,7 @@ AlertMailer::Outcome AlertMailer::attempt(const OutgoingMail& mail) {
     return failure(mail, {ErrorCode::kDenied, "invalid address"});
   }
   auto made = render_in_snapshot(mail);
-  // An unreadable artifact must not block the mails of others.
+  // An unreadable artifact must not block the mails to other subscribers.
   if (!made) return failure(mail, made.error());
   const std::optional<RenderedMail> rendered = std::move(*made);
   if (!rendered) return Outcome::kDone;

@@ -1,4 +1,5 @@
-// Processes the outbox: claims, composes and sends the mails one by one, and records the outcomes.
+// Sends the mails in the outbox one by one: claims a mail, composes it, sends it, and records the
+// outcome.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace quarry::backoffice {
 
 class AlertMailer {
  public:
-  /// The arguments are not owned. The results are counted in REPORT.
+  /// Creates a mailer. The arguments are not owned. Results are counted in REPORT.
   AlertMailer(repository::Repository& repository, const AlertOptions& options,
               const MailSettings& settings, const SendMail& send, AlertReport& report)
       : repository_(repository),
@@ -22,8 +23,8 @@ class AlertMailer {
         send_(send),
         report_(report) {}
 
-  /// Runs until no mail is due, the run is over, or no mail can be sent now. No Snapshot may exist,
-  /// and no Receipt except that of a rehearsal.
+  /// Sends mails until the outbox has no mail that is due, the run is over, or the sender does not
+  /// work. The caller must not hold a Snapshot. It can hold a Receipt only in a rehearsal.
   base::Result<void> run();
 
  private:
@@ -50,12 +51,13 @@ class AlertMailer {
   const MailSettings& settings_;
   const SendMail& send_;
   AlertReport& report_;
-  std::optional<Attempt> last_;  // the last attempt, whose outcome is not recorded yet
+  std::optional<Attempt> last_;  // the last attempt, if its outcome is not recorded yet
   int failures_in_a_row_ = 0;
   bool can_go_on_ = true;
 };
 
-/// Adds TEXT to the report's complaints, unless there are too many.
+/// Adds TEXT to the report's complaints. Does nothing if the number of complaints has reached the
+/// limit.
 void complain(AlertReport& report, std::string text);
 
 }  // namespace quarry::backoffice

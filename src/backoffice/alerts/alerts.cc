@@ -25,13 +25,12 @@ using repository::Repository;
 
 namespace {
 
-// Number of digits of an artifact's hash in links to posts: fossil's default, and the setting's
-// range.
+// Number of digits of a hash in links to posts: fossil's default, and the range of the setting.
 constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
 constexpr std::int64_t kMaxHashDigits = 40;
 
-// Maximum size of a setting in a header, because header lines are limited (RFC 5322, 2.1.1).
+// Maximum size of a setting in a header. The length of header lines is limited (RFC 5322, 2.1.1).
 constexpr std::size_t kMaxSetting = 500;
 
 /// The tasks of a run.
@@ -39,7 +38,7 @@ struct AlertTasks {
   bool alerts = false;
   bool digests = false;
   bool renewals = false;
-  bool only_when_due = false;  // digests and renewals: at most once a day
+  bool only_when_due = false;  // digests and renewals at most once a day
 };
 
 class AlertRun {
@@ -63,7 +62,7 @@ class AlertRun {
  private:
   MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
 
-  /// Reads whether and how mail is configured.
+  /// Reads the mail settings.
   Result<void> read_setup() {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool are_set_up, Alerts(repository_).are_set_up());
@@ -108,7 +107,7 @@ class AlertRun {
 
   bool is_over() const { return options_.is_over && options_.is_over(); }
 
-  /// Calls ACTION with a Receipt, and commits it.
+  /// Calls ACTION with a Receipt and commits the Receipt.
   Result<void> in_transaction(const auto& action) {
     if (rehearsal_) return action(*rehearsal_);
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
@@ -116,7 +115,7 @@ class AlertRun {
     return receipt.commit();
   }
 
-  /// Returns a snapshot, unless the Receipt of a rehearsal is open.
+  /// Returns a snapshot, or nullopt if the Receipt of a rehearsal is open.
   Result<std::optional<repository::Snapshot>> snapshot() {
     if (rehearsal_) return std::nullopt;
     return repository_.snapshot();
@@ -127,7 +126,7 @@ class AlertRun {
     return Alerts(repository_).has_pending(timing);
   }
 
-  /// Uses many transactions, so that other processes can write in between.
+  /// Claims alerts in many short transactions, so that other processes can write in between.
   Result<void> decide(AlertTiming timing) {
     while (!is_over()) {
       QUARRY_TRY_ASSIGN(const bool is_any, has_pending(timing));
@@ -148,8 +147,8 @@ class AlertRun {
     return is_digest_due(repository_, options_.clock->now());
   }
 
-  /// Decides about digests and renewals. The day is marked as done only when all work is done, so
-  /// that the next run completes the work of a run that was killed.
+  /// Claims digests and renewals. The day is marked as done only at the end. If a run is killed,
+  /// the next run completes its work.
   Result<void> decide_daily(const AlertTasks& work) {
     if (work.only_when_due) {
       QUARRY_TRY_ASSIGN(const bool is_day, is_due());
@@ -159,7 +158,7 @@ class AlertRun {
     if (!work.renewals || is_over()) return {};
     return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY(claim_renewals(repository_, receipt, now()));
-      // Another run may have marked the day meanwhile, which is harmless.
+      // Another run might have marked the day meanwhile, which is harmless.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
     });
@@ -176,8 +175,8 @@ class AlertRun {
   const AlertOptions& options_;
   AlertReport report_;
   MailSettings settings_;
-  SendMail send_;                     // null if mail is disabled or not configured
-  std::optional<Receipt> rehearsal_;  // rolled back
+  SendMail send_;  // null if mail is disabled or not configured
+  std::optional<Receipt> rehearsal_;
 };
 
 Result<std::size_t> send_mail(JobContext& context) {

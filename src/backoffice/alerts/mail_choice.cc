@@ -24,7 +24,7 @@ bool wants(const Subscriber& subscriber, const PendingAlert& alert, char type) {
          std::ranges::find(alert.answered, subscriber.user) != alert.answered.end();
 }
 
-/// The capabilities that allow a user to read and to moderate events of a type (0: none).
+/// Capabilities to read and to moderate events of a type (0: none).
 struct EventRights {
   char type;
   char read;

@@ -26,18 +26,18 @@ using base::Result;
 namespace {
 
 constexpr std::chrono::seconds kCommandTime{60};
-// Maximum size of a command's output that is reported.
+// Maximum size of a command's output in an error message.
 constexpr std::size_t kMaxWhy = 500;
-// The shell's exit codes for a command that cannot be executed, or is not found.
+// The shell's exit codes for commands that cannot be executed or were not found.
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
-// A mail is claimed only for some minutes, so delivery to a slow server is aborted and retried
-// later. While a mail is being transferred it is not interrupted, because its outcome would be
-// unknown.
+// Limits on a delivery. A mail is claimed only for some minutes, so a delivery to a slow server is
+// aborted and retried later. The transfer itself is not interrupted, because the outcome of an
+// interrupted transfer is unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
-// A server that is silent for this long will not answer for the next mail either.
+// A server that is silent for this long will probably not answer for the next mail either.
 constexpr std::chrono::seconds kSilence{10};
 
 /// Writes and syncs BYTES. Returns false on an error.
@@ -51,8 +51,8 @@ bool write_all(int fd, std::string_view bytes) {
   return ::fsync(fd) == 0;
 }
 
-/// Returns a name that consists of the time in seconds and a random part, which distinguishes mails
-/// of the same second.
+/// Returns a new file name. The name consists of the time in seconds and a random part, which
+/// distinguishes mails of the same second.
 std::string new_name(base::UnixMillis now) {
   std::string name;
   for (const char c : base::iso_seconds(now)) {
@@ -62,8 +62,8 @@ std::string new_name(base::UnixMillis now) {
   return fmt::format("{}{:010}.email", name, random());
 }
 
-/// For the email-send-method `dir`: writes MAIL to a file in the folder PATH. When the file has a
-/// name that ends in ".email", it is complete and synced; until then its name starts with a dot.
+/// For the email-send-method `dir`: writes MAIL to a file in the folder PATH. The file's name
+/// starts with a dot until the file is complete and synced. The final name ends in ".email".
 Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
                             const RenderedMail& mail) {
   const auto trouble = [&path](const char* what) {
@@ -74,7 +74,7 @@ Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
   if (!folder) return trouble("open");
   const std::string name = new_name(clock.now());
   const std::string hidden = "." + name;
-  // The umask determines the mode, because another user may process the files.
+  // The umask determines the mode, because another user might process the files.
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble("create a file in");
@@ -102,8 +102,8 @@ SendMail to_database(const std::string& path) {
   };
 }
 
-/// For the email-send-method `relay`: returns a sender to an SMTP server, HOST or HOST:PORT
-/// (default: 25). DOMAIN is sent in the greeting. Errors: kInvalid.
+/// For the email-send-method `relay`: returns a sender to the SMTP server HOST, which can include a
+/// port (default: 25). The greeting contains DOMAIN. Errors: kInvalid.
 Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
   const auto is_host = [](std::string_view text) {
     return !text.empty() && text.size() <= 300 && std::ranges::all_of(text, [](char c) {
@@ -149,7 +149,7 @@ Result<void> print_mail(const RenderedMail& mail) {
 
 Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                        const RenderedMail& mail) {
-  // The command line is not logged, because it may contain a password.
+  // The command line is not logged, because it might contain a password.
   constexpr const char* kName = "email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command},
                                       .input = mail.message,

@@ -1,4 +1,4 @@
-// Sends mails: one function for each email-send-method.
+// The senders of mail: one function for each email-send-method.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,22 @@
 
 namespace quarry::backoffice {
 
-/// A mail that is ready to send.
+/// A complete mail.
 struct RenderedMail {
-  std::string from;     // address for bounces
-  std::string to;       // address
-  std::string message;  // header and body (RFC 5322), lines end in CRLF
+  std::string from;  // address for bounces
+  std::string to;
+  std::string message;  // header and body (RFC 5322); lines end in CRLF
 };
 
-/// Returns the sender that REPOSITORY's settings select, or null if mail is disabled. It is used
-/// for a whole run and REPOSITORY must stay open. Call this inside a Snapshot or a Receipt. Errors:
-/// kInvalid (a setting is missing).
+/// Returns the sender that REPOSITORY's settings select, or null if mail is disabled. A run uses
+/// the sender for all its mails. REPOSITORY must stay open. Requires a Snapshot or a Receipt.
+/// Errors: kInvalid (a setting is missing).
 base::Result<SendMail> mail_sender_for(repository::Repository& repository);
 
-/// Pipes MAIL to COMMAND, such as `sendmail -ti`, which reads the recipients from the header.
-/// COMMAND is run by a shell, as in fossil. Exit code 0 means success; 65, 67 and 68 (see
-/// sysexits.h) mean a permanent failure, all others a temporary one. After TIMEOUT, the command and
-/// its children are killed.
+/// Pipes MAIL to COMMAND, such as `sendmail -ti`, which reads the recipients from the header. As in
+/// fossil, a shell runs COMMAND. Exit code 0 means success. The codes 65, 67 and 68 (see
+/// sysexits.h) mean a permanent failure, and other codes a temporary failure. After TIMEOUT, the
+/// command and its children are killed.
 base::Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                              const RenderedMail& mail);
 

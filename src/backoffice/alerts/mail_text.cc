@@ -17,9 +17,9 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Maximum size of a body in bytes. Further events are only counted, with a link to the timeline.
+// Maximum size of a body in bytes. Further events are counted, and the mail links to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
-// Numbers of digits of a hash, the same as fossil shows in these places.
+// Numbers of digits of a hash. Fossil shows the same numbers in these places.
 constexpr std::size_t kLinkDigits = 20;
 constexpr std::size_t kMessageIdDigits = 32;
 
@@ -28,8 +28,8 @@ std::string host_of(std::string_view address) {
   return std::string(at == std::string_view::npos ? address : address.substr(at + 1));
 }
 
-/// Returns the local part of the From address for user NAME, by fossil's rule. It is always the
-/// same, so that mail programs recognize the author.
+/// Returns the local part of the From address for the user NAME, by fossil's rule. The local part
+/// is constant for each user, so that mail programs recognize the author.
 std::string mailbox_of(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) hash = hash * 1103515245U + 12345U + static_cast<unsigned char>(c);
@@ -52,14 +52,13 @@ std::string_view headline(char type, std::string_view& comment) {
     default:
       return "";
   }
-  // The comment starts with a sign that shows what was done to the page, followed by the page's
-  // title.
+  // The comment consists of a sign for the kind of change and the title of the page.
   const char sign = comment.empty() ? '\0' : comment.front();
   if (sign == ':' || sign == '+' || sign == '-') comment.remove_prefix(1);
   return sign == '+' ? "Wiki Added" : sign == '-' ? "Wiki Removed" : "Wiki Edit";
 }
 
-/// Returns an entry for a mail about several events.
+/// Returns the entry for EVENT in a mail about several events.
 std::string entry(const AlertEvent& event, const MailSettings& settings) {
   std::string_view comment = event.comment;
   const std::string_view kind = headline(event.reference.type, comment);
@@ -142,7 +141,7 @@ void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent
   set_unsubscribe(message, mail, settings);
   message.set_body(post_body(mail, event, post, settings));
   if (event.reference.needs_moderator) {
-    // When the post is approved, it may be sent again, with a Message-Id of its own.
+    // After approval, the post might be sent again, with a separate Message-Id.
     message.set_subject(fmt::format("{} Pending Moderation: {}", settings.subject, post.title));
     message.set_message_id(mail.token + "@" + host);
     return;

@@ -1,5 +1,5 @@
-// Composes mails: MIME messages in UTF-8 (RFC 5322, 2045; written by GMime), with the headers that
-// fossil uses for sorting, threading and unsubscribing:
+// Composes mails as MIME messages in UTF-8 (RFC 5322, 2045) with GMime. Mails have fossil's headers
+// for sorting, threading and unsubscribing:
 //
 //   Message-Id, In-Reply-To       for posts: from the artifact hash, so that threads stay together
 //   List-Id                       the setting email-listid
@@ -24,16 +24,16 @@ struct MailSettings {
   std::string url;      // email-url: base of links
   std::string subject;  // email-subname: prefix of subjects
   std::string from;     // email-self: an address
-  std::string list;     // email-listid; may be empty
+  std::string list;     // email-listid; can be empty
   std::size_t hash_digits = 10;
 };
 
-/// Returns whether TEXT is a plain mail address: one '@', and no characters that are special in
-/// headers or to mail servers.
+/// Returns whether TEXT is a plain mail address: one '@', and only characters without a special
+/// meaning in headers or for mail servers.
 bool is_mail_address(std::string_view text);
 
-/// Returns the mail MAIL about EVENTS, which are those of its events that still exist. Returns
-/// nullopt if there is nothing left to report.
+/// Returns the mail MAIL about EVENTS, the events of the mail that still exist. Returns nullopt if
+/// EVENTS is empty.
 std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
                                     const std::vector<repository::AlertEvent>& events,
                                     const MailSettings& settings, base::UnixMillis now);

@@ -11,7 +11,7 @@ namespace quarry::backoffice {
 namespace {
 
 constexpr std::size_t kMaxName = 64;
-// The order is that of PeerDirection.
+// In the order of PeerDirection.
 constexpr auto kDirections = std::to_array<std::string_view>({"both", "push", "pull"});
 
 bool is_name_character(char c) {

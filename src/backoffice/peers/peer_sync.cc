@@ -18,10 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using What = PeerReport::What;
 
-// Maximum size in bytes of an error message, which may be from a server.
+// Maximum size in bytes of an error message, which can come from a server.
 constexpr std::size_t kMaxError = 500;
 constexpr std::chrono::seconds kMaxConnectTime{30};
-// Time until the next check whether the running sync has ended.
+// Interval between checks whether the running sync has ended.
 constexpr milliseconds kWhileRunning{5'000};
 
 double random_fraction() {
@@ -29,7 +29,7 @@ double random_fraction() {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-/// Returns whether the messages are equal except for digits, such as those in durations.
+/// Returns whether the messages are equal apart from digits, such as those in durations.
 bool is_like(std::string one, std::string other) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::erase_if(one, is_digit);
@@ -37,8 +37,8 @@ bool is_like(std::string one, std::string other) {
   return one == other;
 }
 
-/// Passes messages on. It does not supply passwords and does not retry, because a later sync does
-/// that.
+/// Passes messages on. Does not supply passwords. Does not retry, because a later sync replaces the
+/// retry.
 class Watch final : public transport::PeerWatch {
  public:
   explicit Watch(const PeerSyncOptions& options) : options_(options) {}
@@ -67,7 +67,7 @@ class PeerSync {
     if (report.what != What::kDone) return report;
     auto synced = talk();
     if (!synced && has_to_end()) {
-      // This is not a failure, because the next process begins again.
+      // An interruption is not a failure, because the next process starts the sync again.
       return end([](PeerReport& ended) {
         ended.what = What::kInterrupted;
         ended.state.tried = 0;
@@ -86,7 +86,7 @@ class PeerSync {
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
   bool is_too_late() const { return steady_clock::now() >= deadline_; }
 
-  /// Checks the row. Returns kDone if a sync is due. Call it inside a Snapshot or a Receipt.
+  /// Checks the row. Returns kDone if a sync is due. Requires a Snapshot or a Receipt.
   base::Result<PeerReport> check_row() {
     PeerReport report;
     report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
@@ -96,7 +96,7 @@ class PeerSync {
       return report;
     }
     report.state.runner.reset();
-    // Discard the state of another peer that had this name earlier.
+    // Discard the state if it is about another URL.
     const std::string url = url_ ? url_->without_password() : "";
     if (url_ && report.state.url != url) report.state = PeerState{.url = url};
     QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
@@ -112,7 +112,7 @@ class PeerSync {
     return check_row();
   }
 
-  /// Checks again with the write lock, so that only one of several processes begins.
+  /// Checks again with the write lock, so that only one of several processes starts the sync.
   base::Result<PeerReport> begin() {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(PeerReport report, check_row());
@@ -190,7 +190,7 @@ class PeerSync {
     report.error = std::move(error);
   }
 
-  /// Records the end of the sync, after CHANGE has been called with the report.
+  /// Calls CHANGE with the report, and then records the end of the sync.
   base::Result<PeerReport> end(const auto& change) {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     PeerReport report;

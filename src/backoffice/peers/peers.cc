@@ -17,7 +17,7 @@ using base::ErrorCode;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// Maximum size of a row. A longer row was not written by this code.
+// Maximum size of a row that this code writes. Longer rows are ignored.
 constexpr std::size_t kMaxText = 20'000;
 
 void take(const json& from, const char* name, std::string& to) {
@@ -39,8 +39,8 @@ void put(json& to, const char* name, std::int64_t value) {
   if (value != 0) to[name] = value;
 }
 
-/// Calls VISIT with each member of STATE and its name in JSON. Members that are 0 or empty are
-/// omitted.
+/// Calls VISIT with each member of STATE and its name in JSON. Members that are 0 or empty are not
+/// in the JSON.
 template <typename State, typename Visit>
 void visit_members(State& state, Visit&& visit) {
   visit("url", state.url);
@@ -66,7 +66,7 @@ void visit_runner(Runner& runner, Visit&& visit) {
   visit("until", runner.until);
 }
 
-// Minimum delay after the peer has refused, unless the configured delay is longer.
+// Minimum delay after the peer has refused a sync, unless the configured delay is longer.
 constexpr milliseconds kRefusedDelay{3'600'000};
 
 milliseconds longest_wait(const PeerOptions& options) {
@@ -97,7 +97,7 @@ std::string PeerState::text() const {
                  [&](const char* name, const auto& member) { put(described, name, member); });
     made["runner"] = std::move(described);
   }
-  // Texts from a server may be invalid UTF-8.
+  // Text from a server can be invalid UTF-8.
   return made.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -109,7 +109,7 @@ milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                            std::string_view mark, base::UnixMillis now) {
   const auto until = [&](std::int64_t time) {
     const milliseconds wait(time - now.value);
-    // A time far ahead means that the clock was set back.
+    // If the time is too far in the future, the clock was set back.
     if (wait > longest_wait(options)) return milliseconds(0);
     return std::max(wait, milliseconds(0));
   };
@@ -138,7 +138,8 @@ bool is_failure_to_log(std::int64_t failures) {
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
   if (!state.runner) return false;
   const PeerRunner& runner = *state.runner;
-  // The state of a process on another host is unknown, so it counts as running until its deadline.
+  // A process on another host has an unknown state. Such a process counts as running until its
+  // deadline.
   if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
   const auto started = processes.started(runner.pid);
   return started && *started == runner.started;
