@@ -1,5 +1,6 @@
-// The directives of a pool for its change-set queues: `changes` and `changes.…`. quarryd reads them
-// from its configuration, and quarry-changes accepts them on the command line with `--set`.
+// The directives of a pool for its change-set queues: `changes` and `changes.…`. quarryd reads
+// these directives from its configuration, and quarry-changes accepts them on the command line with
+// `--set`.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace quarry::app {
 
-/// The options that these directives set, without the rest of a pool's options.
+/// The options for these directives, without the other options of a pool.
 struct QueueDirectiveOptions {
   changes::PoolOptions changes = {};
 };
@@ -25,7 +26,7 @@ struct MoveTypes {
   static master::Shown show(const Value& types) { return {changes::text_of(types)}; }
 };
 
-/// A list of the users who may do something.
+/// A list of users for a permission.
 struct AllowedUsers {
   static base::Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
@@ -34,7 +35,7 @@ struct AllowedUsers {
   static master::Shown show(const changes::Allowed& allowed) { return {allowed.text()}; }
 };
 
-/// Decides whether a gate's verdict is still accepted after the branch has moved on.
+/// Whether a gate's verdict is still accepted after the branch has moved on.
 struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
@@ -47,7 +48,7 @@ struct StaleVerdict {
   static master::Shown show(bool is_accepted) { return {is_accepted ? "accept" : "again"}; }
 };
 
-/// The directives for a section of the type SECTION, which has a member `changes`.
+/// The directives for the type SECTION, which must have a member `changes`.
 template <typename Section>
 constexpr auto changes_directives() {
   using changes::Deed;

@@ -33,7 +33,6 @@ using master::Timeout;
 constexpr std::string_view kCourier = "courier";
 constexpr std::string_view kDestination = "destination ";
 
-/// Names separated by commas.
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     target = master::split_list(value);
@@ -136,7 +135,7 @@ struct CommandWords {
   }
 };
 
-/// The directive may be repeated. Each has one header.
+/// A directive that can be repeated, with one header per value.
 struct Headers {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(courier::check_header(value));

@@ -1,8 +1,8 @@
-// The directives of [courier] and [destination NAME]. They are used by quarryd, which checks them
-// and starts the courier, by the courier itself, and by `quarry courier`.
+// The directives of [courier] and [destination NAME]. Used by quarryd (to check them and to start
+// the courier), by the courier itself, and by `quarry courier`.
 //
-// Each directive is defined in one place, with its type and the field that it sets. The field
-// contains the default value.
+// Each directive is defined in one place, with its type and its field. The field contains the
+// default value.
 #pragma once
 
 #include <filesystem>
@@ -16,19 +16,20 @@
 
 namespace quarry::app {
 
-/// Returns a new options object for the section NAME, or null if it is not a section of the
+/// Returns a new options object for the section NAME, or null if the section does not configure the
 /// courier.
 std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name);
-/// Returns the options in CONFIG's sections, or nullopt if there is no [courier] section.
+/// Returns the options in CONFIG's sections, or nullopt if CONFIG does not have a [courier]
+/// section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
-/// Returns whether a destination in CONFIG sends mail to the submitters of change sets.
+/// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
-/// Returns the errors that concern several sections, each as "FILE:LINE: …".
+/// Returns mistakes in the relations between sections, each as "FILE:LINE: …".
 std::vector<std::string> courier_mistakes(const master::Config& config);
 
 /// The courier's part of the configuration file, or all mistakes in it.
 struct CourierReading {
-  courier::CourierConfig config;  // valid only if there are no mistakes
+  courier::CourierConfig config;  // valid only without mistakes
   std::vector<std::string> mistakes;
 };
 CourierReading read_courier_config(const std::filesystem::path& path);

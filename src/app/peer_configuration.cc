@@ -28,8 +28,8 @@ using master::Timeout;
 
 constexpr std::string_view kPeer = "peer ";
 
-/// Checks only the scheme of a URL and its user. A full check would need libcurl, which the server
-/// does not load otherwise. The first sync reports other errors.
+/// Checks only the scheme and the user of a URL. The first sync reports other errors. A full check
+/// needs libcurl, which the server does not load.
 struct PeerUrl : Text {
   static bool is_file(std::string_view url) {
     return url.starts_with('/') || url.starts_with("file:");
@@ -37,7 +37,7 @@ struct PeerUrl : Text {
   static bool is_http(std::string_view url) {
     return url.starts_with("http://") || url.starts_with("https://");
   }
-  /// The error messages do not contain the value, because it may contain a password.
+  /// The error messages do not contain VALUE, because it might contain a password.
   static Result<void> put(std::string& target, const std::string& value) {
     if (!is_file(value) && !is_http(value) && !value.starts_with("ssh://")) {
       return fail(ErrorCode::kInvalid,
@@ -99,7 +99,7 @@ constexpr auto kPeerDirectives = std::to_array<Directive<PeerSectionOptions>>({
     {"max_time", Timeout(), QUARRY_FIELD(peer.max_time)},
 });
 
-/// Checks that there is a password file if and only if the URL has a user who needs a password.
+/// Checks that PEER has a password file if and only if its URL has a user who needs a password.
 Result<void> check_password(const PeerOptions& peer) {
   const std::string user(base::credentials_in(peer.url));
   const bool is_guest = user.empty() || user == "anonymous" || user == "nobody";
@@ -144,7 +144,8 @@ Result<const master::PoolConfig*> pool_of(const master::Config& config, const st
   return fail(ErrorCode::kInvalid, fmt::format("pool: [{}] does not exist", base::printable(name)));
 }
 
-/// Finds the repository of PEER: in POOL's folder, the only one of POOL, or any other file.
+/// Finds the repository of PEER: a file in POOL's folder, the only repository of POOL, or any other
+/// file.
 Result<void> find_repository(const master::PoolConfig& pool, const std::string& repository,
                              ConfiguredPeer& peer) {
   const bool is_only_one = !pool.repository.empty();

@@ -1,6 +1,6 @@
-// The directives of [peer NAME]. They are used by quarryd, which checks them and starts the syncs,
-// and by `quarry peer`. Each directive is defined in one place, with its type and the field that it
-// sets. The field contains the default value.
+// The directives of [peer NAME]. Used by quarryd (to check them and to start the syncs) and by
+// `quarry peer`. Each directive is defined in one place, with its type and its field. The field
+// contains the default value.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,30 @@
 namespace quarry::app {
 
 struct PeerSectionOptions {
-  std::string pool;        // pool that serves the repository and whose user syncs; "": the only
-                           // pool
+  std::string pool;        // pool of the repository; "": the only pool
   std::string repository;  // name in the pool's folder, or a path; "": the pool's only repository
   backoffice::PeerOptions peer;
 };
 
-/// Returns a new options object for the section NAME, or null if it is not a peer's section.
+/// Returns a new options object for the section NAME, or null if the section does not configure a
+/// peer.
 std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name);
 
-/// A peer, with what the rest of the configuration says about it.
+/// A peer, with related values from the rest of the configuration.
 struct ConfiguredPeer {
   backoffice::PeerOptions options;
   std::string pool;
-  std::filesystem::path file;  // the repository file
-  /// The name under which the pool serves the repository if IS_SERVED; "" if it is the only
-  /// repository.
+  std::filesystem::path file;
+  /// If IS_SERVED, the name of the repository in the pool, or "" if it is the only one.
   std::string name;
   bool is_served = false;
   std::uint32_t number =
-      0;  // identifies the peer in messages to the master; does not change on a reload
+      0;  // number of the peer in messages to the master; reloads do not change it
 };
 
-/// The peers in CONFIG, in file order, and the mistakes, each as "FILE:LINE: …".
+/// The peers in CONFIG, in file order, and the mistakes. Each mistake has the form "FILE:LINE: …".
 struct PeersReading {
-  std::vector<ConfiguredPeer> peers;  // valid only if there are no mistakes
+  std::vector<ConfiguredPeer> peers;  // valid only without mistakes
   std::vector<std::string> mistakes;
 };
 PeersReading peers_in(const master::Config& config);

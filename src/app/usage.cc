@@ -18,7 +18,7 @@ namespace {
 constexpr int kWrongUsage = 2;
 constexpr std::size_t kMaxShown = 200;
 
-/// A command of fossil, git or php-fpm that users may try here.
+/// A command of fossil, git or php-fpm that users might try here.
 struct OtherName {
   std::string_view word;
   std::string_view ours;
@@ -37,8 +37,8 @@ constexpr std::array kOtherNames = {
     OtherName{"test-integrity", "quarry verify"},
 };
 
-/// Returns the number of letters to change, insert, delete or swap with the next one (restricted
-/// Damerau-Levenshtein distance).
+/// Returns the restricted Damerau-Levenshtein distance: the number of letters to change, insert,
+/// delete or swap with the next letter.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> steps(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) steps[i][0] = i;
@@ -55,9 +55,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
-/// Returns the element of KNOWN that WORD most likely means: the one with the fewest wrong,
-/// missing, additional or swapped letters. Empty if more than a third of the letters differ in each
-/// element.
+/// Returns the element of KNOWN that is most similar to WORD: the one with the smallest distance.
+/// Returns "" if even the smallest distance is more than a third of the element's letters.
 std::string likeliest(std::string_view word, const std::vector<std::string>& known) {
   if (word.size() > kMaxShown) return {};
   std::string best;
@@ -76,7 +75,7 @@ std::string shown(std::string_view word) {
   return base::printable(base::without_credentials(word), kMaxShown);
 }
 
-/// Returns the innermost subcommand of APP that was parsed.
+/// Returns the innermost parsed subcommand of APP.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* found = &app;
   while (!found->get_subcommands().empty()) found = found->get_subcommands().front();
@@ -133,8 +132,8 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-');
 }
 
-/// Returns the error message, without a newline, for the ERROR that parsing by APP has thrown.
-/// Passwords in URLs are removed.
+/// Returns the message, without a newline, for ERROR, which the parser of APP has thrown. Passwords
+/// in URLs are removed.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const bool wants_command =

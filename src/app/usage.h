@@ -3,7 +3,7 @@
 //   quarry: unknown command "sycn": did you mean sync? (quarry --help)
 //   quarryd: unknown option --server: did you mean --serve? (quarryd --help)
 //
-// All programs use them for the errors that CLI11 reports.
+// All programs use these messages for errors of CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

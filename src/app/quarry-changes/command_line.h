@@ -18,7 +18,7 @@ struct ChangesCommandLine {
   bool is_once = false;
 };
 
-/// Parses ARGV. Returns an exit code if --help, --version or an error message has been printed.
+/// Parses ARGV. Returns an exit code after printing --help, --version or an error message.
 std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

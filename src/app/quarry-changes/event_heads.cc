@@ -15,10 +15,9 @@ namespace {
 constexpr std::chrono::seconds kHeadTtl{60};
 constexpr std::chrono::seconds kAddressTtl{2};
 constexpr std::size_t kMaxAddresses = 1'000;
-constexpr std::size_t kMaxText = 4'096;  // maximum size of a setting; all settings fit into a pipe
-                                         // at once
+constexpr std::size_t kMaxText = 4'096;  // limit on the size of a setting
 
-/// Returns the project's code, name and URL, each terminated by a NUL.
+/// Returns the project's code, name and URL, each with a final NUL.
 std::string texts_of(const std::filesystem::path& file) {
   const auto repository = repository::Repository::open(file);
   if (!repository) return {};
@@ -66,7 +65,7 @@ const event::Head& EventHeads::of(const std::filesystem::path& file) {
   for (std::string* text :
        {&cached.head.project_code, &cached.head.project_name, &cached.head.url}) {
     const std::size_t end = rest.find('\0');
-    if (end == rest.npos) return cached.head;  // incomplete, so read it again the next time
+    if (end == rest.npos) return cached.head;  // incomplete: read the data again next time
     *text = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }

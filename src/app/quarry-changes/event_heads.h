@@ -1,4 +1,4 @@
-// Provides the head of events about a queue, with the project's data.
+// The head of events about a queue. The head contains data about the project.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,18 @@
 
 namespace quarry::app {
 
-/// Reads the data in a short-lived child process, because a process that has used SQLite must not
-/// fork later. Results are cached for some time.
+/// Reads and caches the data. A short-lived child process opens the repository, because a process
+/// that has used SQLite must not fork later.
 class EventHeads {
  public:
-  /// FOLDER is the folder of repositories that is served, or "" if a single repository is served.
+  /// Creates a reader. FOLDER is the folder of the served repositories, or "" for a single
+  /// repository.
   explicit EventHeads(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Returns the head for the repository FILE. If FILE cannot be read, the last known data is used.
+  /// Returns the head for the repository FILE. If FILE cannot be read, the head contains the last
+  /// known data.
   const event::Head& of(const std::filesystem::path& file);
-  /// Returns the mail address of the repository's user LOGIN, or "" if there is none.
+  /// Returns the mail address of the repository's user LOGIN, or "" if it is unknown.
   std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
@@ -32,7 +34,7 @@ class EventHeads {
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, CachedHead> heads_;
-  /// Cached for a short time, because many change sets of one user may fail at once.
+  /// A cached address. Many change sets of one user can fail at the same time.
   struct CachedAddress {
     std::string address;
     std::chrono::steady_clock::time_point until;

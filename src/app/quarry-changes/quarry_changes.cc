@@ -1,5 +1,5 @@
-// quarry-changes: the daemons of change-set queues. The master starts them for each pool with
-// queues, and `quarry queue run` starts them for one queue.
+// quarry-changes: the daemons of change-set queues. The master starts the daemons for each pool
+// with queues, and `quarry queue run` starts them for one queue.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 
 event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                       const changes::Job& job, changes::Stage from, changes::Stage to) {
-  // The time is from the history, so that an event that is sent again has the same key.
+  // The time comes from the history. So an event that is sent again has the same key.
   const base::UnixMillis time =
       job.history.empty() ? base::system_clock().now() : job.history.back().time;
   event::Event event;
@@ -113,8 +113,8 @@ event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue
   return event;
 }
 
-/// Returns the notice for the submitter if EVENT's change set is finished without having landed and
-/// the submitter has a mail address; otherwise nullopt.
+/// Returns the notice for the submitter if EVENT's change set has finished without landing and the
+/// submitter's mail address is known. Returns nullopt for all other events.
 std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                                       const event::Event& event, changes::Stage from,
                                       changes::Stage to) {
@@ -128,8 +128,8 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
   return notice;
 }
 
-/// Returns a function that reports moves to the courier. If the courier does not accept one, that
-/// is logged and the queue continues.
+/// Returns a function that sends moves to the courier. If the courier rejects a move, the error is
+/// logged and the queue continues.
 changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,
@@ -167,7 +167,7 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
 
 using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
-/// Serves the queues that LIST returns. If IS_DYNAMIC, calls LIST again from time to time.
+/// Serves the queues that LIST returns. If IS_DYNAMIC, calls LIST periodically.
 base::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
                          const ListQueues& list, bool is_dynamic) {
   changes::DaemonOptions daemon;
@@ -216,13 +216,13 @@ int run(const app::ChangesCommandLine& line) {
   return done ? 0 : failed(done.error());
 }
 
-/// Blocks the signals that the daemons wait for.
+/// Blocks the signals for which the daemons wait.
 void block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int each : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, each);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  // Writes to a gate or courier that has exited must fail instead of killing this process.
+  // If a gate or courier has exited, writes to it must fail instead of killing this process.
   std::signal(SIGPIPE, SIG_IGN);
 }
 

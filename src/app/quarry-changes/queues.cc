@@ -23,7 +23,7 @@ std::optional<std::vector<ServedQueue>> queues_below(const fs::path& folder,
   std::error_code error;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
   for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    // Skip the folders of a queue: they contain no repositories, but many files.
+    // Skip the folders of a queue, which contain many files but no repositories.
     const fs::path& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {

@@ -16,8 +16,8 @@ struct ServedQueue {
   friend bool operator==(const ServedQueue&, const ServedQueue&) = default;
 };
 
-/// Returns the queues of the repositories below FOLDER that have a queue folder. Returns nullopt if
-/// the folders cannot be listed completely because of an error or a concurrent change.
+/// Returns the queues of all repositories below FOLDER that have a queue folder. Returns nullopt if
+/// the folders cannot be listed completely, because of an error or a concurrent change.
 std::optional<std::vector<ServedQueue>> queues_below(const std::filesystem::path& folder,
                                                      const changes::PoolOptions& options);
 

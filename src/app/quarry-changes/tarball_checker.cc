@@ -21,8 +21,7 @@ namespace {
 // Limits on the contents that are kept for landing, which usually follows soon.
 constexpr std::size_t kMaxKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
-// Maximum size of a tarball that is read together with others, because they are all extracted at
-// once.
+// Maximum size of a tarball that is read in a group. The whole group is extracted at once.
 constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -35,7 +34,7 @@ TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights ri
       folder_(std::move(folder)),
       readers_(std::move(readers)) {}
 
-/// Keeps CONTENT for the process that lands it, unless too many contents are kept already.
+/// Keeps CONTENT for the process that lands the change set. Does nothing if the limits are reached.
 void TarballChecker::keep(const changes::ChangeSetName& name,
                           const changes::ChangeSetContent& content) {
   if (kept_.size() >= kMaxKept) {
@@ -74,8 +73,8 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
   return meta;
 }
 
-/// Sets METAS for those of CASES that can be read together; all are from one submitter. Large or
-/// invalid tarballs are left to check().
+/// Sets METAS for the elements of CASES that can be read in one group. All CASES are from the same
+/// submitter. Large and invalid tarballs are left to check().
 void TarballChecker::check_together(std::span<const Case* const> cases,
                                     std::span<std::optional<Result<changes::Meta>>* const> metas) {
   std::vector<base::Fd> files;
@@ -102,7 +101,7 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
   std::map<std::string, std::vector<std::size_t>> by_submitter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string& submitter = cases[i].submission.submitter;
-    // Several people use these logins, so their tarballs are not read together.
+    // Several people use these logins, so their tarballs are not read in a group.
     if (submitter.empty() || submitter == "nobody" || submitter == "anonymous") continue;
     by_submitter[submitter].push_back(i);
   }

@@ -1,5 +1,5 @@
-// The check of a tarball by the prequeue daemon: whether the tarball is valid and whether its
-// submitter has the required permissions.
+// The prequeue daemon's check of a tarball: the tarball must be valid, and its submitter must have
+// the required permissions.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ namespace quarry::app {
 
 class TarballChecker : public changes::Checker {
  public:
-  /// FOLDER is the folder for the extracted contents of a tarball during the check.
+  /// Creates a checker. During a check, the contents of a tarball are extracted to FOLDER.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
                  std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
-  /// Tarballs of one submitter are read together.
+  /// Reads tarballs from the same submitter in groups.
   std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
 
  private:
@@ -34,9 +34,9 @@ class TarballChecker : public changes::Checker {
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;
-  std::shared_ptr<changes::TarballReaders> readers_;  // shared by all queues
+  std::shared_ptr<changes::TarballReaders> readers_;
 
-  /// An extracted tarball whose change set may not have landed yet.
+  /// An extracted tarball. The change set in the tarball might land later.
   struct Kept {
     changes::ChangeSetName name;
     std::chrono::steady_clock::time_point since;

@@ -6,8 +6,8 @@
 
 namespace quarry::app {
 
-/// Parses ARGV. Returns the path of the configuration file, or an exit code if --help, --version or
-/// an error message has been printed.
+/// Parses ARGV. Returns the path of the configuration file. Returns an exit code after printing
+/// --help, --version or an error message.
 std::expected<std::string, int> parse_courier_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

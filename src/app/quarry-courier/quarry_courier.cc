@@ -1,5 +1,5 @@
-// quarry-courier: delivers events. It reads its part of the configuration, inherits its socket or
-// opens it, and runs the courier.
+// quarry-courier delivers events. The program reads its part of the configuration, inherits or
+// opens its socket, and runs the courier.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ int failed(const base::Error& error) {
   return kFailed;
 }
 
-/// Returns the socket inherited from the master or systemd, or otherwise a new one.
+/// Returns the socket inherited from the master or systemd, or otherwise opens a new socket.
 base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);

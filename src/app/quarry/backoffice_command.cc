@@ -1,6 +1,6 @@
-// quarry backoffice: runs a repository's background jobs, once or repeatedly (--poll). Several
-// repositories are handled in separate processes, so that a failure in one does not affect the
-// others. The server starts this command with additional options.
+// quarry backoffice: runs a repository's background jobs, once or repeatedly (--poll). Each
+// repository is handled in a separate process, so that a failure does not affect the others. The
+// server starts this command with additional options.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -40,30 +40,31 @@ bool is_interrupted() {
   return Interruption::signal() != 0;
 }
 
-/// Waits for TIME, for a signal or, with WANTS_ANSWER, for the master's answer. Returns whether the
-/// run should continue.
+/// Waits for TIME or a signal. If WANTS_ANSWER, also waits for the master's answer. Returns whether
+/// the run should continue.
 bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
   const auto end = steady_clock::now() + time;
   while (!is_interrupted()) {
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0) return true;
     pollfd answer{master.fd(), POLLIN, 0};
-    // A signal that arrives just before the wait is noticed after a second.
+    // The wait is split into steps. A signal that arrives just before a wait does not interrupt
+    // that wait.
     const auto step = std::min(left, milliseconds(1000));
     if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
     control::Message message{};
     const auto received = master.receive(&message);
-    // The master has exited, so there will be no answer.
     if (received == control::Received::kClosed) return !wants_answer;
     if (wants_answer && received == control::Received::kMessage) return true;
   }
   return false;
 }
 
-// Timeout for handing over events, which waits for the courier's disk.
+// Timeout for sending events to the courier. The courier answers after it has written the events to
+// disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
 
-/// Returns the name under which the repository in PATH is served.
+/// Returns the name of the repository PATH on the server.
 std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
   if (!arguments.is_folder) return path.stem().string();
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
@@ -93,11 +94,12 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
-/// Reports the failures in REPOSITORY on standard error, and to the courier if there is one.
+/// Reports the failures in REPOSITORY on standard error, and to the courier if a courier is
+/// configured.
 void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
                      const backoffice::RunReport& report) {
   if (report.failures.empty()) return;
-  // The first failure is the command's own error.
+  // The first failure is reported as the error of the command.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
@@ -108,16 +110,17 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// A run of a repository's background work, which starts when it may take the lease.
+/// A run of a repository's background work. The run starts when it gets the lease.
 class BackofficeRun {
  public:
-  /// MASTER is closed if a server did not start this process. Both must outlive this object.
+  /// Creates a run. MASTER is closed if a server did not start this process. ARGUMENTS and MASTER
+  /// must outlive the run.
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Runs the jobs for FILE, now or when its lease begins. Does nothing if other processes do the
+  /// Runs the jobs for FILE, now or when its lease begins. Does nothing if another process does the
   /// work, or if this process was interrupted. Errors: the file cannot be opened or written, or the
-  /// first job that failed.
+  /// error of the first job that failed.
 
   base::Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
@@ -136,8 +139,8 @@ class BackofficeRun {
     if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
   }
 
-  /// Sleeps until the lease may be free. Meanwhile the repository is closed, and the process does
-  /// not occupy one of the master's slots.
+  /// Sleeps until the lease might be free. During the sleep, the repository is closed, and the
+  /// process does not occupy a slot of the master.
   bool pause(std::chrono::seconds time) const {
     trace(fmt::format("sleeping for {} s", time.count()));
     if (master_.fd() < 0) return sleep_for(time, master_, false);
@@ -180,8 +183,7 @@ class BackofficeRun {
                                                     first.job, first.error.message));
   }
 
-  /// Appends a line to the log file that is given on the command line or in the repository's
-  /// settings.
+  /// Appends a line to the log file from the command line or the repository's settings.
   void note(repository::Repository& repository, const backoffice::RunReport& report) const {
     std::string path = arguments_.log_file;
     if (path.empty()) {
@@ -208,10 +210,10 @@ class BackofficeRun {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-// The depth is limited because symbolic links may form cycles.
+// Maximum depth of folders, because symbolic links can form cycles.
 constexpr int kDeepestFolder = 8;
 
-/// Returns the served repositories in FOLDER. If NUMBER is given, returns only those with this
+/// Returns the served repositories in FOLDER. If NUMBER is set, returns only repositories with this
 /// number.
 std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
   std::vector<fs::path> found;
@@ -231,8 +233,8 @@ std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std:
   return found;
 }
 
-/// Returns size and modification time of the repository and its log, which change with every
-/// commit.
+/// Returns the size and the modification time of the repository and its log. The result changes
+/// with every commit.
 std::string state_of(const std::string& path) {
   std::string state;
   for (const char* suffix : {"", "-wal"}) {
@@ -269,7 +271,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   }
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0) {
-    // Ctrl-C also reaches the child; other signals are passed on to it.
+    // Ctrl-C also reaches the child. All other signals have to be passed on to the child.
     if (is_interrupted()) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
@@ -295,8 +297,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      // This is the state before the run, so commits during the run cause another run. The run's
-      // own commits do that too, but the second run has no work and writes nothing.
+      // The state is read before the run, so commits during the run, including the run's own
+      // commits, cause another run. A run without work does not write.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_apart(arguments, file);
@@ -307,8 +309,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   return kDone;
 }
 
-/// Runs for a server: for one repository, for those in a folder with a number, or for all in a
-/// folder.
+/// Runs for a server: for one repository, for all repositories in a folder, or for the repositories
+/// in a folder that have a number.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};

@@ -1,5 +1,5 @@
-// The `quarry` commands that work on a local repository. Other commands are in the folders beside
-// this header. Each returns an exit code (common/exit_codes.h).
+// The `quarry` commands for a local repository. Other commands are in the folders next to this
+// header. Each function returns an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,9 @@ int run_init(const InitArguments& arguments);
 
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
-  bool is_trusted = false;  // the client has all capabilities, because it could also open the file
-                            // itself
+  bool is_trusted = false;  // all capabilities, because the client has access to the file itself
 };
-/// Used for both `http` and `test-http`.
+/// Runs `http` and `test-http`.
 int run_http(const HttpArguments& arguments);
 
 struct WholeFileArguments {
@@ -34,7 +33,7 @@ int run_rebuild(const WholeFileArguments& arguments);
 
 struct CompactArguments {
   std::string file;
-  double budget = 0;  // seconds; 0: no limit
+  double budget = 0;  // time limit in seconds; 0: no limit
   bool vacuum = false;
   bool quiet = false;
 };
@@ -50,8 +49,8 @@ struct BackofficeArguments {
   std::string log_file;
   bool trace = false;
   std::int64_t lease_time = 60;  // seconds
-  std::string courier;           // path of its socket
-  // These are set only by the server:
+  std::string courier;           // path of the courier's socket
+  // Set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
   std::optional<std::uint32_t> number;  // only repositories with this number
@@ -65,9 +64,9 @@ int run_lease(const LeaseArguments& arguments);
 
 struct AlertsArguments {
   std::string file;
-  bool digest = false;   // send the digest instead of alerts
-  bool renewal = false;  // also notify about subscriptions that end soon
-  bool is_test = false;  // print the mails, and do not mark them as sent
+  bool digest = false;   // the digest instead of alerts
+  bool renewal = false;  // also send notices about subscriptions that end soon
+  bool is_test = false;  // print the mails without marking them as sent
 };
 int run_alerts_send(const AlertsArguments& arguments);
 int run_alerts_pending(const AlertsArguments& arguments);

@@ -1,5 +1,5 @@
-// quarry http: answers one request, for programs that start a process per request (inetd, a web
-// server's CGI). quarry test-http: does the same for fossil's clients over ssh, with all
+// quarry http answers one request, for programs that start a process per request (inetd, a web
+// server's CGI). quarry test-http answers requests of fossil's clients over ssh, with all
 // capabilities.
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -39,10 +39,10 @@ using http::Refusal;
 
 constexpr std::chrono::seconds kReadTimeout{120};
 
-/// Logs the full error message. The client only receives it if it IS_TRUSTED, because the message
-/// may contain paths.
+/// Logs the full error message. The client receives the message only if IS_TRUSTED, because it
+/// might contain paths.
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
-  // Scanners request many files that do not exist.
+  // Missing files are logged at a low level, because scanners request many of them.
   const bool is_absent = error.code == ErrorCode::kNotFound;
   base::log(is_absent ? base::LogLevel::kDebug : base::LogLevel::kError, "{}", error.message);
   Refusal refusal = worker::refusal_of(error);
@@ -60,14 +60,14 @@ std::string refuse(const WebRequest& request, const Refusal& refusal) {
   return web_reply(request, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
 }
 
-/// Returns the reply to a request that could not be read.
+/// Returns the reply to an unreadable request.
 std::string refuse(const Refusal& refusal, bool http_head) {
   WebRequest unknown;
   unknown.has_http_head = http_head;
   return refuse(unknown, refusal);
 }
 
-/// Answers requests for a repository, or for a folder of repositories.
+/// Answers requests for a single repository or a folder of repositories.
 class Service {
  public:
   Service(std::filesystem::path path, bool all_rights)
@@ -86,7 +86,7 @@ class Service {
       return refuse(request, {.status = 500, .text = "internal error"});
     }
   }
-  /// Does work that can wait until the answer is sent.
+  /// Does deferred work. Called after the answer is sent.
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
@@ -115,7 +115,8 @@ class Service {
                      worker::description(request.is_https, request.host, name) + "\n");
   }
 
-  /// OUTCOME contains the figures of a sync, or is a reply of the queue.
+  /// Logs the request if it failed. OUTCOME contains the figures of a sync, or is a reply of the
+  /// queue.
   template <typename Outcome>
   static void log_if_failed(const WebRequest& request, int status, const Outcome& outcome) {
     worker::log_failed_request({.address = request.remote_address,
@@ -140,7 +141,8 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// Answers a request for the queue, which exists only if an administrator has created its folder.
+  /// Answers a request for the queue. The queue exists only if an administrator has created its
+  /// folder.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     const std::string name = target.name ? target.name->str() : "";
@@ -200,12 +202,11 @@ class Service {
   std::filesystem::path path_;
   bool is_folder_;
   sync::SessionOptions options_;
-  std::optional<repository::RepositoryName> name_;  // name of the open repository, if a folder is
-                                                    // served
+  std::optional<repository::RepositoryName> name_;  // name of the open repository in a folder
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// Writes BYTES. Returns false if the reader has closed its end.
+/// Writes BYTES to standard output. Returns false if the reader has closed the pipe.
 bool send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -216,18 +217,17 @@ bool send(std::string_view bytes) {
   return true;
 }
 
-/// Changes to the repository's owner. As root, this process would create files beside the
-/// repository that its owner cannot write.
+/// Changes to the repository's owner. Files that root creates next to the repository are not
+/// writable for its owner.
 base::Result<void> become_repository_owner(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   const auto owner = master::owner_of(path);
-  // A missing file is answered later, with an HTTP status.
+  // A missing file is reported later, by an HTTP status.
   if (!owner || owner->uid == 0) return {};
   return master::become(*owner);
 }
 
-/// Redirects the log if standard error may be the connection, as when inetd has started the
-/// process.
+/// Redirects the log if standard error might be the connection, such as under inetd.
 void keep_log_out_of_replies() {
   struct stat output {};
   struct stat errors {};
@@ -262,7 +262,7 @@ int answer_one(const std::filesystem::path& path) {
 
 int answer_all(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/true);
-  // There is no timeout between requests, because the client may be working or asking its user.
+  // The time between requests is not limited, because the client might wait for its user.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   while (true) {
     const auto request = reader.next();

@@ -14,7 +14,7 @@
 namespace quarry::app {
 namespace {
 
-// The end of the year 9999. Later times cannot be formatted as dates.
+// End of the year 9999. Later times cannot be formatted as dates.
 constexpr std::int64_t kLastTime = 253'402'300'799;
 
 void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::int64_t now) {

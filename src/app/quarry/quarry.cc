@@ -1,5 +1,5 @@
-// quarry: the command line for repositories and for the server. Most options are defined here; the
-// commands are implemented in separate files.
+// quarry: the command line for repositories and for the server. This file defines most of the
+// options; other files implement the commands.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -121,7 +121,7 @@ void add_backoffice(CLI::App& command, Run& run) {
                      "File to which a line is appended for each run");
   command.add_flag("--trace", arguments.trace, "Print each step on standard error");
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
-  // These are only set by the server.
+  // Set only by the server.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
@@ -175,7 +175,7 @@ void add_top(CLI::App& command, Run& run) {
                   "Interval between updates in seconds, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))
-      // NaN passes every range check, so reject it here.
+      // NaN would pass every range check.
       ->check([](const std::string& text) {
         return std::isnan(std::stod(text)) ? "not a number" : "";
       });
@@ -197,7 +197,7 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   return arguments;
 }
 
-/// Adds the queue.* parameters named in WANTED as options.
+/// Adds the queue.* parameters in WANTED as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
                           std::initializer_list<const char*> wanted) {
   for (const std::string name : wanted) {
@@ -342,8 +342,7 @@ constexpr Command kCommands[] = {
     {"queue", "Show or change a queue of change sets, local or on a server", add_queue},
 };
 
-/// Adds all commands, but adds options only for those in WORDS, because defining all options takes
-/// longer than most commands.
+/// Adds all commands. To save time, adds options only to the commands in WORDS.
 void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words) {
   for (const Command& each : kCommands) {
     CLI::App* command = app.add_subcommand(each.name, each.description);
@@ -353,9 +352,8 @@ void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words
 
 }  // namespace
 
-/// Opens closed standard streams, so that no file gets their numbers. A closed standard output is
-/// replaced by a descriptor that cannot be written, because writes to /dev/null would seem to
-/// succeed.
+/// Opens closed standard streams, so that other files do not get their numbers. A closed standard
+/// output becomes a read-only descriptor, so that writes to it fail.
 void open_standard_streams() {
   const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;

@@ -1,5 +1,5 @@
-// The commands that work on a whole local repository: init, verify, rebuild, and compact. The last
-// one makes the repository smaller while other processes use it.
+// The commands for a whole local repository: init, verify, rebuild, and compact. `compact` makes
+// the repository smaller. Other processes can use the repository meanwhile.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -128,7 +128,7 @@ int run_rebuild(const WholeFileArguments& arguments) {
     return repository::rebuild(arguments.file, {}, show,
                                [] { return Interruption::signal() != 0; });
   }();
-  // The transaction was rolled back, so the file is unchanged and there is no journal beside it.
+  // The transaction was rolled back, so the file is unchanged and does not have a journal.
   if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);
@@ -147,7 +147,7 @@ int run_compact(const CompactArguments& arguments) {
   if (!repository) return failed(repository.error());
   const int code = compact_and_report(**repository, arguments);
   (*repository)->checkpoint();
-  // The command was interrupted, but what was compacted so far is committed.
+  // The command was interrupted. Repacked artifacts are already committed.
   if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   return code;
 }

@@ -36,7 +36,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Returns the address of the peer on FD, or of the ssh client.
+/// Returns the address of the peer on FD, or the address of the ssh client.
 std::string address_of(int fd) {
   const std::string ssh = variable("SSH_CONNECTION");
   if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));
@@ -54,7 +54,7 @@ std::string_view query_of(std::string_view target) {
   return target.substr(std::min(target.find('?'), target.size() - 1) + 1);
 }
 
-/// Parses HEAD, which refuse_head() has accepted, and stores Content-Length in LENGTH.
+/// Parses HEAD, which refuse_head() has accepted. Stores Content-Length in LENGTH.
 OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   WebRequest request;
   const std::string_view first = http::take_line(head);
@@ -62,7 +62,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
   request.uri = target;
-  // Requests to proxies have an absolute URL, of which the path is used.
+  // Requests to proxies have an absolute URL. Use the path of the URL.
   if (!target.starts_with('/')) {
     const std::size_t scheme = target.find("://");
     const std::size_t path =
@@ -85,8 +85,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Cookie")) request.cookie = value;
     if (http::same_name(name, "Accept")) request.accept = value;
     if (http::same_name(name, "X-Quarry-Date")) request.date = value;
-    // Over ssh, fossil's client expects a CGI head, as fossil sends it. After an HTTP/1.0 reply,
-    // the client would close the connection.
+    // Over ssh, fossil's client expects a CGI head. It closes the connection after an HTTP/1.0
+    // reply.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;

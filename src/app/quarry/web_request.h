@@ -1,5 +1,5 @@
-// Reads HTTP requests in a program that is started for each connection or request: from standard
-// input (inetd, ssh) or, as a CGI program, with the head in the environment.
+// Reads HTTP requests in a program that is started for each connection or request. Requests come
+// from standard input (inetd, ssh) or from a CGI environment.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@ namespace quarry::app {
 
 struct WebRequest {
   std::string method;
-  std::string uri;     // as the client wrote it, for logs; in a CGI program, the path
+  std::string uri;     // as the client wrote it, for logs; in a CGI program, only the path
   std::string path;    // decoded; in a CGI program, without the program's own path
-  std::string target;  // path and query as the client wrote them
+  std::string target;  // path and query, as the client wrote them
   std::string query;   // without the question mark
   std::string host;
   std::string content_type;
@@ -28,7 +28,7 @@ struct WebRequest {
   std::string remote_user;  // the user that the web server has authenticated; only with CGI
   std::string body;
   bool is_https = false;
-  bool has_http_head = true;  // false with CGI; if true, the reply begins with an HTTP status line
+  bool has_http_head = true;  // whether the reply begins with an HTTP status line; false with CGI
 };
 
 template <typename T>
@@ -37,11 +37,12 @@ using OrRefusal = std::expected<T, http::Refusal>;
 /// Reads requests from a descriptor, one after another.
 class RequestReader {
  public:
-  /// FD is not owned. PATIENCE is the timeout for data within a request; 0: no timeout.
+  /// Creates a reader of FD, which is not owned. PATIENCE is the timeout for data within a request;
+  /// 0: no timeout.
   RequestReader(int fd, std::size_t max_body, std::chrono::seconds patience)
       : fd_(fd), max_body_(max_body), patience_(patience) {}
 
-  /// Returns the next HTTP request, or nullopt if the input ends before one begins.
+  /// Returns the next HTTP request, or nullopt at the end of the input.
   OrRefusal<std::optional<WebRequest>> next();
   /// Returns the request of a CGI program.
   OrRefusal<WebRequest> cgi();
@@ -53,13 +54,13 @@ class RequestReader {
   int fd_;
   std::size_t max_body_;
   std::chrono::seconds patience_;
-  std::string received_;  // received but not parsed yet
+  std::string received_;  // received, but not parsed
 };
 
 /// Returns whether this process was started as a CGI program.
 bool is_cgi();
-/// Returns a complete reply with STATUS, TYPE and BODY; BODY is left out for a HEAD request.
-/// HEADERS contains further header lines, each with its line end.
+/// Returns a complete reply with STATUS, TYPE and BODY. For a HEAD request, BODY is omitted.
+/// HEADERS contains additional header lines, each with its line end.
 std::string web_reply(const WebRequest& request, int status, std::string_view type,
                       std::string_view body, std::string_view headers = {});
 

@@ -16,13 +16,13 @@ struct CommandLine {
   std::size_t children = 0;
   bool has_changes = false;
   bool has_no_pages = false;
-  int test = 0;  // how often the option was given; twice also prints the configuration
+  int test = 0;  // number of -t options; two also print the configuration
   bool daemonize = false;
   bool in_foreground = false;      // overrides `daemonize` in the configuration
   std::vector<std::string> words;  // the whole command line
 };
 
-/// Parses ARGV. Returns an exit code if --help, --version or an error message has been printed.
+/// Parses ARGV. Returns an exit code after printing --help, --version or an error message.
 std::expected<CommandLine, int> parse_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

@@ -35,7 +35,7 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
           sources};
 }
 
-/// Returns the shared figures for the pools with `status_all`, or null if there are none. Errors:
+/// Returns the shared figures for the pools with `status_all`, or null if no pool has it. Errors:
 /// kIo.
 base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
   if (std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) return nullptr;
@@ -53,7 +53,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   options.background.check = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
   };
-  // A pool with a chroot has no such services; see backoffice_service().
+  // A pool with a chroot does not have a backoffice; see backoffice_service().
   if (!pool.process.chroot.empty()) options.background.is_enabled = false;
   if (!pool.process.chroot.empty()) options.changes.is_enabled = false;
   return options;
@@ -67,8 +67,8 @@ base::Result<void> open_access_log(const master::AccessLogConfig& config,
   return {};
 }
 
-/// Checks that the slow log can be written. Without this check, the error would only appear at the
-/// first slow request.
+/// Checks that the slow log can be written, to report the error at startup and not at the first
+/// slow request.
 base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
   const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
@@ -76,8 +76,7 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
-/// Returns OPENED. On a reload, however, an error is only logged, and the server continues without
-/// the log.
+/// Returns OPENED. On a reload, logs the error instead, and the server continues without the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);
@@ -112,7 +111,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
       return shared->reopen(base::Reopening::kMakesFile);
     };
   }
-  // The closure owns the connections, whose descriptor the service keeps open in its children.
+  // The closure owns the connections. Children keep the descriptor open.
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();
@@ -125,8 +124,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   return service;
 }
 
-/// Returns the service for POOL's status pages on a separate address. OBSERVED is the pool's
-/// service.
+/// Returns the service for POOL's status pages on a separate address. OBSERVED is the service of
+/// the pool.
 base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
                                      const std::optional<PagesService>& pages,
                                      const pages::ServerSources& sources, Inherited& inherited) {
@@ -149,7 +148,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   return service;
 }
 
-/// Returns the HTTP front for POOL, which listens on POOL_ADDRESS.
+/// Returns the HTTP front for POOL, whose address is POOL_ADDRESS.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address,
                                    const std::optional<PagesService>& pages,
@@ -180,7 +179,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     if (has_index) options.pool_paths.emplace_back("/");
     options.has_folders = has_index;
   }
-  // The front must exit by itself before the master kills it.
+  // The front must exit before the master's timeout, because the master then kills it.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options), connections](ChildContext&) {
     return gateway::run(options);
@@ -195,7 +194,7 @@ base::Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(
   return scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 }
 
-/// Returns the refusals of all processes in front of a pool's workers.
+/// Returns the refusals that happen before requests reach a pool's workers.
 scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::RefusalTally>& front,
                                           const std::optional<PagesService>& pages) {
   scoreboard::RefusalTallies tallies;
@@ -204,7 +203,7 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
   return tallies;
 }
 
-/// Returns the address that SERVICE listens on, for the log.
+/// Returns the address on which SERVICE listens, for the log.
 std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
   return address ? address->str() : "nothing";
@@ -217,8 +216,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   master::Control control;
   control.config = std::move(about);
   if (!config.global.control) return control;
-  // The mode is the first check. In addition, the peer's credentials are checked for each
-  // connection.
+  // In addition to the mode, the server checks the credentials of each peer.
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {
@@ -283,7 +281,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
-  // The front is last, so that workers are running when the first request arrives.
+  // The front is last, because workers must be running when the first request arrives.
   if (front) services.push_back(std::move(*front));
   return services;
 }

@@ -1,5 +1,5 @@
-// Builds the services that the master runs from a configuration. Only this module connects the
-// process manager with the code that its children run.
+// Builds the services of the master from a configuration. Only this module connects the process
+// manager with the code of its children.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,19 @@
 
 namespace quarry::app {
 
-/// If a log cannot be opened, a first start fails; a reload continues without the log.
+/// Whether the server starts or reloads. An unusable log prevents a start, but not a reload.
 enum class Start { kFirst, kReload };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
-/// which is "" if it is not from a file. Sockets in INHERITED are reused. Errors: a socket could
-/// not be bound or a log not be opened.
+/// or from the command line if PATH is "". Sockets in INHERITED are reused. Errors: a socket cannot
+/// be bound, or a log cannot be opened.
 base::Result<std::vector<master::Service>> compose(const master::Config& config,
                                                    const std::filesystem::path& path, Start start,
                                                    std::vector<master::InheritedSocket>& inherited);
 
-/// Returns the control socket of CONFIG, opened in the same way, or one without a listener if
-/// CONFIG has none. ABOUT is the file or folder that the configuration is from. Errors: it could
-/// not be bound.
+/// Returns the control socket of CONFIG, or an object without a listener if CONFIG does not set a
+/// control socket. Sockets in INHERITED are reused. ABOUT is the configuration file or the served
+/// folder. Errors: the socket cannot be bound.
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            std::vector<master::InheritedSocket>& inherited);
 

@@ -47,7 +47,7 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   return options;
 }
 
-/// Returns why POOL's gates could never run, or "" if they can. The daemons of its queues run as
+/// Returns why POOL's gates cannot run, or "" if they can. The daemons of the pool's queues run as
 /// the pool's user.
 std::string gate_error(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;
@@ -68,7 +68,7 @@ std::string gate_error(const master::PoolConfig& pool) {
 }
 
 master::ConfigReading checked(master::ConfigReading reading) {
-  // Errors in a pool would cause misleading errors about its peers and gates.
+  // Errors in a pool cause misleading errors about its peers and gates.
   if (reading.mistakes.empty()) {
     reading.mistakes = peers_in(reading.config).mistakes;
     for (const master::PoolConfig& pool : reading.config.pools) {

@@ -1,5 +1,6 @@
-// The configuration of quarryd with all directives: those of the master, the HTTP front, workers
-// (worker_directives.cc), the courier (courier_configuration.h) and peers (peer_configuration.h).
+// The configuration of quarryd with all directives: the directives of the master, the HTTP front,
+// workers (worker_directives.cc), the courier (courier_configuration.h) and peers
+// (peer_configuration.h).
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,7 @@
 
 namespace quarry::app {
 
-/// See master::read_config() and master::parse_config().
+/// Call master::read_config() and master::parse_config() with these directives.
 master::ConfigReading read_configuration(const std::filesystem::path& path,
                                          master::ReadingOptions options = {});
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
@@ -23,9 +24,9 @@ master::ConfigReading parse_configuration(std::string_view text, const std::stri
 /// and timeouts.
 std::span<const master::Directive<worker::WorkerOptions>> worker_directives();
 
-/// Returns the worker options that POOL's directives set; other fields have their defaults.
+/// Returns the worker options from POOL's directives. Other fields have their defaults.
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);
-/// Returns the options of the HTTP front that HTTP's directives set.
+/// Returns the options of the HTTP front from HTTP's directives.
 gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http);
 
 }  // namespace quarry::app

@@ -10,8 +10,8 @@
 namespace quarry::app {
 namespace {
 
-/// Returns the user that the courier runs as: the configured one, or that of the first pool, which
-/// hands over events. nullopt means the master's user.
+/// Returns the user of the courier: the configured user, or otherwise the user of the first pool,
+/// which sends events. nullopt means the master's user.
 base::Result<std::optional<master::Credentials>> user_of(const courier::CourierOptions& options,
                                                          const master::Config& config) {
   if (options.user.empty()) return config.pools.front().run_as;
@@ -66,10 +66,10 @@ base::Result<std::optional<master::Service>> courier_service(
   service.kind = master::ServiceKind::kReceiver;
   service.starts_alone = true;
   service.processes.max_children = 1;
-  // The courier's output is already in the format of the log.
+  // The courier writes its output in the format of the log.
   service.process.catch_output = true;
   service.process.decorate_output = false;
-  // sendmail may be setgid, as Postfix's postdrop is. no_new_privs would disable that.
+  // sendmail can be setgid, like Postfix's postdrop. no_new_privs disables setgid.
   service.process.no_new_privs =
       std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
                           &courier::DestinationOptions::sendmail);

@@ -1,5 +1,5 @@
-// The courier as a service of the master: one quarry-courier process, which accepts events from
-// other processes.
+// The courier as a service of the master: a quarry-courier process, which accepts events from other
+// processes.
 #pragma once
 
 #include <filesystem>
@@ -16,25 +16,25 @@
 
 namespace quarry::app {
 
-/// Returns the path of the program NAME: beside this program if it exists there, otherwise in
-/// FOLDER, where it is installed.
+/// Returns the path of the program NAME: next to this program if it exists there, otherwise in
+/// FOLDER, the folder for installed programs.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// The courier's socket, the user that the courier runs as and that owns the socket (nullopt: the
-/// master's user), and FILE:LINE of its section.
+/// The courier's socket, its owner, who also runs the courier (nullopt: the master's user), and
+/// FILE:LINE of the section.
 struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;
   std::optional<master::Credentials> runs_as;
   std::string location;
 };
-/// Returns the socket for [courier] in CONFIG, or nullopt if there is no such section. Errors: the
-/// user does not exist.
+/// Returns the socket for [courier] in CONFIG, or nullopt if CONFIG does not have this section.
+/// Errors: the user does not exist.
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
-/// Returns the service for [courier] in CONFIG, with its socket bound, or nullopt if there is no
-/// such section. CONFIG was read from PATH. Errors: the user does not exist, or the socket cannot
-/// be bound.
+/// Returns the service for [courier] in CONFIG, with its socket bound, or nullopt if CONFIG does
+/// not have this section. CONFIG was read from PATH. Errors: the user does not exist, or the socket
+/// cannot be bound.
 base::Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited);

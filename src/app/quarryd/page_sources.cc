@@ -21,17 +21,17 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Limits on counting queues: number of repositories, and time.
+// Limits on counting queues.
 constexpr std::size_t kMaxRepositories = 1000;
 constexpr std::chrono::milliseconds kMaxReadTime{200};
-// The interval between two reads of files: at least this long, and at least this many times the
+// Minimum interval between two reads of files. The interval is also at least this multiple of the
 // duration of the last read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
 constexpr auto kUnreadable = "The user of this pool is not allowed to read the files.";
 
-/// Returns a function that calls READ, which may be slow, at most once per interval and returns its
-/// last result in between.
+/// Returns a function that calls READ, a slow function, at most once per interval. Within an
+/// interval, the function returns the last result.
 template <typename View>
 std::function<View()> cached(std::function<View()> read) {
   struct Last {
@@ -54,7 +54,7 @@ struct PoolWithQueues {
   master::PoolConfig pool;
   changes::PoolOptions options;
 
-  /// Returns nullopt if POOL has no queues.
+  /// Returns POOL with its queues, or nullopt if POOL does not have queues.
   static std::optional<PoolWithQueues> of(const master::PoolConfig& pool) {
     const auto options = worker_options_in(pool);
     if (!options.changes.is_enabled || !pool.process.chroot.empty()) return std::nullopt;
@@ -112,8 +112,8 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
   return view;
 }
 
-/// Reads the queues of several pools: as many as possible within the time limit, and the others the
-/// next time.
+/// Reads the queues of several pools within a time limit. The next call continues with the
+/// remaining queues.
 class RoundRobinQueues {
  public:
   explicit RoundRobinQueues(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
@@ -187,7 +187,7 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // Inside a chroot, the files of other pools cannot be reached.
+  // The files of other pools are not accessible inside a chroot.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {

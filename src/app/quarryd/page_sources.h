@@ -1,5 +1,5 @@
-// Functions with which a pool's workers get the data on the operator's page that is not on the
-// pool's scoreboard.
+// Data for the operator's page that is not on the pool's scoreboard. The pool's workers call these
+// functions.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace quarry::app {
 
-/// Returns the sources for POOL in CONFIG. REFUSALS are those of the processes in front of its
-/// workers. OVERVIEW contains the shared figures of all pools and may be null. Other pools and the
-/// courier are shown only if the pool has `status_all`.
+/// Returns the sources for POOL in CONFIG. REFUSALS are the refusals of the processes in front of
+/// its workers. OVERVIEW contains the shared figures of all pools; it can be null. Other pools and
+/// the courier are shown only if the pool has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
-/// Returns the part of TEXT, a destination's last error, that is our own wording: what was done and
-/// how it failed. The part that the destination's program or server wrote is left out.
+/// Returns the part of TEXT, a destination's last error, that we have written: the operation and
+/// its failure. Omits the part that the destination's program or server has written.
 std::string own_words(std::string_view text);
 
 }  // namespace quarry::app

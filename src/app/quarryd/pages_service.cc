@@ -27,7 +27,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.process = pool.process;
   service.processes.max_children = 1;
   service.ends_last = true;
-  // Failed logins on pages and failed logins of syncs are counted together.
+  // Failed logins on pages count together with failed logins of syncs.
   service.observes = fmt::format("pool {}", pool.name);
   service.writes_observed = true;
   service.kept_descriptors.push_back(shared->taking.get());

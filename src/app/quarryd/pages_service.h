@@ -13,8 +13,8 @@
 
 namespace quarry::app {
 
-/// The service, and the socket pair through which connections are passed to it. Each service that
-/// uses an end of the pair holds a reference to the pair.
+/// The service, and the socket pair through which the service receives connections. Services that
+/// use an end of the pair share its ownership.
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;
@@ -22,7 +22,7 @@ struct PagesService {
   std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
-/// Returns the service, or nullopt if POOL, with OPTIONS, has no pages. Errors: kIo.
+/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. Errors: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& options);
 

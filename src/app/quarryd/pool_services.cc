@@ -22,12 +22,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// Stands for all repositories. If number_of() returns this value for a name, all repositories get a
-// run.
+// The number for a run of all repositories.
 constexpr std::uint32_t kAllRepositories = 0;
 
 constexpr milliseconds kGraceTime{60'000};
-// How long a sync may take to report its result after its time limit.
+// Time for a sync to report its result after its time limit.
 constexpr milliseconds kReportTime{60'000};
 
 std::string name_of_pool_service(const master::PoolConfig& pool) {
@@ -37,7 +36,7 @@ std::string name_of_peers_service(const master::PoolConfig& pool) {
   return fmt::format("peers {}", pool.name);
 }
 
-/// Returns a service of other programs, whose output is logged.
+/// Returns a service that runs other programs and logs their output.
 master::Service job_service(const master::PoolConfig& pool, std::string name) {
   master::Service service;
   service.name = std::move(name);
@@ -48,7 +47,7 @@ master::Service job_service(const master::PoolConfig& pool, std::string name) {
   return service;
 }
 
-/// Adds the last arguments of a program that works on all repositories of POOL.
+/// Adds the last arguments of a program that processes all repositories of POOL.
 void add_repositories(Words& words, const master::PoolConfig& pool) {
   const bool is_one = !pool.repository.empty();
   if (!is_one) words.emplace_back("--folder");
@@ -65,8 +64,8 @@ Words backoffice_arguments(const master::PoolConfig& pool, const worker::Backgro
   return words;
 }
 
-/// Returns the command line that syncs with PEER, one of ALL peers. It contains no secrets, because
-/// every user can read it.
+/// Returns the command line of a sync with PEER, one of ALL peers. The command line does not
+/// contain secrets, because every user can read it.
 Words peer_arguments(const ConfiguredPeer& peer, const std::vector<ConfiguredPeer>& all,
                      const EventTarget& courier) {
   const backoffice::PeerOptions& options = peer.options;
@@ -112,7 +111,7 @@ Words changes_arguments(const char* kind, const master::PoolConfig& pool,
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    // `changes` itself is implied by starting the program.
+    // Starting the program implies `changes` itself.
     if (wanted[i].name == "changes" || wanted[i].values == defaults[i].values) continue;
     for (const std::string& value : wanted[i].values) {
       words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});
@@ -137,7 +136,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   }
   master::Service service = job_service(pool, fmt::format("backoffice {}", pool.name));
   service.processes.max_children = options.max_children;
-  // A process that sleeps until its lease begins must not be killed before that.
+  // A process that sleeps until its lease begins must not be killed meanwhile.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool);
   const auto program_for =
@@ -157,8 +156,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
-    // With a courier, a run at the start records the current state, so that later events can be
-    // found.
+    // With a courier, a run at startup records the current state. The next run finds events by
+    // comparing with this state.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
   }
@@ -191,7 +190,7 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const EventTarget& courier) {
   if (peers.empty()) return std::nullopt;
   master::Service service = job_service(pool, name_of_peers_service(pool));
-  // Each peer has its own process, so that a peer that hangs does not delay the others.
+  // Each peer has a separate process, so a peer that hangs does not delay the others.
   service.processes.max_children = peers.size();
   service.starts_alone = true;
   std::map<std::uint32_t, Words> words;
@@ -228,7 +227,8 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
     service.processes.max_children = 1;
-    // Two must never run at the same time, because each holds the queue's pid file.
+    // Two of these processes must never run at the same time, because each holds the queue's pid
+    // file.
     service.starts_alone = true;
     service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
                                       changes_arguments(kind, pool, options, courier)};

@@ -1,15 +1,14 @@
 // The services that run other programs for a pool:
 //
-//   `quarry backoffice`   the background work of its repositories, started when a worker reports
-//                         that a run is due, and periodically
-//   `quarry peer run`     a sync with a peer; one process per peer, started when the peer is due
-//                         (the previous process has set the time), and when a worker reports
-//                         content that the peer does not have. It is not a job of the backoffice,
-//                         which is one process per repository and minute and holds a lease: a peer
-//                         that hangs would delay mail and hooks
-//   `quarry-changes KIND` the daemons for its change-set queues; one process per kind serves the
-//                         queues of all repositories. The command line contains the repositories
-//                         and each directive that differs from its default (changes_directives.h):
+//   `quarry backoffice`   Does background work of a repository. Started periodically, and when a
+//                         worker reports that a run is due.
+//   `quarry peer run`     Syncs with a peer, in one process per peer. Started at the time that the
+//                         previous process has set, and when a worker reports new content for the
+//                         peer. The backoffice does not sync, because a peer that hangs would
+//                         delay mail and hooks.
+//   `quarry-changes KIND` Serves the change-set queues of all repositories, in one process per kind
+//                         of daemon. The command line contains the repositories and each directive
+//                         that differs from its default (changes_directives.h):
 //                         [--courier SOCKET] [--notices] [--set NAME=VALUE]…
 //                         (FILE | --folder FOLDER)
 #pragma once
@@ -30,30 +29,30 @@ namespace quarry::app {
 
 /// The courier to which these programs send events.
 struct EventTarget {
-  std::string socket;        // the courier's socket; "" if there is no courier
-  bool has_notices = false;  // whether submitters of change sets are notified by mail
+  std::string socket;        // "" if the courier is not configured
+  bool has_notices = false;  // whether submitters of change sets get notices by mail
 };
 
-/// Returns the service, or nullopt if POOL does not want a backoffice or cannot have one; the
-/// latter is logged.
+/// Returns the service. Returns nullopt if POOL does not want a backoffice. Also returns nullopt,
+/// and logs the reason, if POOL cannot have a backoffice.
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const worker::BackgroundOptions& options,
                                                   const EventTarget& courier);
-/// Returns whether a run is due in REPOSITORY; used for BackgroundOptions::check.
+/// Returns whether a run is due in REPOSITORY. Used as BackgroundOptions::check.
 base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
                                                     std::chrono::milliseconds lease_time);
 
 /// Returns the peers in CONFIG that belong to POOL's repositories.
 std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool);
-/// Returns the numbers with which the pool's workers identify PEERS.
+/// Returns the numbers by which the pool's workers identify PEERS.
 worker::PeerNumbers peer_numbers(const std::vector<ConfiguredPeer>& peers);
 /// Returns the service, or nullopt if PEERS is empty.
 std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const std::vector<ConfiguredPeer>& peers,
                                              const EventTarget& courier);
 
-/// Returns the services, or an empty list if POOL has no queues or cannot have any; the latter is
-/// logged.
+/// Returns the services. Returns an empty list if POOL does not have queues. Also returns an empty
+/// list, and logs the reason, if POOL cannot have queues.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
                                               const EventTarget& courier);

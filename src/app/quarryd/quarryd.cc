@@ -1,5 +1,5 @@
-// quarryd: the server. It reads the configuration (or creates one for --serve), binds the sockets,
-// and runs the master.
+// quarryd: the server. The program reads the configuration (or creates one for --serve), binds the
+// sockets, and runs the master.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -52,8 +52,8 @@ int failed(const std::string& message) {
   return kFailed;
 }
 
-/// Returns what the master needs to execute this program again, and what the previous one has
-/// handed over.
+/// Returns the data with which the master executes this program again. The data includes the state
+/// from the previous master.
 master::Reload reload_of(const CommandLine& line, std::optional<master::Handover>& handover) {
   master::Reload reload;
   std::error_code error;
@@ -70,7 +70,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
   return reload;
 }
 
-/// Adds sockets from a service manager, which are identified by their addresses.
+/// Adds the sockets from a service manager. Sockets are identified by their addresses.
 void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);
@@ -83,7 +83,7 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   }
 }
 
-/// Reports all addresses that are in use, and not only the first one.
+/// Reports all addresses in use, not only the first one.
 int failed_to_compose(const master::Config& config, const std::vector<std::string>& inheritable,
                       const base::Error& error) {
   const auto taken = app::bind_failures(config, inheritable);
@@ -96,10 +96,10 @@ bool goes_to_background(const CommandLine& line, const master::Config& config) {
   return line.daemonize || (config.global.daemonize && !line.in_foreground);
 }
 
-/// Forks the process that serves, in a new session, like a traditional daemon. The calling process
-/// waits in this function until the new one is ready, and exits with 0, or with 1 if the new one
-/// could not start. In the new process, returns the descriptor for detach_from_terminal(). Errors:
-/// kIo.
+/// Forks the server process into a new session, like a traditional daemon. The calling process
+/// waits in this function until the server is ready. Then the calling process exits with 0, or with
+/// 1 if the server could not start. In the server process, returns the descriptor for
+/// detach_from_terminal(). Errors: kIo.
 base::Result<base::Fd> go_to_background() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   const pid_t pid = ::fork();
@@ -114,12 +114,12 @@ base::Result<base::Fd> go_to_background() {
   do {
     size = ::read(pipe.reading.get(), &byte, 1);
   } while (size < 0 && errno == EINTR);
-  // If there is no byte, the child has failed and has printed the reason.
+  // If the pipe is closed without a byte, the child has failed and has printed the reason.
   ::_exit(size == 1 ? 0 : 1);
 }
 
-/// Called when the server is ready. Detaches from the terminal, and lets the process that waits at
-/// the other end of WAITING exit.
+/// Called when the server is ready. Detaches from the terminal, and ends the process that waits at
+/// the other end of WAITING.
 void detach_from_terminal(base::Fd waiting) {
   const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -129,7 +129,7 @@ void detach_from_terminal(base::Fd waiting) {
   [[maybe_unused]] const auto ignored = ::write(waiting.get(), &byte, 1);
 }
 
-/// Blocks these signals until the master handles them, because they may arrive as soon as a socket
+/// Blocks these signals until the master handles them. The signals can arrive as soon as a socket
 /// listens.
 void block_signals() {
   sigset_t held;
@@ -141,7 +141,7 @@ void block_signals() {
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
-  // The pointer is shared because std::function requires copyable captures.
+  // Shared, because std::function requires copyable captures.
   std::shared_ptr<base::Fd> waiting;
   if (goes_to_background(line, config) && !handover) {
     if (const auto ready = app::check_background(config); !ready) {
@@ -163,7 +163,7 @@ int run(const master::Config& config, const CommandLine& line,
   if (handover) inherited = std::move(handover->sockets);
   add_activated_sockets(inherited);
   if (!config.global.pid_file.empty()) {
-    // This is checked first, because "already running" is clearer than "address in use".
+    // The pid file is checked first, because "already running" is clearer than "address in use".
     const auto free = master::check_pid_file(config.global.pid_file, ::getpid());
     if (!free && start == app::Start::kFirst) return failed(free.error().message);
   }
@@ -176,7 +176,7 @@ int run(const master::Config& config, const CommandLine& line,
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
-  // The rest are sockets of pools that were removed.
+  // The remaining sockets belong to pools that were removed.
   for (const master::InheritedSocket& socket : inherited) {
     if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
   }
@@ -197,7 +197,7 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
-/// Returns the conditions of the start that is checked. Before a reload, a master runs --test and
+/// Returns the conditions for the check of a start. Before a reload, a master runs --test and
 /// passes the addresses of its sockets in the environment.
 app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
   app::StartConditions start;
@@ -213,7 +213,7 @@ app::StartConditions conditions_of(const CommandLine& line, const master::Config
   return start;
 }
 
-/// Returns whether a start would succeed. Prints what would prevent it.
+/// Returns whether a start would succeed with CONFIG. Prints all problems.
 bool could_start(const CommandLine& line, const master::Config& config) {
   const auto found = app::start_errors(config, conditions_of(line, config));
   for (const std::string& each : found) fmt::print(stderr, "{}\n", each);
@@ -276,7 +276,7 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Read TZ now, because the environment of children may be cleared.
+  // Read TZ now, because children might have an empty environment.
   ::tzset();
   try {
     return run_command_line(argc, argv);

@@ -42,7 +42,7 @@ base::Result<PrivateFolder> private_folder(const std::string& existing) {
     std::error_code error;
     const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
     name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
-    // mkdtemp(3) creates it with mode 0700.
+    // mkdtemp(3) sets the mode to 0700.
     if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot create " + name);
   }
   return PrivateFolder(new std::filesystem::path(name), [](const std::filesystem::path* path) {
@@ -87,8 +87,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
-    // After a reload, a cleanup of temporary files may have removed the folder, but the sockets are
-    // still open.
+    // After a reload, the folder might be missing because a cleanup of temporary files has removed
+    // it. The sockets are still open.
     if (::chown(folder->c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }
@@ -102,7 +102,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   config.pools.push_back(std::move(pool));
   config.http.emplace();
   config.http->listen = options.http;
-  // Log the front's output, because without a configuration file the user cannot turn that on.
+  // Log the front's output, because the user cannot enable that without a configuration file.
   config.http->process.catch_output = true;
   return config;
 }

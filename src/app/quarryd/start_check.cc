@@ -21,10 +21,10 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The files that a child needs, as paths within its chroot; "" if it does not need them.
+/// The files that a child needs, as paths inside its chroot; "" for a file that it does not need.
 struct ChildFiles {
-  std::string socket;           // the pool's socket to connect to
-  bool is_socket_made = false;  // whether the socket already exists, with its final owner and mode
+  std::string socket;           // socket of the pool, for a child that connects to it
+  bool is_socket_made = false;  // whether the socket already has its final owner and mode
   std::string repository;
   std::string repositories;  // the folder of repositories
 };
@@ -44,7 +44,7 @@ base::Result<void> check_access(const ChildFiles& files) {
   if (!files.repository.empty() && !may(F_OK, files.repository)) {
     return base::fail_errno(fmt::format("cannot reach its repository {}", files.repository));
   }
-  // Files in it are opened by name, so search permission is enough.
+  // Files in the folder are opened by name, so search permission is enough.
   if (!files.repositories.empty() && !may(X_OK, files.repositories)) {
     return base::fail_errno(
         fmt::format("cannot enter its repository folder {}", files.repositories));
@@ -52,13 +52,13 @@ base::Result<void> check_access(const ChildFiles& files) {
   return {};
 }
 
-/// Checks that a child with SETTINGS can become RUN_AS and then access FILES. This is tried in a
-/// process with the child's user, limits and chroot. Errors: the reason why it would not work.
+/// Checks that a child with SETTINGS can become RUN_AS and then access FILES. The check runs in a
+/// process with the child's user, limits and chroot. Errors: the reason of the failure.
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
                              const ChildFiles& files) {
   QUARRY_TRY_ASSIGN(const std::string failure, base::run_in_child([&] {
-                      // Suppress warnings, because they are logged when the child really starts.
+                      // Suppress warnings, because the real start of the child logs them.
                       base::set_log_level(base::LogLevel::kAlert);
                       auto done = master::put_in_force(settings, run_as);
                       if (done) done = check_access(files);
@@ -68,14 +68,14 @@ base::Result<void> try_child(const master::ProcessSettings& settings,
   return base::fail(base::ErrorCode::kDenied, failure);
 }
 
-/// Binds the addresses of a configuration, and releases them in the destructor.
+/// The addresses of a configuration. The check binds all addresses; the destructor releases them.
 class BoundAddresses {
  public:
-  /// An address in INHERITABLE is not bound. An address in use is an error unless IGNORES_USED.
+  /// Addresses in INHERITABLE are not bound. If IGNORES_USED, an address in use is not an error.
   BoundAddresses(const std::vector<std::string>& inheritable, bool ignores_used)
       : inheritable_(inheritable), ignores_used_(ignores_used) {}
 
-  /// Binds each address as the server would, while the previous ones are still bound.
+  /// Binds all addresses of CONFIG at the same time, like the server.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
     if (config.http) bind(config.http->listen, config.http->listen_place, {});
@@ -90,7 +90,8 @@ class BoundAddresses {
     }
   }
   const Lines& bind_failures() const { return failures_; }
-  /// Returns whether the socket at PATH was created here. If so, it has its final owner and mode.
+  /// Returns whether this object has created the socket at PATH. A socket that was created here has
+  /// its final owner and mode.
   bool has_made(const std::string& path) const {
     return std::ranges::find(held_, path, &master::Listener::asked_for) != held_.end();
   }
@@ -170,17 +171,18 @@ class Check {
     ChildFiles files;
     if (pool.listen && pool.listen->is_unix()) {
       files.socket = pool.listen->path();
-      // A reload may change owner and mode of an existing socket.
+      // A reload can change the owner and mode of an existing socket.
       files.is_socket_made = addresses.has_made(pool.listen->str());
     }
     note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, files));
   }
 
-  /// Checks that a minimum of descriptors is available. Libraries may need more.
+  /// Checks that the minimum number of descriptors is available. Libraries might need more.
   void check_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // If the limit cannot be raised to the configured value, the server raises it to the maximum.
+    // If the configured limit is too high for the system, the server uses the highest possible
+    // limit.
     const std::uint64_t max_files = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
     const std::uint64_t allowed =
         std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), max_files);
@@ -191,8 +193,7 @@ class Check {
   }
 
   std::uint64_t descriptors_needed() const {
-    // These are for standard streams, event loop, signals, and one more during each start of a
-    // child.
+    // Descriptors for standard streams, event loop and signals, and one for each start of a child.
     std::uint64_t needed = 6;
     if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
     if (config_.global.control) ++needed;

@@ -17,7 +17,7 @@ using master::Switch;
 using master::Text;
 using master::Timeout;
 
-/// Selects the program that makes the pages.
+/// The program that makes the pages.
 struct PagesSource {
   static base::Result<void> put(pages::Source& source, const std::string& value) {
     if (value != "fossil" && value != "off") {

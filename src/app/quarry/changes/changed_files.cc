@@ -28,8 +28,8 @@ constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 /// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. It is also used for the check-out
-/// database, because the schema of that depends on the version of fossil.
+/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. Also used to read the check-out
+/// database, because its schema depends on the version of fossil.
 Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "fossil");
   auto ended = base::run_command(
@@ -48,8 +48,8 @@ Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> 
                                                base::printable(text.substr(0, text.find('\n')))));
 }
 
-/// Runs SQL in the check-out at ROOT. SQL must return a single column with the fields joined by
-/// '|', because the separator of columns depends on the version of fossil.
+/// Runs SQL in the check-out at ROOT. SQL must return a single column, in which '|' separates the
+/// fields. The separator of columns depends on the version of fossil.
 Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
   Rows rows;
@@ -83,7 +83,7 @@ fs::path root_of(fs::path folder) {
   }
 }
 
-/// `fossil changes` scans the files and updates the check-out database.
+/// Runs `fossil changes`, which scans the files and updates the check-out database.
 Result<void> scan_files(const Checkout& checkout) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(checkout.root, {"changes", "--classify"}));
   std::size_t at = 0;
@@ -100,7 +100,7 @@ Result<void> scan_files(const Checkout& checkout) {
   return {};
 }
 
-/// Returns the name in the repository of the file PATH. ROOT is the check-out's root.
+/// Returns the name in the repository of the file PATH. ROOT is the root of the check-out.
 Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   std::string name = path.lexically_relative(root).generic_string();
   while (name.ends_with('/')) name.pop_back();
@@ -140,8 +140,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // The key is the current name. If a file was renamed to the name of another one, it replaces that
-  // one.
+  // The key is the current name. A renamed file replaces another file that had its new name.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
@@ -149,7 +148,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // Files that were added since the check-in are not in the repository, so they need no deletion.
+    // Files that were added since the check-in are not in the repository, so they do not have to be
+    // deleted.
     const bool was_there = row[3] == "1";
     if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
     if (is_deleted) continue;

@@ -21,27 +21,28 @@ struct ChangedFile {
 struct Checkout {
   std::filesystem::path root;
   std::filesystem::path repository;
-  std::string check_in;  // the check-in that is checked out
+  std::string check_in;  // the current check-in
 };
 
-/// Returns the check-out that contains FOLDER, or nullopt if there is none. Errors: kNotFound if
-/// the program `fossil` is not installed; kInvalid, with fossil's message, if it failed; kLimit,
-/// kIo.
+/// Returns the check-out that contains FOLDER, or nullopt if FOLDER is not in a check-out. Errors:
+/// kNotFound if the program `fossil` is not installed; kInvalid, with fossil's message, if `fossil`
+/// failed; kLimit, kIo.
 base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
 
 /// Returns the changes in CHECKOUT that `fossil commit` would commit. Errors: kInvalid if a file is
 /// missing or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
-/// Returns the files NAMES, relative to FOLDER; their names in the repository are relative to ROOT.
-/// With AS_DELETIONS, they are files to be removed and need not exist. Errors: kNotFound, kInvalid.
+/// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative
+/// to ROOT. If AS_DELETIONS, the files are to be deleted and do not have to exist. Errors:
+/// kNotFound, kInvalid.
 base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
                                                    const std::filesystem::path& folder,
                                                    const std::filesystem::path& root,
                                                    bool as_deletions);
 
 /// Return the permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
-/// Errors: kIo, kInvalid if it is neither a file nor a symbolic link.
+/// Errors: kIo, kInvalid if PATH is neither a regular file nor a symbolic link.
 base::Result<char> permission_of(const std::filesystem::path& path);
 base::Result<std::string> content_of(const std::filesystem::path& path);
 

@@ -5,9 +5,9 @@
 
 namespace quarry::app {
 
-/// Adds the options to COMMAND. RUN is set as described at arguments_of().
+/// Adds the options to COMMAND. Sets RUN as described at arguments_of().
 void add_submit(CLI::App& command, Run& run);
-/// Adds the subcommands with their options.
+/// Adds the subcommands with their options. Sets RUN as described at arguments_of().
 void add_queue(CLI::App& queue, Run& run);
 
 }  // namespace quarry::app

@@ -17,7 +17,7 @@ struct SubmitArguments {
   std::string author;
   std::string approval;
   std::string base;
-  bool on_tip = false;  // without a base: the files replace those of the tip
+  bool on_tip = false;  // no base: the files replace files of the tip
   std::vector<std::string> dependencies;
   std::vector<std::string> files;
   std::vector<std::string> deletions;
@@ -28,21 +28,21 @@ int run_submit(const SubmitArguments& arguments);
 
 /// The selection of change sets to list.
 struct ListArguments {
-  std::string branch;  // only this branch
+  std::string branch;  // if set, only this branch
   std::string states;  // folder names, separated by commas
-  std::string after;   // position where the previous list ended
+  std::string after;   // end of the previous list
   std::size_t limit = 50;
 };
 
 struct QueueArguments {
-  ServerArguments server;  // a queue on a server, or
-  std::string repository;  // a local one
-  std::string folder;      // the queue's folder, if it is not beside the repository
-  std::string id;          // id of a change set, or a prefix of it
+  ServerArguments server;  // a queue on a server, or …
+  std::string repository;  // … a local queue
+  std::string folder;      // the queue's folder, if it is not next to the repository
+  std::string id;          // id of a change set, or a prefix of the id
   changes::Action action = changes::Action::kHold;
   std::vector<std::string> ids;
   std::string branch;
-  std::string text;                         // a reason, or an approval's reference
+  std::string text;                         // a reason, or the reference of an approval
   std::vector<std::string> needs_approval;  // move types
   std::vector<std::string> settings;        // DIRECTIVE=VALUE
   bool as_json = false;
@@ -55,7 +55,7 @@ int run_queue_list(const QueueArguments& arguments);
 int run_queue_show(const QueueArguments& arguments);
 int run_queue_log(const QueueArguments& arguments);
 int run_queue_why(const QueueArguments& arguments);
-/// Applies ARGUMENTS.action.
+/// Applies ARGUMENTS.action to a change set.
 int run_queue_action(const QueueArguments& arguments);
 int run_queue_rollback(const QueueArguments& arguments);
 int run_queue_freeze(const QueueArguments& arguments);

@@ -74,7 +74,8 @@ class LocalQueue : public QueueAccess {
   Result<void> act(changes::Action action, const std::string& id,
                    const std::string& text) override {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
-    // Permissions are not checked, because a user who can write to these folders can do everything.
+    // Permissions are not checked, because a user who can write to these folders can do everything
+    // in the queue.
     QUARRY_TRY(changes::act(directories_, place.name.id, {action, login_, text}, now(), {}));
     wake_queueing();
     return {};
@@ -104,17 +105,17 @@ class LocalQueue : public QueueAccess {
   std::string login_;
 };
 
-/// Changes to the owner of FOLDER. As root, this process would create files that the queue's
-/// daemons cannot write.
+/// Changes to the owner of FOLDER. Files that root creates are not writable for the queue's
+/// daemons.
 Result<void> become_queue_owner(const fs::path& folder) {
   if (::geteuid() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
   return owner.uid == 0 ? Result<void>() : master::become(owner);
 }
 
-/// Returns the login of the calling user, which is recorded in histories.
+/// Returns the login of the calling user, for the history.
 std::string own_login() {
-  // With sudo, this is the user who called sudo.
+  // Under sudo, the calling user is the user who ran sudo.
   const char* const sudo = std::getenv("SUDO_USER");
   if (::getuid() == 0 && sudo != nullptr && *sudo != '\0') return sudo;
   const passwd* const user = ::getpwuid(::getuid());

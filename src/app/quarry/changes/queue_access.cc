@@ -23,7 +23,7 @@ using base::Result;
 using changes::ChangeSetId;
 using nlohmann::json;
 
-/// Returns the URL path of the change set ID, relative to that of the queue.
+/// Returns the URL path of the change set ID, relative to the queue's path.
 Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
   return fail(

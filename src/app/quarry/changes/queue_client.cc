@@ -27,7 +27,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 
-/// Returns the string member NAME of the JSON object TEXT, or "" if there is none.
+/// Returns the string member NAME of the JSON object TEXT, or "" if it is missing.
 std::string member_of(const std::string& text, const char* name) {
   return text_in(json::parse(text, nullptr, /*allow_exceptions=*/false), name);
 }
@@ -45,15 +45,14 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
       fmt::format("{}: HTTP status {}: no queue of change sets at this URL", url, reply.status));
 }
 
-/// Returns the request target of URL: path and query.
+/// Returns the path and query of URL.
 std::string target_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   const std::size_t path = url.find('/', host);
   return path == std::string::npos ? "/" : url.substr(path);
 }
 
-/// Returns a random word, which makes two requests at the same time different: the server refuses
-/// repeated ones.
+/// Returns a random word, which makes all requests different. The server refuses repeated requests.
 std::string random_word() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
@@ -94,9 +93,10 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
   return client;
 }
 
-/// Gets the project code, which is part of the hash of a password. It is not secret.
+/// Gets the project code, which is part of the hash of a password. The code is not secret.
 Result<void> QueueClient::learn_project_code() {
-  // If a server does not support ask=project, waiting and over keep its reply short.
+  // Some servers do not support ask=project. For such servers, waiting and over keep the reply
+  // short.
   const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));

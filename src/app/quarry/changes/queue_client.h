@@ -1,5 +1,5 @@
-// Accesses a repository's queue on a server, over http or https. Requests are signed (see
-// quarry/sync/signed_request.h); the password is never sent.
+// Accesses a repository's queue on a server over http or https. Requests are signed
+// (quarry/sync/signed_request.h); the password is never sent.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@ struct ServerArguments {
 
 class QueueClient {
  public:
-  /// Connects to the server at ARGUMENTS.url. The password is read from the given file, or the user
-  /// is asked for it. Errors: kInvalid, kNotFound, kDenied, kIo.
+  /// Connects to the server at ARGUMENTS.url. The password comes from the given file, or otherwise
+  /// from a prompt. Errors: kInvalid, kNotFound, kDenied, kIo.
   static base::Result<QueueClient> open(const ServerArguments& arguments);
 
-  /// Requests PATH ("/ab12.json", or "" for the queue) with QUERY and returns the JSON. Errors: the
-  /// server's error, as kNotFound, kDenied, kInvalid, kConflict, kBusy, kNoSpace or kIo.
+  /// Requests PATH ("/ab12.json", or "" for the queue) with QUERY and returns the JSON. Errors from
+  /// the server are kNotFound, kDenied, kInvalid, kConflict, kBusy, kNoSpace or kIo.
   base::Result<std::string> get(std::string_view path, std::string_view query = {}) const;
   base::Result<std::string> post(std::string_view path, std::string_view query,
                                  std::string_view content_type, std::string_view body) const;
-  /// Submits TARBALL and returns its id on the server. Errors: those of post().
+  /// Submits TARBALL and returns its id on the server. Errors: the same as for post().
   base::Result<changes::ChangeSetId> submit(changes::MoveType type, std::string_view tarball) const;
 
  private:
@@ -44,13 +44,13 @@ class QueueClient {
   base::Result<void> learn_project_code();
 
   transport::RemoteUrl url_;
-  std::string base_;  // the queue's URL without a trailing slash
+  std::string base_;  // URL of the queue, without a trailing slash
   transport::TransportOptions options_;
   std::string project_code_;
 };
 
-/// Returns the tarball of META with FILES. Errors: those of write_tarball(); kLimit if it is larger
-/// than MAX_SIZE bytes.
+/// Returns the tarball of META with FILES. Errors: kLimit if the tarball is larger than MAX_SIZE
+/// bytes, and the errors of write_tarball().
 base::Result<std::string> packed(const changes::Meta& meta,
                                  std::span<const changes::FileToSubmit> files,
                                  std::size_t max_size);

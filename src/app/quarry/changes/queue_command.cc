@@ -20,7 +20,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// Opens the queue that ARGUMENTS name and calls ACTION with it.
+/// Opens the queue of ARGUMENTS and calls ACTION with it.
 template <typename Action>
 int with_queue(const QueueArguments& arguments, Action&& action) {
   const Interruption interruption;
@@ -47,7 +47,7 @@ Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue, boo
                 "invalid reply from the server: not the description of a queue");
   }
   fmt::print("{}", is_list ? list_text(document["jobs"]) : status_text(document));
-  // This is printed on standard error, so that programs can parse standard output.
+  // Programs parse standard output, so the hint goes to standard error.
   if (is_list) fmt::print(stderr, "{}", more_text(document));
   return {};
 }

@@ -1,5 +1,5 @@
-// quarry queue run --once: runs the three daemons of a queue one after another, each until it has
-// no work left. It is meant for cron if no server runs the daemons.
+// quarry queue run --once: runs the three daemons of a queue one after another, each until all of
+// its work is done. The command is meant for cron, if a server does not run the daemons.
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/wait.h>

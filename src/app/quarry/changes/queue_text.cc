@@ -26,7 +26,7 @@ std::uint64_t number_in(const json& document, const char* name) {
   return at != document.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
 }
 
-/// Returns the member NAME, or an empty array if it is absent or not an array.
+/// Returns the member NAME, or an empty array if it is missing or not an array.
 json array_in(const json& document, const char* name) {
   const auto at = document.find(name);
   return at != document.end() && at->is_array() ? *at : json::array();
@@ -37,7 +37,7 @@ json object_in(const json& document, const char* name) {
   return at != document.end() && at->is_object() ? *at : json::object();
 }
 
-/// Returns the time in the member NAME in the form that people use.
+/// Returns the member NAME, a time, in a form for people.
 std::string time_in(const json& document, const char* name) {
   std::string text = text_in(document, name).substr(0, std::string("2026-01-02T03:04:05").size());
   if (const std::size_t at = text.find('T'); at != std::string::npos) text[at] = ' ';

@@ -1,5 +1,5 @@
-// Formats a queue and its change sets as text for a terminal, from the JSON that quarry-changes(7)
-// describes. A server is not trusted: members that have another type than expected count as
+// Formats a queue and its change sets as text for a terminal. The input is the JSON that
+// quarry-changes(7) describes. The JSON is not trusted: a member with an unexpected type counts as
 // missing.
 #pragma once
 
@@ -13,17 +13,17 @@ namespace quarry::app {
 
 /// Parses TEXT, the answer of a queue. Errors: kInvalid if it is not a JSON object.
 base::Result<nlohmann::json> document_in(std::string_view text);
-/// Returns the string member NAME of DOCUMENT, or "" if there is none.
+/// Returns the string member NAME of DOCUMENT, or "" if it is missing.
 std::string text_in(const nlohmann::json& document, const char* name);
 
 /// Returns one line for each group of stages, followed by the frozen branches.
 std::string status_text(const nlohmann::json& queue);
 /// Returns a table of CHANGE_SETS, an array.
 std::string list_text(const nlohmann::json& change_sets);
-/// Returns text that says how to list the change sets that a list left out; "" if it left out none.
+/// Returns a hint on how to list the omitted change sets; "" if the list is complete.
 std::string more_text(const nlohmann::json& queue);
 std::string change_set_text(const nlohmann::json& change_set);
-/// Returns only the history and the output.
+/// Returns the history and the output, without other fields.
 std::string log_text(const nlohmann::json& change_set);
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// quarry submit: builds a change set from the changes of a check-out or from named files, sends it
+// quarry submit: builds a change set from the changes in a check-out or from given files, sends it
 // to a server's queue, and prints its id.
 #include <fmt/core.h>
 #include <unistd.h>
@@ -37,11 +37,11 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
-// Maximum time for which a server may be unreachable, for example during a restart.
+// Time for which to retry while the server is unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
-/// Returns the elements of CHANGED that match NAMES, which are files or folders relative to FOLDER.
-/// Errors: a name matches nothing.
+/// Returns the elements of CHANGED that match NAMES, files or folders relative to FOLDER. Errors: a
+/// name does not match any element.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {
@@ -130,9 +130,9 @@ void print_stage(std::string_view id, const nlohmann::json& change_set) {
              place != change_set.end() ? ", place " + place->dump() : std::string());
 }
 
-/// Polls until the change set ID is finished, but at most for MAX_WAIT (0: no limit), and returns
-/// it. Prints changes of its stage on standard error if that is a terminal. Errors: permanent
-/// errors of CLIENT; kBusy after the time limit or a signal.
+/// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
+/// If standard error is a terminal, prints each change of its stage. Errors: permanent errors of
+/// CLIENT; kBusy after the time limit or a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
                                        milliseconds max_wait) {
   const auto get = [&]() -> Result<nlohmann::json> {
@@ -170,7 +170,7 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
   }
 }
 
-/// Prints the outcome. Returns the exit code, which is 0 if the change set ID has landed.
+/// Prints the outcome. Returns the exit code: 0 if the change set ID has landed.
 int print_outcome(std::string_view id, const nlohmann::json& change_set) {
   const auto printable = [&](const char* name) {
     return base::printable(text_in(change_set, name), 2'000);
@@ -193,7 +193,7 @@ Result<int> submit(const SubmitArguments& arguments) {
     fmt::print("{}\n", id.str());
     return kDone;
   }
-  // Print the id first, for users who interrupt the wait.
+  // Print the id before the wait, because users might interrupt the wait.
   fmt::print(stderr, "quarry: submitted {}\n", id.str());
   const auto max_wait = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
   QUARRY_TRY_ASSIGN(const auto change_set, wait_until_over(client, id.str(), max_wait));

@@ -1,4 +1,4 @@
-// Defines how a `quarry` command is described: its options, and the function that runs it.
+// The description of a `quarry` command: its options, and the function that runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,11 +7,11 @@
 
 namespace quarry::app {
 
-/// Runs the command that was parsed and returns the exit code.
+/// Runs the parsed command and returns the exit code.
 using Run = std::function<int()>;
 
-/// Returns the object that COMMAND's options write to. If the command is given on the command line,
-/// RUN is set to a function that calls ACTION with that object.
+/// Returns the object to which COMMAND's options write. If the user selects the command, RUN is set
+/// to a function that calls ACTION with that object.
 template <typename Arguments>
 Arguments& arguments_of(CLI::App& command, Run& run, int (*action)(const Arguments&)) {
   auto arguments = std::make_shared<Arguments>();

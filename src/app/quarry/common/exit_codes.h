@@ -1,5 +1,5 @@
-// Exit codes of the `quarry` commands: 0 if the command succeeded; 1 if it failed, with one line on
-// standard error; 2 if it was used wrongly.
+// Exit codes of the `quarry` commands. 0: success. 1: failure, with one line on standard error. 2:
+// wrong usage.
 #pragma once
 
 #include "quarry/base/result.h"
@@ -13,7 +13,7 @@ inline constexpr int kWrongUsage = 2;
 /// Prints ERROR on standard error and returns kFailed.
 int failed(const base::Error& error);
 
-/// Returns the exit code for DONE. Also returns kFailed if writing to standard output has failed.
+/// Returns the exit code for DONE. Returns kFailed if writing to standard output has failed.
 int exit_code_of(const base::Result<void>& done);
 
 }  // namespace quarry::app

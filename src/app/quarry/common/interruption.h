@@ -1,10 +1,10 @@
-// Handles SIGINT, SIGTERM and SIGHUP for a command that has to clean up before it exits.
+// Handles SIGINT, SIGTERM and SIGHUP in commands that have to clean up before they exit.
 #pragma once
 
 namespace quarry::app {
 
-/// While an object of this class exists, the first SIGINT, SIGTERM or SIGHUP is recorded and
-/// interrupts system calls (EINTR); the second one kills the process. Ignored signals stay ignored.
+/// While an object exists, the first SIGINT, SIGTERM or SIGHUP is recorded and interrupts system
+/// calls (EINTR). The second signal kills the process. Ignored signals stay ignored.
 class Interruption {
  public:
   Interruption();
@@ -12,11 +12,12 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// Returns the signal that was received, or 0 if there was none.
+  /// Returns the received signal, or 0.
   static int signal();
 };
 
-/// Ends the process with SIGNAL's default action, so that the parent process sees why it ended.
+/// Ends the process with SIGNAL's default action, so that the parent process gets the correct
+/// status.
 int exit_by_signal(int signal);
 
 }  // namespace quarry::app

@@ -25,7 +25,7 @@ void Progress::show(std::size_t done, std::size_t total) {
   percent_ = percent;
   const std::size_t filled = percent * kBarWidth / 100;
   is_shown_ = true;
-  // The line always has the same length, so it overwrites the previous one completely.
+  // The length of the line is constant, so it overwrites the previous line completely.
   fmt::print(stderr, "\r[{}{}] {:3}% of {} artifacts", std::string(filled, '#'),
              std::string(kBarWidth - filled, ' '), percent, total);
 }

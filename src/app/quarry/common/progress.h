@@ -16,14 +16,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done, std::size_t total);
-  /// Shows a text in place of the progress bar.
+  /// Shows a text instead of the progress bar.
   void say(const std::string& what);
-  /// Erases the line. Call this before other output.
+  /// Erases the line. Call it before other output.
   void clear();
 
  private:
   bool is_on_;
-  bool is_shown_ = false;  // a line is displayed
+  bool is_shown_ = false;
   std::size_t percent_ = 101;
 };
 

@@ -11,10 +11,12 @@
 
 namespace quarry::app {
 
-/// Cells may contain any bytes: control characters are escaped, and long cells are truncated.
+/// A table. Cells can contain any bytes: control characters are escaped, and long cells are
+/// truncated.
 class Table {
  public:
-  /// A column whose head begins with '>' is right-aligned.
+  /// Creates a table with a column for each of HEADS. A column whose head begins with '>' is
+  /// right-aligned.
   explicit Table(std::vector<std::string> heads);
   /// Adds a row with one cell for each head.
   void add(std::vector<std::string> cells);
@@ -26,11 +28,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Formats AMOUNT in at most four characters: "0", "12", "1.2K", "34M".
+/// Formats AMOUNT in at most four characters, such as "0", "12", "1.2K" or "34M".
 std::string short_amount(double amount);
-/// Formats MICROS as "350us", "12.3ms", "4.5s", "3m20s", "5h10m" or "4d3h".
+/// Formats MICROS in a form such as "350us", "12.3ms", "4.5s", "3m20s", "5h10m" or "4d3h".
 std::string short_time(std::uint64_t micros);
-/// Formats the time since TIME as short_time() does; returns "-" if there is no TIME.
+/// Formats the duration since TIME like short_time(). Returns "-" for nullopt.
 std::string age(const std::optional<base::UnixMillis>& time);
 
 }  // namespace quarry::app

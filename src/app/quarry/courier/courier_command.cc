@@ -1,5 +1,6 @@
-// quarry courier status|test|forget: shows what waits for each destination, sends a test event, and
-// deletes the queue of a removed destination. The status is read from the courier's files.
+// quarry courier status|test|forget: shows the waiting events of each destination, sends a test
+// event, and deletes the queue of a removed destination. The status is read from the courier's
+// files.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -110,7 +111,7 @@ Result<void> forget(const CourierArguments& arguments) {
   return {};
 }
 
-/// Returns the message ID if it is among those that VISIT shows.
+/// Returns the message ID if VISIT shows it.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;
@@ -131,7 +132,7 @@ Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std:
   return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
 }
 
-/// Returns why NAME receives no events, according to the courier's files.
+/// Returns the last error of the destination NAME, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
   const auto status = spool::stream_status(spool_of(config));
   if (!status) return {};

@@ -16,7 +16,7 @@ void add_time(CLI::App& command, const char* name, std::chrono::milliseconds& ti
       name, [&time](std::int64_t given) { time = std::chrono::milliseconds(given); });
 }
 
-/// Adds the hidden command that the server starts.
+/// Adds a hidden command, which the server starts.
 void add_peer_run(CLI::App& peer, Run& run) {
   CLI::App* command = peer.add_subcommand("run", "Sync with a peer if it is due")->group("");
   auto& arguments = arguments_of(*command, run, run_peer_run);

@@ -5,7 +5,7 @@
 
 namespace quarry::app {
 
-/// Adds the subcommands to PEER. RUN is set as described at arguments_of().
+/// Adds the subcommands to PEER. Sets RUN as described at arguments_of().
 void add_peer(CLI::App& peer, Run& run);
 
 }  // namespace quarry::app

@@ -13,20 +13,20 @@
 
 namespace quarry::app {
 
-/// The arguments with which the server starts the sync of a repository with a peer.
+/// The arguments with which the server starts a sync of a repository with a peer.
 struct PeerRunArguments {
   std::string file;
   backoffice::PeerOptions peer;
-  std::string courier;      // path of its socket
-  std::string served_name;  // the repository's name in events; "": the name of its file
-  std::optional<std::uint32_t> backoffice;  // the repository's number in messages to the master
-  std::vector<std::uint32_t> siblings;      // the numbers of the repository's other peers
+  std::string courier;      // path of the courier's socket
+  std::string served_name;  // name of the repository in events; "": the name of its file
+  std::optional<std::uint32_t> backoffice;  // number of the repository in messages to the master
+  std::vector<std::uint32_t> siblings;      // numbers of the repository's other peers
 };
 int run_peer_run(const PeerRunArguments& arguments);
 
 struct PeerArguments {
   std::string config = kDefaultConfig;
-  std::vector<std::string> names;  // names of peers, or paths of repository files
+  std::vector<std::string> names;  // names of peers, or paths of repositories
   bool as_json = false;
 };
 /// Returns the peers in the configuration file CONFIG. Errors: kInvalid if the file is invalid.

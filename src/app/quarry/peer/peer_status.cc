@@ -26,10 +26,10 @@ using repository::Repository;
 struct Shown {
   std::string name;
   std::string file;
-  std::string direction;  // "" if unknown, because the repository does not record it
+  std::string direction;  // "" if the repository does not record it
   PeerState state;
-  std::string trouble;  // error that occurred when the repository was opened
-  /// Time of the next sync in milliseconds since 1970, if known; 0: now.
+  std::string trouble;  // error on opening the repository
+  /// Time of the next sync, if known, in milliseconds since 1970; 0: now.
   std::optional<std::int64_t> next;
 
   bool is_running() const {
@@ -49,7 +49,7 @@ Result<PeerState> read_state(Repository& repository, const std::string& row) {
   return PeerState::parse(repository.settings().get(row).value_or(""));
 }
 
-/// Sets the fields of SHOWN from PEER's row and the mark in its repository.
+/// Sets the fields of SHOWN from the state of PEER and the mark in its repository.
 Result<void> look(const ConfiguredPeer& peer, Shown& shown) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   QUARRY_TRY_ASSIGN(shown.state, read_state(*file, backoffice::peer_row(peer.options.name)));

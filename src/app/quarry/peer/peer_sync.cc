@@ -1,5 +1,5 @@
-// quarry peer run|sync: syncs with a peer, for the server when a sync is due, or immediately for a
-// user.
+// quarry peer run|sync: syncs with a peer. The server starts `run` when a sync is due; a user
+// starts `sync` at any time.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -36,9 +36,10 @@ using std::chrono::seconds;
 using transport::RemoteUrl;
 using What = PeerReport::What;
 
-// Timeout for handing over events, which waits for the courier's disk.
+// Timeout for sending events to the courier. The courier answers after it has written the events to
+// disk.
 constexpr seconds kHandOverTimeout{20};
-// Delay before opening a repository is retried.
+// Delay before another attempt to open a repository.
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
 
@@ -60,7 +61,7 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   return url;
 }
 
-/// Prevents ssh from asking for a password on the terminal from which the server was started.
+/// Prevents ssh from asking for a password on the terminal of the server.
 void disable_prompts(std::vector<std::string>& command) {
   if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
   command.insert(command.begin() + 1, "-oBatchMode=yes");
@@ -75,7 +76,7 @@ Result<RemoteUrl> locate(repository::Repository& repository, const backoffice::P
   return url;
 }
 
-/// Returns the options with which this process syncs REPOSITORY with PEER.
+/// Returns the options for a sync of REPOSITORY with PEER.
 backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& peer,
                                               repository::Repository& repository) {
   backoffice::PeerSyncOptions options{
@@ -120,8 +121,8 @@ std::string line_of_success(const PeerReport& report, bool is_verbose) {
                      report.figures.artifacts_received);
 }
 
-/// Returns the line about REPORT for the log or, if IS_VERBOSE, for a user; "" if there is nothing
-/// to report.
+/// Returns the line about REPORT for the log or, if IS_VERBOSE, for a user. Returns "" if the log
+/// does not need a line.
 std::string line_of(const PeerReport& report, bool is_verbose) {
   const backoffice::PeerState& state = report.state;
   if (report.what == What::kDone) return line_of_success(report, is_verbose);
@@ -148,7 +149,7 @@ void notify_courier(const PeerRunArguments& arguments, Repository& file, const b
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// Tells the server which other jobs are due because of the received artifacts.
+/// Informs the server about other jobs that are due because of the received artifacts.
 void notify_server(const PeerRunArguments& arguments, const control::Channel& master,
                    const PeerReport& report) {
   const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
@@ -170,8 +171,8 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const PeerReport report,
                     backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
-  // Exits successfully even if the sync has failed, which is recorded. After failures, the master
-  // would delay other peers.
+  // Exit successfully, because the failure of a sync is already recorded. If this process fails,
+  // the master delays other peers.
   if (const std::string line = line_of(report, false); !line.empty()) {
     fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
   }
@@ -183,7 +184,7 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   return {};
 }
 
-/// Syncs for a user, even if it is not due.
+/// Syncs for a user, even if the sync is not due.
 Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
@@ -247,7 +248,6 @@ int run_peer_sync(const PeerArguments& arguments) {
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {
     if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
-    // If one sync fails, continue with the others.
     if (const auto done = sync_now(peer); !done) code = failed(done.error());
   }
   return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;

@@ -1,7 +1,7 @@
-// quarry clone: creates a repository with the contents of another one.
+// quarry clone: creates a copy of another repository.
 //
-// The clone is written to a temporary file, which is renamed when the clone is complete. So FILE
-// never contains an incomplete clone.
+// The clone is written to a temporary file, which is renamed at the end. So FILE never contains an
+// incomplete clone.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-/// The temporary file. It is removed together with its companion files unless it was renamed.
+/// The temporary file. The destructor removes the file and its companion files, unless it was
+/// renamed.
 class TemporaryClone {
  public:
   explicit TemporaryClone(const std::string& file)
@@ -39,20 +40,20 @@ class TemporaryClone {
   TemporaryClone& operator=(const TemporaryClone&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Returns ERROR with FILE in place of the temporary name.
+  /// Returns ERROR with the name FILE instead of the temporary name.
   base::Error with_file_name(base::Error error, const std::string& file) const {
     const std::size_t at = error.message.find(path_);
     if (at != std::string::npos) error.message.replace(at, path_.size(), file);
     return error;
   }
-  /// Renames the closed file, unless FILE exists by now.
+  /// Renames the closed file. Fails if FILE already exists.
   base::Result<void> move_to(const std::string& file) {
     const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
       return base::fail_errno(file);
     }
-    // If the folder cannot be read, it cannot be synced either, but the file exists.
+    // A folder that cannot be read cannot be synced either, but the clone itself exists.
     (void)base::FileSystem::real().sync_directory(folder_of(file));
     return {};
   }
@@ -77,7 +78,7 @@ base::Result<void> write_settings(repository::Repository& clone, const std::stri
   return receipt.commit();
 }
 
-/// Fills the clone in FILE and returns its administrator's password.
+/// Clones into FILE. Returns the password of its administrator.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));

@@ -31,9 +31,9 @@ using base::fail;
 constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
                                                  0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
 
-/// Returns the part of ARGUMENT that may be a password if ARGUMENT contains a URL: from the first
-/// colon to the last @, because a password may contain both. This also matches some ports and
-/// paths.
+/// Returns the part of ARGUMENT that might be a password, if ARGUMENT contains a URL: from the
+/// first colon to the last @, because passwords can contain both characters. The part can also be a
+/// port or a path.
 std::string_view password_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -43,8 +43,8 @@ std::string_view password_in(std::string_view argument) {
   return argument.substr(colon + 1, at - colon - 1);
 }
 
-/// Returns the values in the query string of ARGUMENT if it is a URL with a query: everything after
-/// the first "=", or the whole query if it has no "=".
+/// Returns the values in the query string of the URL ARGUMENT: all text after the first "=", or the
+/// whole query if it does not contain "=". Returns "" if ARGUMENT is not a URL with a query.
 std::string_view query_values_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -54,7 +54,8 @@ std::string_view query_values_in(std::string_view argument) {
   return query.substr(query.find('=') + 1);  // npos + 1 is 0
 }
 
-/// Replaces PART of ARGUMENT by a single star, to hide its length, and moves the rest up.
+/// Replaces PART of ARGUMENT by a single star, which hides its length. Moves the rest of ARGUMENT
+/// up.
 void overwrite(char* argument, std::string_view part) {
   if (part.empty()) return;
   char* const begin = argument + (part.data() - argument);
@@ -93,8 +94,8 @@ class EchoOff {
   bool is_off_ = false;
 };
 
-/// Waits for a key. Returns false if a signal arrived. Signals are blocked outside of ppoll(),
-/// because a signal that arrives just before ppoll() would not interrupt it.
+/// Waits for a key. Returns false after a signal. Signals are blocked outside of ppoll(), because a
+/// signal just before ppoll() does not interrupt ppoll().
 bool wait_for_key(int fd) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -119,7 +120,7 @@ std::string random_password() {
   while (password.size() < 10) {
     unsigned char byte = 0;
     if (RAND_bytes(&byte, 1) != 1) throw std::runtime_error("cannot get random numbers");
-    // This is rejection sampling: larger bytes would make some letters more likely.
+    // Reject larger bytes, which would make some letters more likely.
     if (byte < 256 / kAlphabet.size() * kAlphabet.size())
       password += kAlphabet[byte % kAlphabet.size()];
   }
@@ -173,7 +174,7 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
       line += byte;
     }
-    // After a signal, the password is incomplete.
+    // After a signal, the line is incomplete.
     if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);

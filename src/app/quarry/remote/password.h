@@ -1,4 +1,4 @@
-// Handles the caller's login and users' passwords: creates them, asks for them, reads them from a
+// The caller's login, and users' passwords. Creates passwords, asks for them, reads them from a
 // file, stores them in a repository, and hides them from the list of processes.
 #pragma once
 
@@ -11,26 +11,27 @@ namespace quarry::app {
 
 /// Returns the login name of the calling user.
 std::string login_of_caller();
-/// Returns ten random letters and digits, without characters that look alike.
+/// Returns ten random letters and digits. Letters and digits that look alike are not used.
 std::string random_password();
 
-/// Overwrites secrets in the arguments of this process, which everybody can read: passwords in
-/// URLs, values in the query strings of URLs, which may be tokens, and the value of --password.
-/// Prints a warning if a URL contains a password.
+/// Overwrites secrets in the arguments of this process, because every user can read them. Secrets
+/// are passwords in URLs, values in the query strings of URLs (possibly tokens), and the value of
+/// --password. Prints a warning if a URL contains a password.
 void hide_secrets(int argc, char** argv);
 
 /// Returns the first line of FILE; "-" means standard input.
 base::Result<std::string> password_from_file(const std::string& file);
-/// Returns whether there is a terminal on which the user can be asked.
+/// Returns whether the process has a terminal on which it can ask the user.
 bool has_terminal();
-/// Asks for a password on the terminal, without echo. Errors: kInvalid if there is no terminal.
+/// Asks for a password on the terminal, without echo. Errors: kInvalid if the process does not have
+/// a terminal.
 base::Result<std::string> ask_for_password(const std::string& question);
 
-/// Encodes a password as Fossil does for the setting `last-sync-pw`, which obscures it but does not
-/// encrypt it. The result is in hex: a byte R, followed by each byte of the password XORed with R
-/// and with the next one of sixteen fixed bytes.
+/// Encodes a password like Fossil's setting `last-sync-pw`, which obscures it but does not encrypt
+/// it. The result is in hex: a random byte R, then each byte of the password XORed with R and with
+/// the next of sixteen fixed bytes.
 std::string obscure(std::string_view password);
-/// Reverses obscure(). Returns "" if TEXT is not its output.
+/// Reverses obscure(). Returns "" if TEXT is not a valid result of obscure().
 std::string unobscure(std::string_view text);
 
 }  // namespace quarry::app

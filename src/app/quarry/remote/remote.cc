@@ -21,9 +21,9 @@ namespace {
 using sync::ClientFigures;
 using transport::RemoteUrl;
 
-/// In seconds. Smaller differences are usual because of inexact clocks and slow replies.
+/// In seconds. Inexact clocks and slow replies often cause smaller differences.
 constexpr std::int64_t kMaxSkew = 10;
-/// Maximum number of passwords that a user on a terminal may try.
+/// Maximum number of attempts to enter a password on a terminal.
 constexpr int kMaxPasswordTries = 3;
 
 std::string line_of(const ClientFigures& figures) {
@@ -33,7 +33,7 @@ std::string line_of(const ClientFigures& figures) {
       figures.bytes_received);
 }
 
-/// Warns if the clocks differ. SKEW is the number of seconds by which the server's clock is ahead.
+/// Warns if the clocks differ. SKEW is the server's time minus the local time, in seconds.
 void warn_of_clocks(std::int64_t skew) {
   if (std::abs(skew) <= kMaxSkew) return;
   fmt::print(stderr,
@@ -46,7 +46,7 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-/// Shows the progress and messages of a sync to the user, who may be on a terminal.
+/// Shows the progress and messages of a sync to the user.
 class UserWatch final : public transport::PeerWatch {
  public:
   explicit UserWatch(const RemoteArguments& arguments)
@@ -63,14 +63,14 @@ class UserWatch final : public transport::PeerWatch {
   }
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
                                           int tries) override {
-    // Without a terminal, report the server's error.
+    // Report the server's error if the user cannot be asked for another password.
     if (tries == kMaxPasswordTries || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
     report(why.message);
     return ask_for_password(question_for(url));
   }
-  /// There are no retries, because the user can repeat the command.
+  /// Disables retries, because the user can repeat the command.
   bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
 
  private:
@@ -90,7 +90,7 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments,
   auto words = transport::split_words(arguments.ssh_command);
   if (!words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
-  // For file: URLs, use this program as the server, so that no other program has to be installed.
+  // For file: URLs, this program is also the server, so other programs do not have to be installed.
   std::error_code code;
   if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
     options.local_program = self;
@@ -110,7 +110,7 @@ base::Result<RemoteUrl> remote_url(const std::string& url) {
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept) {
-  // For a file, or over ssh, no login is needed, because the client has all capabilities.
+  // A file or ssh does not need a login; the client has all capabilities.
   if (!url.is_http() || url.user.empty()) return {};
   if (!arguments.password_file.empty()) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));

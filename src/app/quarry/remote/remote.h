@@ -1,5 +1,5 @@
-// `quarry sync` and `quarry clone`, which return an exit code, and the code that they share: for
-// the remote's URL, the login, the connection, and messages to the user.
+// `quarry sync` and `quarry clone`, and their common code: the remote's URL, the login, the
+// connection, and messages to the user. Commands return an exit code.
 #pragma once
 
 #include <cstdint>
@@ -26,29 +26,29 @@ struct RemoteArguments {
   bool quiet = false;
 };
 
-/// Parses URL. A relative path in it is made absolute.
+/// Parses URL. Makes a relative path in URL absolute.
 base::Result<transport::RemoteUrl> remote_url(const std::string& url);
-/// Adds the password of URL's user to URL: from a file, from KEPT, or by asking for it. Does
-/// nothing if URL needs no login.
+/// Adds the password of URL's user to URL, from a file, from KEPT, or from a prompt. Does nothing
+/// if URL does not need a login.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
-/// Returns options for connections to servers from REPOSITORY. For file: URLs, this program is the
-/// server.
+/// Returns the options in REPOSITORY for connections to servers. For file: URLs, this program is
+/// the server.
 transport::TransportOptions transport_options(const RemoteArguments& arguments,
                                               repository::Repository& repository);
-/// Syncs with the server at URL until the sync is complete, and shows progress and the server's
-/// messages. If the server rejects the password and there is a terminal, asks for it again. Returns
-/// the URL to remember, with the accepted password.
+/// Syncs with the server at URL until the sync is complete. Shows progress and the server's
+/// messages. If the server rejects the password and the user has a terminal, asks for the password
+/// again. Returns the URL to store, with the accepted password.
 base::Result<transport::RemoteUrl> talk(repository::Repository& repository,
                                         transport::RemoteUrl url, const RemoteArguments& arguments,
                                         sync::ClientOptions options);
-/// Names of the settings in which a repository stores a URL and its password.
+/// Names of the settings that contain the URL and the password of a remote.
 struct RemoteKeys {
   std::string url = "last-sync-url";
   std::string password = "last-sync-pw";
 };
 
-/// Stores URL in the repository as the default for the next sync, as fossil does.
+/// Stores URL in the repository as the default for the next sync, like fossil.
 base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
                             const RemoteArguments& arguments, const RemoteKeys& keys = {});
 
@@ -65,7 +65,7 @@ struct SyncArguments {
   bool push = false;
   bool pull = false;
   bool verily = false;
-  bool all = false;  // with every stored remote
+  bool all = false;  // sync with every stored remote
 };
 int run_sync(const SyncArguments& arguments);
 

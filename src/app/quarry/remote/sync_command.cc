@@ -17,15 +17,15 @@
 namespace quarry::app {
 namespace {
 
-/// The other repository: a URL or the name of a remote on the command line, or the URL of the last
-/// sync.
+/// The repository to sync with: a URL or the name of a remote from the command line, or by default
+/// the URL of the last sync.
 struct Destination {
   transport::RemoteUrl url;
   RemoteKeys keys;
-  bool is_known = false;  // whether what is stored about it is still valid
+  bool is_known = false;  // whether the stored data about this repository is valid
 };
 
-/// Returns the settings of the remote NAME, or nullopt if there is no such remote.
+/// Returns the settings of the remote NAME, or nullopt if the remote does not exist.
 std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
   RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
   if (!name.empty() && file.settings().get(keys.url)) return keys;
@@ -43,7 +43,7 @@ base::Result<Destination> destination(repository::Repository& file,
     return base::fail(base::ErrorCode::kInvalid, "no remote URL is stored: give a URL");
   }
   QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
-  // Compare normalized URLs, because fossil may have stored the last one in another form.
+  // Compare normalized URLs, because fossil might have stored the last URL in another form.
   const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
   to.is_known = remembered && remembered->has_value() &&
                 (*remembered)->without_password() == to.url.without_password();
@@ -72,7 +72,7 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
 }
 
 /// Returns the destinations of fossil's `sync --all`: the name of each remote, and the URL of the
-/// last sync if it is not one of the remotes.
+/// last sync if it does not belong to a remote.
 base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
@@ -92,7 +92,7 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   return names;
 }
 
-/// Syncs with all remotes. If one sync fails, continues with the others.
+/// Syncs with all remotes. Continues after a failed sync.
 int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());
@@ -122,7 +122,7 @@ int run_sync(const SyncArguments& arguments) {
                "receives\n");
     return kWrongUsage;
   }
-  // With this, the password prompt restores the terminal's echo after a signal.
+  // Enables the password prompt to restore the terminal's echo after a signal.
   const Interruption interruption;
   int code = kDone;
   if (arguments.all) {

@@ -1,7 +1,7 @@
-// Reads acknowledgments on a separate descriptor, from the program that reads the output of a
-// drain. An empty line acknowledges one message. A line with a number (decimal, at most 18 digits)
-// acknowledges that many messages, in the order in which they were written. After the end of the
-// stream, no more messages can be acknowledged.
+// Reads acknowledgments from the program that reads the output of a drain, on a separate
+// descriptor. An empty line acknowledges one message. A line with a number (decimal, at most 18
+// digits) acknowledges that many messages, in the order of the output. The end of the stream ends
+// the acknowledgments.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace quarry::app {
 
 class Acknowledgements {
  public:
-  /// FD is not owned. Errors: kIo, kInvalid if it is not open for reading.
+  /// Uses FD, which is not owned. Errors: kIo, kInvalid if FD is not open for reading.
   static base::Result<Acknowledgements> open(int fd) {
     const Acknowledgements opened(fd);
     const int flags = ::fcntl(fd, F_GETFL);
@@ -31,19 +31,19 @@ class Acknowledgements {
     return base::fail(base::ErrorCode::kInvalid, opened.name() + ": not open for reading");
   }
 
-  /// Returns the descriptor to poll, or -1 after the end.
+  /// Returns the descriptor to poll, or -1 after the end of the stream.
   int fd() const { return has_ended_ ? -1 : fd_; }
   bool has_ended() const { return has_ended_; }
   /// Returns a name for messages, such as "descriptor 3".
   std::string name() const {
     return fd_ == STDIN_FILENO ? "standard input" : fmt::format("descriptor {}", fd_);
   }
-  /// Returns the number of messages that were acknowledged and not yet taken.
+  /// Returns the number of acknowledged messages that were not taken yet.
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
 
-  /// Reads the available data, or waits if there is none, and adds the messages to count(). Errors:
-  /// kInvalid if a line is malformed; the lines before it still count.
+  /// Reads the available data and adds the messages to count(). Waits if no data are available.
+  /// Errors: kInvalid if a line is malformed; the lines before it still count.
   base::Result<void> read() {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd_, buffer.data(), buffer.size());
@@ -58,7 +58,7 @@ class Acknowledgements {
 
  private:
   static constexpr std::size_t kMaxDigits = 18;
-  // More than the possible number of messages; the limit prevents overflows in sums.
+  // Larger than any real number of messages. The limit prevents overflows in sums.
   static constexpr std::uint64_t kMaxMessages = std::uint64_t{1} << 62;
 
   explicit Acknowledgements(int fd) : fd_(fd) {}

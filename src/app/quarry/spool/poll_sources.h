@@ -1,4 +1,5 @@
-// Sources that feed and drain poll together with their input: signals, and changes of a folder.
+// Event sources that feed and drain poll together with their input: signals, and changes in a
+// folder.
 #pragma once
 
 #include <poll.h>
@@ -18,14 +19,14 @@
 
 namespace quarry::app {
 
-/// The signals that end a command. It is for commands with threads, because a signal handler (see
-/// interruption.h) might interrupt another thread than the one that waits.
+/// The signals that end a command with threads. A signal handler (see interruption.h) is not
+/// enough, because it might interrupt another thread than the waiting one.
 class StopSignals {
  public:
-  /// Maximum number of descriptors to wait for at once.
+  /// Maximum number of descriptors for one wait.
   static constexpr std::size_t kMaxSources = 4;
 
-  /// Must be created before any thread is started, so that all threads block the signals.
+  /// Must be created before any thread is started, because new threads inherit the blocked signals.
   StopSignals() {
     ::sigemptyset(&watched_);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched_, number);
@@ -37,9 +38,9 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() = default;
 
-  /// Waits until one of SOURCES is ready, until a signal arrives, or for MS milliseconds (-1: no
-  /// limit). There may be at most kMaxSources; -1 marks an unused one. The result is stored in
-  /// their revents. Returns false if a signal has arrived.
+  /// Waits until one of SOURCES is ready, a signal arrives, or MS milliseconds have passed (-1: no
+  /// limit). SOURCES has at most kMaxSources entries. The descriptor -1 marks an unused entry.
+  /// Stores the results in the revents of SOURCES. Returns false after a signal.
   bool wait(std::span<pollfd> sources, int ms) {
     std::array<pollfd, kMaxSources + 1> all{};
     all[0] = {fd_.get(), POLLIN, 0};
@@ -51,9 +52,9 @@ class StopSignals {
   }
   /// Waits for MS milliseconds or a signal.
   bool wait(int ms) { return wait(std::span<pollfd>(), ms); }
-  /// Returns the signal that was received, or 0 if there was none.
+  /// Returns the received signal, or 0.
   int received() const { return received_; }
-  /// Restores the signals' default action, which ends the process.
+  /// Restores the default action of the signals. The next signal then ends the process.
   void restore_default() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
 
  private:
@@ -72,7 +73,8 @@ class StopSignals {
 /// A descriptor that becomes readable when a folder changes.
 class FolderWatch {
  public:
-  /// EVENTS is as in inotify(7). If the folder cannot be watched, there are no notifications.
+  /// Watches FOLDER for EVENTS, as in inotify(7). If that fails, the descriptor never becomes
+  /// readable.
   FolderWatch(const std::string& folder, std::uint32_t events)
       : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
     ::inotify_add_watch(fd_.get(), folder.c_str(), events);

@@ -1,5 +1,5 @@
-// quarry spool status|list|export|replay|purge: works on the files of a disk queue or of a stream,
-// even if another process is using them.
+// quarry spool status|list|export|replay|purge: works on the files of a disk queue or of a stream.
+// Another process can use the files meanwhile.
 #include <fmt/core.h>
 #include <openssl/evp.h>
 
@@ -34,7 +34,7 @@ spool::SpoolLocation spool_of(const SpoolArguments& arguments) {
   return {arguments.folder, arguments.filename};
 }
 
-/// Returns whether ARGUMENTS name a stream. Only a stream has dead letters.
+/// Returns whether ARGUMENTS refer to a stream. Only a stream has dead letters.
 Result<bool> is_stream(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const bool is_one, spool::is_stream(spool_of(arguments)));
   if (is_one || arguments.dead.empty()) return is_one;
@@ -59,7 +59,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"given_up", one.given_up},
           {"dead", one.dead},
           {"unreadable", one.unreadable},
-          // The error may contain any bytes.
+          // The error can contain any bytes.
           {"last_error", base::printable(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }
@@ -75,7 +75,7 @@ void print_subscriptions(const spool::StreamStatus& status) {
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
 }
 
-/// Prints the figures that queues and streams have in common.
+/// Prints the common figures of queues and streams.
 void print_size(const auto& status, const char* users) {
   fmt::print("messages:  {}\nbytes:     {}\nsegments:  {}\nin use by: {}\n", status.messages,
              status.bytes, status.segments, users);
@@ -142,7 +142,8 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// Returns MESSAGE as JSON. A message of a queue has only its number, severity and content.
+/// Returns MESSAGE as JSON. If the message is from a queue, it has only a number, a severity and
+/// content.
 nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
   nlohmann::json line = {{"number", message.id}, {"severity", message.severity}};
   if (of_stream) line["taken_at"] = base::iso_millis(message.taken_at);
@@ -157,7 +158,7 @@ nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
   return line;
 }
 
-/// Prints the messages that ARGUMENTS select, formatted by FORMAT, until the reader closes the
+/// Prints the messages that ARGUMENTS select, formatted by FORMAT. Stops if the reader closes the
 /// pipe.
 template <typename Format>
 Result<void> show_all(const SpoolArguments& arguments, Format&& format) {
@@ -199,7 +200,7 @@ Result<void> export_all(const SpoolArguments& arguments) {
 
 // --- replay and purge -------------------------------------------------------------------------
 
-/// Calls ACTION with the subscription that --dead names, without creating one.
+/// Calls ACTION with the subscription from --dead, which must exist.
 template <typename Action>
 Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&& action) {
   if (arguments.dead.empty()) {

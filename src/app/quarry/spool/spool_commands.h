@@ -15,28 +15,27 @@ namespace quarry::app {
 struct SpoolArguments {
   std::string folder;
   std::string filename = "queue";
-  std::string dead;  // the subscription whose dead letters are used
+  std::string dead;  // a subscription; use its dead letters
   bool as_json = false;
   bool is_null = false;  // messages end with a NUL byte instead of a newline
   bool follow = false;
   std::uint8_t severity = 6;
-  int acknowledgements = -1;  // the descriptor to read acknowledgements from
-  /// Names without the prefix "queue.", with their values.
+  int acknowledgements = -1;  // descriptor to read acknowledgements from
+  /// Names (without the prefix "queue.") and values.
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
 /// The --help text of a parameter.
 struct SpoolHelp {
   std::string value;
-  std::string description;  // including the default
+  std::string description;  // includes the default
 };
 SpoolHelp spool_help(std::string_view parameter);
 
-/// Returns the queue options in ARGUMENTS. Errors: kInvalid, also for parameters that would have no
+/// Returns the queue options in ARGUMENTS. Errors: kInvalid; this includes parameters without
 /// effect.
 base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
-// Each function returns an exit code.
 int run_spool_status(const SpoolArguments& arguments);
 int run_spool_list(const SpoolArguments& arguments);
 int run_spool_export(const SpoolArguments& arguments);

@@ -1,6 +1,6 @@
-// quarry spool drain: the reading end of the pipe. A message that was written is deleted when the
-// reader has received it, according to the kernel (see spool_output.h), or has acknowledged it (see
-// acknowledgements.h).
+// quarry spool drain: the reading end of the pipe. Writes messages to its reader. A message is
+// deleted after the reader has received it, according to the kernel (see spool_output.h), or has
+// acknowledged it (see acknowledgements.h).
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -38,10 +38,10 @@ using spool::Message;
 
 // Milliseconds between checks for new messages with --follow, if notifications do not work.
 constexpr int kFollowInterval = 500;
-// Milliseconds between checks of how much was read. At first, the checks are frequent.
+// Milliseconds until the first check for received messages. Later delays are longer.
 constexpr int kFirstPollDelay = 1;
 constexpr int kMaxPollDelay = 64;
-// Milliseconds after which the wall clock is read again, because it may be changed.
+// Milliseconds after which the wall clock is read again, because it might have been changed.
 constexpr int kClockInterval = 60'000;
 
 /// Writes messages, and deletes those that were received.
@@ -59,8 +59,8 @@ class DrainLoop {
         end_(arguments.is_null ? '\0' : '\n'),
         follows_(arguments.follow) {}
 
-  /// Runs until there are no more messages, or until a signal. Messages that were not received by
-  /// then stay in the queue.
+  /// Runs until the queue is empty, or until a signal arrives. Messages that the reader has not
+  /// received stay in the queue.
   Result<void> run();
 
  private:
@@ -75,13 +75,13 @@ class DrainLoop {
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
 
-  /// Returns how many messages may be written before others are released.
+  /// Returns how many messages can be written before other messages have to be released.
   std::size_t room() const {
     const std::size_t ahead = acknowledgements_ ? ends_.size() : 0;
     return options_.dequeue_batch_size -
            std::min(ahead + next_.size(), options_.dequeue_batch_size);
   }
-  /// Returns how many messages in ends_ end at or before BYTES.
+  /// Returns the number of messages in ends_ that end at or before BYTES.
   std::size_t whole_before(std::uint64_t bytes) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin());
   }
@@ -95,17 +95,16 @@ class DrainLoop {
   char end_;
   bool follows_;
 
-  std::vector<Message> next_;  // messages to be written next
+  std::vector<Message> next_;
   Clock::time_point next_since_;
   std::deque<std::uint64_t> ends_;  // offset in the output after each message that is not released
-                                    // yet
   std::uint64_t written_ = 0;       // total number of bytes
   int poll_delay_ = kFirstPollDelay;
   bool is_done_ = false;
   bool has_reported_window_ = false;
 };
 
-/// Returns the error if the reader has exited, or if a file can no longer be written.
+/// Returns the error for a reader that has exited, or a file that has become unwritable.
 std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
@@ -141,7 +140,8 @@ Result<void> DrainLoop::release_taken() {
   return {};
 }
 
-/// Checks that missing acknowledgements may still arrive. Errors: kIo if they cannot.
+/// Checks that missing acknowledgements can still arrive. Errors: kIo if the reader cannot send
+/// acknowledgements.
 Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
   return fail(ErrorCode::kIo, fmt::format("{}: closed: {} written messages were not acknowledged "
@@ -157,7 +157,7 @@ Result<void> DrainLoop::wait(int ms) {
     ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
     poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
-  // A reader that has read everything may close the pipe and acknowledge later.
+  // A reader that has read everything is allowed to close the pipe and acknowledge later.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},
@@ -170,7 +170,7 @@ Result<void> DrainLoop::wait(int ms) {
   return {};
 }
 
-/// Waits for the hours during which messages may be delivered.
+/// Waits for the hours of delivery (queue.dequeuetimebegin).
 Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {
@@ -186,8 +186,8 @@ Result<void> DrainLoop::wait_for_window() {
   return {};
 }
 
-/// Gets the next messages. Returns true if they should be written now, because there are enough of
-/// them or the time to wait for more is over.
+/// Gets the next messages. Returns true if they should be written now, because the batch is large
+/// enough or the time for collecting it is over.
 Result<bool> DrainLoop::gather() {
   const std::size_t most = room();
   if (most > 0) {
@@ -201,7 +201,7 @@ Result<bool> DrainLoop::gather() {
   return Clock::now() - next_since_ >= options_.min_dequeue_batch_timeout;
 }
 
-/// Runs one round, which either writes or waits.
+/// Runs one round: writes or waits.
 Result<void> DrainLoop::go_on() {
   watch_.clear();
   QUARRY_TRY(check_acknowledgements());
@@ -222,8 +222,8 @@ Result<void> DrainLoop::go_on() {
   return is_done_ ? Result<void>{} : wait(follows_ ? kFollowInterval : -1);
 }
 
-/// Writes the next messages, until a signal arrives. It must never block in write(), because the
-/// reader may have stopped, or may be waiting until its acknowledgements are read.
+/// Writes the next messages, until a signal arrives. write(2) must never block here, because the
+/// reader might have stopped, or might itself wait until its acknowledgements are read.
 Result<void> DrainLoop::write() {
   std::string text;
   for (const Message& message : next_) {
@@ -266,7 +266,7 @@ Result<void> DrainLoop::run() {
   return done ? finished : done;
 }
 
-/// With --follow, waits until FOLDER exists, which a feed creates. Errors: kNotFound.
+/// With --follow, waits until a feed has created FOLDER. Errors: kNotFound.
 Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
   bool has_reported = false;
   std::error_code error;

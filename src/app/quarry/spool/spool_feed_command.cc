@@ -1,4 +1,4 @@
-// quarry spool feed: the writing end of the pipe.
+// quarry spool feed: the writing end of the pipe. Writes its input to a queue.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -32,18 +32,19 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 constexpr int kMaxInputWait = 5000;
 // Milliseconds between attempts to use a full or locked queue.
 constexpr int kRetryInterval = 100;
-// A process that is ending holds the lock of the queue for a short time.
+// Number of attempts to open a locked queue. A process that is ending holds the lock for a short
+// time.
 constexpr int kMaxOpenAttempts = 20;
 
-/// Makes a feed wait at queue.fulldelaymark, as if the queue were full, because a feed reads a pipe
-/// and there are no other producers.
+/// Makes a feed wait at queue.fulldelaymark, as if the queue were full. A feed reads a pipe, which
+/// can wait, and is the only producer of its queue.
 Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
   if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
     return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
   }
   whole.size = *whole.full_delay_mark;
-  // The default of this mark depends on the size, and the mark has no effect here.
+  // The default of light_delay_mark depends on the size. The mark does not have an effect here.
   whole.light_delay_mark.reset();
   if (whole.type == spool::QueueType::kDisk) {
     whole.high_watermark.reset();
@@ -57,7 +58,8 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
 /// Splits input into messages. Messages that are too long are reported and skipped.
 class LineReader {
  public:
-  /// MAX_SIZE: maximum size of a message in bytes.
+  /// Creates a reader for lines that end with END. MAX_SIZE is the maximum size of a message in
+  /// bytes.
   LineReader(char end, std::uint8_t severity, std::size_t max_size)
       : end_(end), severity_(severity), max_size_(max_size) {}
 
@@ -72,7 +74,7 @@ class LineReader {
     add(bytes);
     return messages;
   }
-  /// Returns the last message, which has no terminator.
+  /// Returns the last message, if it does not have a terminator.
   std::vector<Message> rest() {
     std::vector<Message> messages;
     if (!begun_.empty()) end_line(messages);
@@ -105,21 +107,22 @@ class LineReader {
   std::uint8_t severity_;
   std::size_t max_size_;
   std::string begun_;
-  bool is_too_long_ = false;  // whether the incomplete line is too long
+  bool is_too_long_ = false;  // whether the unfinished line is too long
   std::uint64_t count_ = 0;
   std::uint64_t skipped_ = 0;
 };
 
-/// Puts messages into the queue, and waits if it is full.
+/// Adds messages to the queue, and waits while the queue is full.
 class QueueFeeder {
  public:
-  /// PATIENCE is the maximum time to wait for space. IS_ON_DISK: all messages are on disk.
+  /// Creates a feeder. PATIENCE is the maximum time to wait for space. IS_ON_DISK: all messages are
+  /// on disk.
   QueueFeeder(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience,
               bool is_on_disk)
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
 
-  /// Puts MESSAGES into the queue and waits for space if necessary. Errors: kBusy if a signal
-  /// arrived before all were accepted, kLimit after waiting too long, and file system errors.
+  /// Adds MESSAGES to the queue, and waits for space if necessary. Errors: kBusy if a signal
+  /// arrived before all messages were accepted, kLimit after PATIENCE, and file system errors.
   Result<void> put(std::vector<Message> messages) {
     std::span<Message> left(messages);
     auto since = Clock::now();
@@ -130,7 +133,6 @@ class QueueFeeder {
       if (left.empty()) break;
       if (taken > 0) since = Clock::now();
       if (error.code == ErrorCode::kDiscarded) {
-        // The user has configured that messages are discarded.
         if (discarded_++ == 0) report("queue.discardmark is reached: discarding lines");
         left = left.subspan(1);
         continue;
@@ -142,16 +144,16 @@ class QueueFeeder {
     return {};
   }
 
-  /// Checks that the queue's files were not moved or removed; what is written after that would be
-  /// lost. Messages in memory can wait until the files are back. Errors: kNotFound.
+  /// Checks that the queue's files were not moved or removed. Messages in such files would be lost.
+  /// The check is not needed while messages are in memory. Errors: kNotFound.
   Result<void> check_files() const { return is_on_disk_ ? queue_.check_files() : Result<void>{}; }
   std::uint64_t discarded() const { return discarded_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Waits for a short time if there may be space later. Otherwise returns false; after a signal,
-  /// ERROR reports the signal.
+  /// Waits for a short time and returns true if space might become free. Returns false if waiting
+  /// does not help, or after a signal; ERROR then reports the signal.
   bool may_wait(base::Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
@@ -189,7 +191,8 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
   }
 }
 
-/// Waits for input. Returns false after a signal. Errors: kNotFound if the queue's files are gone.
+/// Waits for input. Returns false after a signal. Errors: kNotFound if the queue's files were
+/// removed.
 Result<bool> wait_for_input(const QueueFeeder& feeder, FolderWatch& watch, StopSignals& signals) {
   while (true) {
     std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
@@ -214,8 +217,8 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
   }
 }
 
-/// Returns the result after the shutdown: FED, or an error with the number of messages that were
-/// lost or of lines that were too long.
+/// Returns the result after the shutdown: FED, or an error with the number of lost messages or of
+/// lines that were too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be saved", ending.lost);
@@ -231,7 +234,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(auto options, options_of(arguments));
   const spool::milliseconds patience = options.timeout_enqueue;
   QUARRY_TRY(stop_at_full_delay_mark(options));
-  // Wait in short steps, to notice signals.
+  // Short waits, to handle signals in between.
   options.timeout_enqueue = std::min(patience, spool::milliseconds(kRetryInterval));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
@@ -239,7 +242,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
                    spool::max_content(options));
   QueueFeeder feeder(*queue, signals, patience, options.type == spool::QueueType::kDisk);
   auto fed = feed_all(feeder, lines, watch, signals);
-  // The shutdown may wait for disk space. Another signal aborts it.
+  // The shutdown can wait for disk space. Another signal aborts the shutdown.
   if (signals.received() != 0) signals.restore_default();
   const spool::Ending ending = queue->shutdown();
   if (feeder.discarded() > 0) {

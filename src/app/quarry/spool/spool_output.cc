@@ -20,7 +20,8 @@ int unread_in_pipe(int fd) {
 int unread_in_socket(int fd) {
   int count = 0;
   if (::ioctl(fd, SIOCOUTQ, &count) != 0) return 0;
-  // When the other end closes, the kernel discards unread data, so the count is no longer valid.
+  // When the other end closes, the kernel discards unread data, so the number is not valid any
+  // more.
   pollfd now{fd, 0, 0};
   ::poll(&now, 1, 0);
   return (now.revents & POLLERR) == 0 ? count : -1;
@@ -44,12 +45,12 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // The kernel reports unread data on a closed socket only once, possibly to the write that has
-  // failed.
+  // On a closed socket, the kernel reports unread data only once. The failed write might have
+  // received that report.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
-  // Other processes may also write there.
+  // The output can also contain data of other processes.
   const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));
   return taken_ = std::max(taken_, written - left);
 }

@@ -1,13 +1,13 @@
-// The standard output of a drain. It determines how much of the output the reader has received,
-// because a drain only deletes messages that were received.
+// The standard output of a drain. Determines how many bytes the reader has received, because a
+// drain deletes only received messages.
 //
-//   a pipe            everything that is not unread in the kernel was received, even if the reader
-//                     has exited since
-//   a socket          everything that is not unread (UNIX) or unconfirmed by the other host (TCP)
-//                     was received, but nothing more after the connection is broken or a write
-//                     has failed
-//   a file            everything that was written (and synced, if configured) was received
-//   a terminal or     everything that was written was received
+//   a pipe            all bytes except those that the kernel reports as unread, even after the
+//                     reader has exited
+//   a socket          all bytes except those that the kernel reports as unread (UNIX) or
+//                     unconfirmed (TCP); the number is final when the connection is broken or a
+//                     write has failed
+//   a file            all written (and synced, if configured) bytes
+//   a terminal or     all written bytes
 //   another device
 #pragma once
 
@@ -21,13 +21,14 @@ namespace quarry::app {
 
 class SpoolOutput {
  public:
-  /// FD is not owned. If IS_SYNCED, data in a file counts only after it is synced to disk.
+  /// Uses FD, which is not owned. If IS_SYNCED, data in a file counts only after it was synced to
+  /// disk.
   SpoolOutput(int fd, bool is_synced);
 
   int fd() const { return fd_; }
-  /// Returns whether another process, which may exit, reads the output.
+  /// Returns whether another process, which might exit, reads the output.
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
-  /// Returns how many of the first WRITTEN bytes were certainly received. Errors: those of
+  /// Returns how many of the first WRITTEN bytes were certainly received. Errors: the same as for
   /// fdatasync().
   base::Result<std::uint64_t> taken(std::uint64_t written);
   /// Records that a write has failed.

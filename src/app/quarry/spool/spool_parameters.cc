@@ -19,14 +19,14 @@ bool is_given(const SpoolArguments& arguments, std::string_view parameter) {
                              [parameter](const auto& given) { return given.first == parameter; });
 }
 
-/// Returns the defaults for queues of this command.
+/// Returns the defaults for the queue of a feed or drain.
 QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
-  // A pipe can wait, and there are no other producers.
+  // A pipe can wait, and the queue has only one producer.
   options.full_delay_mark = options.size;
-  // A pipe does not lose data unless a timeout is set.
+  // Lines from a pipe are never discarded unless the user sets a timeout.
   options.timeout_enqueue = spool::kEternal;
   options.timeout_shutdown = spool::kEternal;
   options.save_on_shutdown = true;
@@ -35,7 +35,7 @@ QueueOptions defaults(QueueType type) {
   return options;
 }
 
-/// Returns the type of the queue. Watermarks are only useful in memory; by default, each line is
+/// Returns the type of the queue. Watermarks are useful only in memory. By default, each line is
 /// stored as soon as it is read.
 Result<QueueType> type_of(const SpoolArguments& arguments) {
   QueueOptions options;
@@ -49,7 +49,7 @@ Result<QueueType> type_of(const SpoolArguments& arguments) {
   return fail(ErrorCode::kInvalid, "queue.type = direct: must be disk or memory");
 }
 
-/// Rejects parameters that would have no effect.
+/// Rejects parameters without effect.
 Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& options) {
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {

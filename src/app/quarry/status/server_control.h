@@ -1,4 +1,4 @@
-// Queries the control socket of the running server to which a command refers.
+// Sends queries to the control socket of a running server.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct ServerControl {
   std::string socket;
   std::string config = kDefaultConfig;
 
-  /// Sends QUESTION to the server and returns its answer. Errors: those of control::ask(), and
-  /// kNotFound if the configuration has no control socket.
+  /// Sends QUESTION to the server and returns its answer. Errors: kNotFound if the configuration
+  /// does not have a control socket, and the errors of control::ask().
   base::Result<std::string> ask(control::Question question) const;
 };
 

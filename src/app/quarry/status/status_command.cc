@@ -19,7 +19,7 @@ namespace {
 
 base::Result<base::SocketAddress> address_of(const ServerControl& server) {
   if (server.socket.empty()) return master::control_socket_in(server.config);
-  // A plain name is a file in the current folder and not a port.
+  // A name without a folder is a file in the current folder, not a port.
   const bool has_folder = server.socket.find('/') != std::string::npos;
   return base::SocketAddress::parse(has_folder ? server.socket : "./" + server.socket);
 }

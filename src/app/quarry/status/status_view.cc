@@ -22,7 +22,7 @@ std::string amount(StatusObject object, const char* name) {
   return short_amount(static_cast<double>(object.number(name)));
 }
 
-/// Returns notes on POOL that are not in other columns.
+/// Returns notes on POOL that do not have a column.
 std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
@@ -50,8 +50,8 @@ std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
 }
 
-/// Returns a table of the services that have an object NAME. ROW returns the cells. Empty if there
-/// are no such services.
+/// Returns a table of the services with an object NAME, or an empty list. ROW returns the cells of
+/// a service.
 template <typename Row>
 Lines service_lines(StatusObject server, const char* name, Table table, Row row) {
   bool has_any = false;

@@ -15,8 +15,8 @@
 namespace quarry::app {
 namespace {
 
-// Escape sequences that every terminal since the VT100 understands (xterm for the alternate
-// screen). The terminal truncates long lines, because it knows the width of characters.
+// Escape sequences that every terminal since the VT100 supports (xterm for the alternate screen).
+// The terminal itself truncates long lines, because it has the width of each character.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
@@ -85,7 +85,7 @@ bool Terminal::show(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < shown; ++i) {
     frame += lines[i];
     if (is_terminal_) frame += kEndOfLine;
-    // A newline after the last line of a full screen would scroll.
+    // After the last line of a full screen, a newline would scroll the screen.
     if (!is_terminal_ || i + 1 < shown) frame += "\n";
   }
   if (is_terminal_) frame += kClearBelow;

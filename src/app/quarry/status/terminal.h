@@ -1,4 +1,4 @@
-// A full-screen display on a terminal, which is restored when the display ends.
+// A full-screen display on a terminal. The destructor restores the terminal.
 #pragma once
 
 #include <termios.h>
@@ -12,8 +12,8 @@
 
 namespace quarry::app {
 
-/// Standard output. If it is not a terminal, plain lines are written to it. While the object
-/// exists, SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH are only delivered to wait().
+/// Standard output. If standard output is not a terminal, plain lines are written. While the object
+/// exists, SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH are delivered only to wait().
 class Terminal {
  public:
   Terminal();
@@ -22,16 +22,16 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   bool is_terminal() const { return is_terminal_; }
-  /// Replaces the content of the screen with as many of LINES as fit. Prints all of them if
-  /// standard output is not a terminal. Returns false if the reader has closed the pipe.
+  /// Replaces the content of the screen with LINES. Lines that do not fit are omitted. If standard
+  /// output is not a terminal, prints all LINES. Returns false if the reader has closed the pipe.
   bool show(const std::vector<std::string>& lines);
 
   struct Input {
     char key = 0;    // 0: none
-    int signal = 0;  // the signal to end with; 0: none
+    int signal = 0;  // signal that ends the program; 0: none
   };
-  /// Waits for a key or a signal for at most TIME and returns it. Returns neither after TIME, or
-  /// when the terminal is resized.
+  /// Waits for a key or a signal, at most for TIME. Returns neither after TIME or when the terminal
+  /// is resized.
   Input wait(std::chrono::milliseconds time);
 
  private:

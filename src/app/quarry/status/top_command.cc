@@ -52,15 +52,15 @@ class Top {
   Top(const TopArguments& arguments, StatusSample first)
       : arguments_(arguments), last_(std::move(first)) {}
 
-  /// Returns the signal that ended it. Returns 0 after the key, after the last update, or if the
-  /// reader has closed the pipe.
+  /// Runs the display. Returns the signal that ended the display. Returns 0 if the display ended
+  /// because of a key, the last update or a closed pipe.
   int run() {
-    // Rates need two samples, so show a screen before the second one.
+    // Rates need two samples, so the first screen does not contain rates.
     if (terminal_.is_terminal() && !show()) return 0;
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
       sample();
-      // On a terminal, keep trying. Otherwise exit, so that a script notices the error.
+      // On a terminal, try again. Without a terminal, exit, so that scripts get the error.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
     }
@@ -81,7 +81,7 @@ class Top {
     return terminal_.show(lines);
   }
 
-  /// Waits until the next sample is due. Returns false if the program should end.
+  /// Waits until the next sample is due. Returns false if the program should exit.
   bool wait() {
     const auto end = steady_clock::now() + duration<double>(arguments_.interval);
     for (;;) {
@@ -92,7 +92,7 @@ class Top {
       if (signal_ != 0 || input.key == 'q') return false;
       if (const auto order = order_of(input.key)) order_ = *order;
       if (steady_clock::now() >= end) return true;
-      // The order or the window's size has changed.
+      // The sort order or the size of the window has changed.
       if (!show()) return false;
     }
   }
@@ -126,7 +126,7 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // The terminal is restored by now.
+  // The terminal is already restored.
   return exit_by_signal(signal);
 }
 
