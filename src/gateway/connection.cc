@@ -62,8 +62,8 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
       bufferevent_get_output(bev_),
       [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
-  // evhttp ties the bufferevent to its connection only after this point. The reference keeps the
-  // bufferevent until then, so that a failure of evhttp can be detected.
+  // evhttp attaches the bufferevent to its connection only after this point. The reference keeps
+  // the bufferevent until then, so that a failure of evhttp can be detected.
   bufferevent_incref(bev_);
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }

@@ -170,7 +170,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // A copy, because the function might destroy the call, which owns the function.
+      // The function might destroy the call, which owns the function, so call a copy.
       const More more = more_;
       return more();
     }
@@ -187,7 +187,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // Moved, because the function might destroy the call, which owns the function.
+  // The function might destroy the call, which owns the function, so move the function first.
   const Done done = std::move(done_);
   done(outcome);
 }

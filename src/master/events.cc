@@ -106,8 +106,8 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // This comes last, because a new master will not be notified about children that were reaped
-  // here.
+  // Handle the check after all children, because a new master is not notified about children that
+  // were reaped here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;

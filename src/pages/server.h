@@ -65,7 +65,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   struct Waiting {
     PageConnection* connection = nullptr;
     std::unique_ptr<Shared> shared = nullptr;
-    /// Set if the request waits only for itself. By its turn, the page might be in the cache.
+    /// Set if the page is for this request only. When a process is free, the page might already be
+    /// in the cache.
     std::optional<Target> target = {};
   };
 
