@@ -14,7 +14,7 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// zlib's default. Higher levels take much more time and save little space.
+// The default of zlib. Higher levels take much more time and save little space.
 constexpr int kCompressionLevel = 6;
 constexpr int kBestCompressionLevel = 12;
 
@@ -25,7 +25,7 @@ struct FreeDecompressor {
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
 
-// Compressors hold large tables, so each thread creates them only once.
+// Compressors contain large tables, so each thread creates them only once.
 template <int kLevel>
 libdeflate_compressor* compressor() {
   thread_local const std::unique_ptr<libdeflate_compressor, FreeCompressor> instance(
@@ -93,8 +93,8 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   std::size_t made = 0;
   libdeflate_result result = LIBDEFLATE_BAD_DATA;
   std::string content;
-  // The memory is not filled with zeros, so a wrong size costs address space but no memory.
-  // (libstdc++ 12 passes the capacity as the size.)
+  // The memory is not filled with zeros, so a wrong declared size uses only address space. The size
+  // argument is not used, because libstdc++ 12 passes the capacity instead.
   content.resize_and_overwrite(declared, [&](char* out, std::size_t) {
     result = libdeflate_zlib_decompress_ex(with, stream.data(), stream.size(), out, declared, &read,
                                            &made);

@@ -8,15 +8,15 @@
 
 namespace quarry::artifact {
 
-/// Whether TEXT has the form of a hash: 40 or 64 hex digits, in upper or lower case.
+/// Returns whether TEXT has the form of a hash: 40 or 64 hex digits, in upper or lower case.
 bool is_hash(std::string_view text);
 
-/// Whether TITLE is a valid title of a wiki page: 1 to 100 bytes, no control characters, and only
-/// single spaces between other characters.
+/// Returns whether TITLE is a valid title of a wiki page: 1 to 100 bytes, no control characters,
+/// and only single spaces between other characters.
 bool is_wiki_title(std::string_view title);
 
-/// The time in a D or E card; nullopt if it is invalid. Fossil parses it with SQLite's julianday(),
-/// so this function accepts everything that julianday() accepts, except "now":
+/// Parses the time in a D or E card. Returns nullopt if the time is invalid. Fossil parses it with
+/// julianday() of SQLite. This function accepts the same text as julianday(), except "now":
 ///
 ///   [-]YYYY-MM-DD[(T| )HH:MM[:SS[.fraction]][Z|(+|-)HH:MM]]    a date, with or without a time
 ///   HH:MM…                                                     a time on 2000-01-01

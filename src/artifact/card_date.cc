@@ -24,7 +24,8 @@ bool take(std::string_view& rest, char c) {
   return true;
 }
 
-/// Takes a number of exactly COUNT digits, between LOW and HIGH, from the front of REST.
+/// Removes a number of exactly COUNT digits, between LOW and HIGH, from the front of REST, and
+/// returns it.
 std::optional<int> take_digits(std::string_view& rest, std::size_t count, int low, int high) {
   if (rest.size() < count) return std::nullopt;
   int number = 0;
@@ -37,9 +38,9 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// The fraction of a second, if there is one. Does not consume a point that is not followed by
-/// digits. As in SQLite, the result is NaN if there are so many digits that number and scale
-/// overflow.
+/// Removes the fraction of a second, if there is one, from the front of REST, and returns it. Does
+/// not remove a point that is not followed by digits. As in SQLite, the result is NaN if there are
+/// so many digits that number and scale overflow.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;
@@ -53,13 +54,14 @@ double take_fraction(std::string_view& rest) {
   return fraction / scale;
 }
 
-/// This is not the same as llround(): SQLite adds a half and truncates, which differs just below a
-/// half.
+/// Like SQLite, adds a half and truncates. The result differs from llround() for some numbers just
+/// below a half.
 std::int64_t round_up_half(double number) {
   return static_cast<std::int64_t>(std::floor(number + 0.5));
 }
 
-/// Minutes east of Greenwich; nullopt if REST contains anything else.
+/// Parses the time zone REST, and returns it in minutes east of Greenwich. Returns nullopt if REST
+/// is not a time zone.
 std::optional<int> parse_zone(std::string_view rest) {
   skip_spaces(rest);
   int minutes = 0;
@@ -79,9 +81,10 @@ std::optional<int> parse_zone(std::string_view rest) {
   return minutes;
 }
 
-// As in SQLite, the dates and days below are counted in milliseconds of the Julian day count.
+// As in SQLite, the dates below are Julian days, in milliseconds.
 
-/// Milliseconds since midnight in Greenwich. May be outside the day.
+/// Parses a time with or without a time zone. Returns the milliseconds since midnight in Greenwich,
+/// which can be negative or more than a day.
 std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   const auto hour = take_digits(rest, 2, 0, 24);
   if (!hour || !take(rest, ':')) return std::nullopt;
@@ -99,8 +102,8 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   return (*hour * 60 + *minute - *zone) * std::int64_t{60'000} + round_up_half(seconds * 1000);
 }
 
-/// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day after the end of its
-/// month counts as a day of the next month. As in SQLite, divisions round towards zero, so some
+/// Returns the Julian day at midnight in milliseconds, by Meeus' formula. A day after the end of
+/// its month counts as a day of the next month. As in SQLite, divisions round towards zero, so some
 /// dates before the year -400 are a day late.
 std::int64_t julian_millis_of(int year, int month, int day) {
   if (month <= 2) {

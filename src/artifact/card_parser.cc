@@ -22,18 +22,18 @@ consteval std::uint32_t letters(std::string_view set) {
 
 struct TypeRule {
   StructuralType type;
-  std::uint32_t marks;  // any of these cards shows that an artifact has this type
+  std::uint32_t marks;  // cards that only artifacts of this type have
   std::uint32_t allowed;
   std::uint32_t required;
 };
 
-// In old projects there are check-ins without a comment or a user.
+// In old projects, check-ins can lack a comment or a user.
 constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), letters("BCDFNPQRTUZ"),
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The first type with one of its marks applies. An artifact without any mark is a check-in if it
-// has parents, and a control artifact otherwise.
+// The first type of which the artifact has a mark applies. An artifact without any mark is a
+// check-in if it has parents, otherwise a control artifact.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
@@ -44,10 +44,10 @@ constexpr std::array<TypeRule, 7> kTypeRules{{
     kCheckInRule,
 }};
 
-// Cards that may be repeated. Fossil treats a second Z card like the first.
+// Cards that are allowed more than once. Fossil treats a second Z card like the first.
 constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
 
-/// ARGUMENT without escapes, up to the first NUL, at which fossil's text ends.
+/// Returns ARGUMENT without escapes, up to the first NUL. Fossil's strings end at a NUL.
 std::string_view unescape(Argument argument) {
   const std::string_view raw = view(argument);
   if (raw.find('\\') == raw.npos) return raw;
@@ -56,7 +56,7 @@ std::string_view unescape(Argument argument) {
   return text.substr(0, text.find('\0'));
 }
 
-/// Kind and name of TAG, as they are in the card.
+/// Returns the kind and name of TAG as they are written in the card.
 std::string_view tag_key(const TagCard& tag) {
   return {tag.name.data() - 1, tag.name.size() + 1};
 }
@@ -76,8 +76,8 @@ bool CardParser::parse_cards() {
   return text_.finished();
 }
 
-/// Whether LETTER may follow PREVIOUS. Letters never descend, except in old technotes, in which the
-/// P card comes first.
+/// Returns whether a card LETTER is allowed after a card PREVIOUS. Letters never descend, except in
+/// old technotes, in which the P card comes first.
 bool CardParser::may_follow(char previous, char letter) const {
   if (letter >= previous) return true;
   return letter == 'N' && previous == 'P' && (seen_ & letter_bit('E')) != 0;
@@ -143,9 +143,9 @@ bool CardParser::attachment() {
   AttachmentCard card;
   card.name = unescape(*name);
   if (!is_simple_path(card.name)) return false;
-  card.name.remove_prefix(card.name.rfind('/') + 1);  // npos + 1 is 0
+  card.name.remove_prefix(card.name.rfind('/') + 1);  // no slash: npos + 1 is 0
   card.target = unescape(*target);
-  if (!is_wiki_title(card.target)) return false;  // a title that is a hash is invalid too
+  if (!is_wiki_title(card.target)) return false;
   if (source && !accept_hash(*source, card.source)) return false;
   out_.attachment = card;
   return true;
@@ -167,13 +167,13 @@ bool CardParser::technote() {
 }
 
 bool CardParser::file() {
-  // In most projects an F card has about 60 bytes, so this is usually enough.
+  // In most projects, an F card has about 60 bytes, so the reserved memory is usually sufficient.
   if (out_.files.empty()) out_.files.reserve(size_ / 64);
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Old versions of fossil allowed fossil's own files in check-ins. Their cards are ignored, even
-  // for the order of cards.
+  // Old versions of fossil allowed their own files in check-ins. The cards of such files are
+  // ignored, and can be at any position.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }
@@ -209,7 +209,7 @@ bool CardParser::ticket_field() {
   if (value) field.value = unescape(*value);
   if (!out_.ticket_fields.empty()) {
     const TicketField& before = out_.ticket_fields.back();
-    // The sign is part of the sort key.
+    // The sort key includes the sign.
     const std::size_t sign = before.appends ? 1 : 0;
     const std::string_view key(before.name.data() - sign, before.name.size() + sign);
     if (key >= view(*name)) return false;
@@ -237,7 +237,7 @@ bool CardParser::parents() {
   while (const auto argument = text_.next_argument()) {
     if (!accept_hash(*argument, out_.parents.emplace_back())) return false;
   }
-  return true;  // the first check-in of old repositories has an empty P card
+  return true;  // the first check-in of an old repository has an empty P card
 }
 
 bool CardParser::cherrypick() {
@@ -278,7 +278,7 @@ bool CardParser::tag() {
   return tags_ascend();
 }
 
-/// Whether the last two tags are in order: by kind and name, then by target.
+/// Returns whether the last two tags are sorted by kind and name, then by target.
 bool CardParser::tags_ascend() const {
   if (out_.tags.size() < 2) return true;
   const TagCard& before = out_.tags[out_.tags.size() - 2];
@@ -337,7 +337,7 @@ bool CardParser::accept_hash(Argument argument, std::string_view& field) {
   return is_hash(field);
 }
 
-/// Finds the type, and checks for required and forbidden cards.
+/// Determines the type, and checks required and forbidden cards.
 bool CardParser::find_type() {
   // F cards that were ignored do not count.
   const std::uint32_t marks = out_.files.empty() ? seen_ & ~letters("F") : seen_;

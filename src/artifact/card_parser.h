@@ -16,7 +16,8 @@ class CardParser {
 
   /// Returns false if the text is plain data.
   bool parse() { return parse_cards() && find_type(); }
-  /// The same, but does not determine the type, which may depend on cards that were removed.
+  /// Like parse(), but does not determine the type, because it can depend on cards that were
+  /// removed.
   bool parse_cards();
 
  private:
@@ -47,7 +48,7 @@ class CardParser {
   std::size_t size_;
   CardText text_;
   Structural& out_;
-  std::uint32_t seen_ = 0;  // one bit per letter
+  std::uint32_t seen_ = 0;  // a bit per letter
   bool has_self_tag_ = false;
 };
 

@@ -1,6 +1,5 @@
-// Reads a structural artifact as a stream of card letters and arguments. It works on the copy of
-// the artifact that its Structural owns. Arguments are mutable, so that they can be unescaped in
-// place.
+// Reads a structural artifact as a stream of card letters and arguments. It reads the copy of the
+// text that the Structural owns. Arguments are mutable so that they can be unescaped in place.
 #pragma once
 
 #include <optional>
@@ -20,16 +19,17 @@ class CardText {
   /// TEXT must end in a newline.
   explicit CardText(std::span<char> text) : rest_(text) {}
 
-  /// The letter of the next card; nullopt at the end. Also nullopt, while finished() is false, if
-  /// the previous card has unread arguments, or if the letter is not followed by a space or
-  /// newline.
+  /// Returns the letter of the next card. At the end of the text, returns nullopt, and finished()
+  /// is true. If the previous card has unread arguments, or if the letter is not followed by a
+  /// space or newline, returns nullopt, and finished() is false.
   std::optional<char> next_card();
 
-  /// The next argument of this card; nullopt if there is none. It ends at a space, a newline or, as
-  /// in fossil, a NUL.
+  /// Returns the next argument of the current card, or nullopt if there is none. An argument ends
+  /// at a space, a newline or, as in fossil, a NUL.
   std::optional<Argument> next_argument();
 
-  /// Reads SIZE bytes and a newline, directly after the newline of a card. More text must follow.
+  /// Reads SIZE bytes and a newline directly after the newline of a card. Returns nullopt if no
+  /// text follows.
   std::optional<Argument> take_lines(std::size_t size);
 
   bool at_end_of_card() const { return at_end_of_card_; }

@@ -1,12 +1,12 @@
 // How a delta is found:
 //
 //   source   |block 0|block 1|block 2|…      each block of 16 bytes is indexed by its fingerprint
-//   target   ....................            a window of 16 bytes slides over it; where its
+//   target   ....................            a window of 16 bytes moves over the target; if its
 //                 [ window ]                 fingerprint is found, the match is extended both ways
 //
-// So every common stretch of at least 31 bytes is found. Blocks with the same fingerprint form a
-// chain. Only the first kMaxCandidates blocks of a chain are tried, and a match is never revisited.
-// This keeps the time linear for any input.
+// Therefore, every common sequence of at least 31 bytes is found. Blocks with the same fingerprint
+// form a chain. Only the first kMaxCandidates blocks of a chain are tried, and each part of the
+// target is matched only once. Therefore, the time is linear for any input.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kBlockSize = 16;
 constexpr int kMaxCandidates = 32;
-// A match of this length is used without further search, because a longer one would save only a few
+// A match of this length is used without further search, because a longer match saves only a few
 // bytes.
 constexpr std::size_t kLongMatch = 4096;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -34,7 +34,7 @@ std::uint64_t load_64(const char* bytes) {
   return word;
 }
 
-/// The length of the common prefix of A and B, at most LIMIT.
+/// Returns the length of the common prefix of A and B, at most LIMIT.
 std::size_t common_front(const char* a, const char* b, std::size_t limit) {
   std::size_t n = 0;
   while (n + 8 <= limit && load_64(a + n) == load_64(b + n)) n += 8;
@@ -42,7 +42,7 @@ std::size_t common_front(const char* a, const char* b, std::size_t limit) {
   return n;
 }
 
-/// The number of equal bytes directly before A and B, at most LIMIT.
+/// Returns the number of equal bytes directly before A and B, at most LIMIT.
 std::size_t common_back(const char* a, const char* b, std::size_t limit) {
   std::size_t n = 0;
   while (n < limit &&
@@ -63,8 +63,8 @@ class BlockIndex {
     next_.resize(count);
     seen_shift_ = bucket_shift_ - 4;
     seen_.assign(buckets * 16 / 64, 0);
-    // Goes from the last block to the first, so that a chain begins with the first block. In a run
-    // of equal blocks, the first one has the longest match.
+    // Adds the last block first, so that each chain begins with the first of its blocks. In a
+    // sequence of equal blocks, the first block has the longest match.
     for (std::size_t i = count; i-- > 0;) {
       const std::uint64_t print = fingerprint(source.data() + i * kBlockSize);
       seen_[seen_word(print)] |= seen_bit(print);
@@ -98,8 +98,8 @@ class BlockIndex {
   int seen_shift_;
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> next_;
-  // A filter with 16 bits per bucket. If two artifacts have little in common, it rejects most
-  // windows. It is small enough to remain in the CPU cache.
+  // A filter with 16 bits per bucket. If two artifacts have little in common, the filter rejects
+  // most windows. It is small enough for the CPU cache.
   std::vector<std::uint64_t> seen_;
 };
 
@@ -109,7 +109,7 @@ struct Match {
   std::size_t length = 0;
 };
 
-/// The best match around the window at AT. The match does not begin before FLOOR.
+/// Returns the best match around the window at AT. The match does not begin before FLOOR.
 Match best_match(const BlockIndex& index, std::string_view target, std::size_t floor,
                  std::size_t at) {
   const std::string_view source = index.source();
@@ -137,11 +137,11 @@ class Writer {
     delta_ += '\n';
   }
 
-  /// The position in the target up to which the delta has been written.
+  /// Returns the position in the target up to which the delta has been written.
   std::size_t position() const { return position_; }
 
-  /// Whether copying MATCH is shorter than inserting its bytes. This includes the cost of splitting
-  /// an insertion.
+  /// Returns whether a delta that copies MATCH is shorter than a delta that inserts its bytes.
+  /// Includes the bytes for splitting an insertion in two.
   static bool pays(const Match& match) {
     const auto width = [](std::size_t n) {
       return delta_number_width(static_cast<std::uint32_t>(n));

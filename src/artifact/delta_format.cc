@@ -23,7 +23,7 @@ constexpr std::array<std::uint8_t, 256> make_digit_values() {
 }
 constexpr std::array<std::uint8_t, 256> kDigitValues = make_digit_values();
 
-/// The first eight bytes of BYTES as a big-endian number.
+/// Returns the first eight bytes of BYTES as a big-endian number.
 std::uint64_t load_big_endian_64(std::string_view bytes) {
   std::uint64_t word;
   std::memcpy(&word, bytes.data(), sizeof word);
@@ -58,7 +58,7 @@ void append_delta_number(std::string& delta, std::uint32_t number) {
 }
 
 std::uint32_t delta_checksum(std::string_view bytes) {
-  // Add two words at a time in 64 bits. Carries out of the low half are discarded at the end.
+  // Add two words at a time to a 64-bit sum. The result is its low 32 bits.
   std::uint64_t sum = 0;
   while (bytes.size() >= 8) {
     const std::uint64_t words = load_big_endian_64(bytes);

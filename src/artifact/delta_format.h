@@ -16,14 +16,14 @@ std::optional<std::uint32_t> take_delta_number(std::string_view& rest);
 
 void append_delta_number(std::string& delta, std::uint32_t number);
 
-/// The number of digits of NUMBER.
+/// Returns the number of digits of NUMBER.
 constexpr std::size_t delta_number_width(std::uint32_t number) {
   std::size_t width = 1;
   while (number >>= 6) ++width;
   return width;
 }
 
-/// The sum of the big-endian 32-bit words in BYTES. The last word is padded with zeros.
+/// Returns the sum of the big-endian 32-bit words in BYTES. The last word is padded with zeros.
 std::uint32_t delta_checksum(std::string_view bytes);
 
 }  // namespace quarry::artifact

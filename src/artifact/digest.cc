@@ -11,8 +11,9 @@
 namespace quarry::artifact {
 namespace {
 
-// OpenSSL 3 looks up an algorithm by name under locks, which is slower than hashing a small
-// artifact. So each algorithm is fetched once per process, and each thread keeps a context for it.
+// OpenSSL 3 looks up an algorithm by name under locks, which takes longer than hashing a small
+// artifact. Therefore, each algorithm is fetched only once per process, and each thread keeps a
+// context for it.
 class Algorithm {
  public:
   explicit Algorithm(const char* name) : md_(EVP_MD_fetch(nullptr, name, nullptr), EVP_MD_free) {
@@ -31,7 +32,7 @@ class Hasher {
     if (!context_) throw std::bad_alloc();
   }
 
-  /// Returns the size of the digest in bytes.
+  /// Writes the digest of BYTES to OUT. Returns the size of the digest in bytes.
   std::size_t operator()(std::string_view bytes, unsigned char* out) {
     unsigned int size = 0;
     if (EVP_DigestInit_ex2(context_.get(), algorithm_, nullptr) != 1 ||
@@ -60,8 +61,8 @@ const EVP_MD* algorithm_of(DigestKind kind) {
   return kAlgorithms[static_cast<std::size_t>(kind)].get();
 }
 
-/// Writes to the caller's buffer, because this is done for every artifact. Other code uses
-/// base/hex.h.
+/// Unlike the functions of base/hex.h, writes to the caller's buffer, because this function is
+/// called for every artifact.
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned char byte : bytes) {

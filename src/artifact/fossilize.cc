@@ -3,7 +3,7 @@
 namespace quarry::artifact {
 namespace {
 
-// The escaped characters, and the letters after the backslash that stand for them.
+// The escaped characters, and the letter after the backslash for each of them.
 constexpr std::string_view kCharacters(" \t\n\r\f\v\0\\", 8);
 constexpr std::string_view kLetters("stnrfv0\\", 8);
 

@@ -12,15 +12,15 @@
 namespace quarry::artifact {
 
 /// Writes the digest of BYTES as lower-case hex to OUT, which must have room for hex_length(KIND)
-/// digits. So a push with many small artifacts does not allocate a string for each.
+/// digits. Does not allocate memory, which matters for a push with many small artifacts.
 void hex_digest(DigestKind kind, std::string_view bytes, char* out);
 
 constexpr std::size_t hex_length(DigestKind kind) {
   return std::array<std::size_t, 3>{32, 40, 64}[static_cast<std::size_t>(kind)];
 }
 
-/// OpenSSL's algorithm for a kind. It exists until the process ends. Throws std::runtime_error if
-/// OpenSSL does not support it.
+/// Returns OpenSSL's algorithm for KIND, which is valid until the process exits. Throws
+/// std::runtime_error if OpenSSL does not support the algorithm.
 const EVP_MD* algorithm_of(DigestKind kind);
 
 /// Writes BYTES as lower-case hex to OUT, which must have room for twice as many bytes.

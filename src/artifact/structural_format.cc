@@ -8,7 +8,7 @@
 namespace quarry::artifact {
 namespace {
 
-/// Collects cards. The caller adds them in the right order.
+/// Writes cards. The caller has to add them in the right order.
 class CardWriter {
  public:
   template <typename... Arguments>
@@ -25,7 +25,7 @@ class CardWriter {
   }
   void end() { text_ += '\n'; }
 
-  /// A T card. VALUE may be empty.
+  /// Adds a T card. VALUE may be empty.
   void tag(char kind, std::string_view name, std::string_view target, std::string_view value) {
     begin('T');
     argument(kind + fossilize(name));
@@ -34,7 +34,7 @@ class CardWriter {
     end();
   }
 
-  /// The text, including its Z card.
+  /// Returns the text, including its Z card.
   std::string finish() {
     card('Z', md5_hex(text_));
     return std::move(text_);
@@ -51,7 +51,7 @@ void write_file(CardWriter& writer, const CheckInText::File& file) {
   if (file.permission != 0) {
     writer.argument({&file.permission, 1});
   } else if (!file.prior.empty()) {
-    writer.argument("w");  // the default, which is needed because another argument follows
+    writer.argument("w");  // the default; needed because another argument follows
   }
   if (!file.prior.empty()) writer.argument(fossilize(file.prior));
   writer.end();

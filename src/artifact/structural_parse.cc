@@ -15,7 +15,7 @@ constexpr std::size_t kShortestArtifact = 10;
 constexpr std::size_t kMd5Length = 32;
 constexpr std::size_t kEndCardSize = 2 + kMd5Length + 1;  // "Z " MD5 '\n'
 
-/// The text after the first empty line of TEXT; empty if there is none.
+/// Returns the text after the first empty line of TEXT, or an empty string if there is none.
 std::string_view after_empty_line(std::string_view text) {
   for (std::size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) {
     std::size_t next = at + 1;
@@ -29,11 +29,11 @@ bool begins_with_card(std::string_view text) {
   return text.size() >= kShortestArtifact && text[0] >= 'A' && text[0] <= 'Z' && text[1] == ' ';
 }
 
-/// CONTENT without its OpenPGP clear-signature, if it has one and contains a card.
+/// Returns CONTENT without its OpenPGP clear-signature, if it has one and contains a card.
 std::string_view without_signature(std::string_view content) {
   if (!content.starts_with(kSignedMessage)) return content;
   const std::string_view body = after_empty_line(content.substr(kSignedMessage.size()));
-  // Searching for the signature from the end can be slow, so this is skipped for plain data.
+  // Do not search for the end of the signature in plain data, because the search can be slow.
   if (!begins_with_card(body)) return {};
   const std::size_t signature = body.rfind(kSignature);
   return signature == body.npos ? body : body.substr(0, signature + 1);
@@ -45,7 +45,7 @@ bool has_end_card(std::string_view text) {
   return card.starts_with("Z ") && card.ends_with('\n');
 }
 
-/// Whether the Z card at the end of TEXT has the MD5 of the text before it.
+/// Returns whether the Z card at the end of TEXT has the MD5 of the text before the card.
 bool end_card_is_right(std::string_view text) {
   const std::string_view before = text.substr(0, text.size() - kEndCardSize);
   std::array<char, kMd5Length> md5;
@@ -53,7 +53,6 @@ bool end_card_is_right(std::string_view text) {
   return std::memcmp(md5.data(), text.data() + before.size() + 2, kMd5Length) == 0;
 }
 
-/// Copies TEXT to ARTIFACT's memory.
 std::span<char> copy_to(Structural& artifact, std::string_view text) {
   artifact.memory = std::make_unique_for_overwrite<char[]>(text.size());
   std::memcpy(artifact.memory.get(), text.data(), text.size());
@@ -63,7 +62,7 @@ std::span<char> copy_to(Structural& artifact, std::string_view text) {
 }  // namespace
 
 std::optional<Structural> parse_structural(std::string_view content) {
-  // The cheapest checks come first, because most artifacts are files, and some are large.
+  // The cheapest checks come first, because most artifacts are plain files, and some are large.
   if (!content.ends_with('\n')) return std::nullopt;
   const std::string_view text = without_signature(content);
   if (!begins_with_card(text) || !has_end_card(text) || !end_card_is_right(text)) {
@@ -78,8 +77,8 @@ std::optional<Structural> parse_structural(std::string_view content) {
 std::string text_without_files(std::string_view content, const Structural& artifact) {
   const std::string_view text = without_signature(content);
   if (artifact.files.empty()) return std::string(text);
-  // Names have the same positions in the copy as in the text, and F cards are contiguous. F cards
-  // that the parser ignored may remain before or after the others; it will ignore them again.
+  // Names have the same positions in the copy as in the text, and F cards are contiguous. Ignored F
+  // cards before or after the others might remain, but parse_without_files() ignores them again.
   const auto position = [&](const FileCard& file) {
     return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
   };

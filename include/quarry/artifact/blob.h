@@ -17,16 +17,17 @@ inline constexpr std::size_t kBlobPrefixSize = 4;
 
 /// Compresses CONTENT (up to 2^32 - 1 bytes).
 std::string blob_compress(std::string_view content);
-/// Compresses better than blob_compress(), but takes ten times as long. For content that is kept
-/// permanently.
+/// Compresses CONTENT better than blob_compress(), but takes ten times as long. Use it for content
+/// that is stored permanently.
 std::string blob_compress_well(std::string_view content);
 
-/// The uncompressed size that BLOB declares. Error: kInvalid (shorter than the prefix).
+/// Returns the uncompressed size that BLOB declares. Error: kInvalid (BLOB is shorter than the
+/// prefix).
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob);
 
-/// The uncompressed bytes. Checks that the declared size is at most MAX_SIZE before it allocates
-/// memory. Errors: kInvalid (no prefix, a broken stream, more or fewer bytes than declared, bytes
-/// after the end of the stream), kLimit.
+/// Expands BLOB. Checks that the declared size is at most MAX_SIZE before it allocates memory.
+/// Errors: kInvalid (no prefix, a broken stream, more or fewer bytes than declared, bytes after the
+/// end of the stream), kLimit.
 base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_size);
 
 }  // namespace quarry::artifact

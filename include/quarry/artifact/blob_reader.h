@@ -1,5 +1,5 @@
-// Expands a compressed blob (blob.h) piece by piece, in constant memory, for blobs that may be too
-// large to hold.
+// Expands a compressed blob (blob.h) in pieces, with constant memory. Used for blobs that might not
+// fit into memory.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ class BlobReader {
  public:
   static constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-  /// BLOB is not owned. Errors: kInvalid (shorter than its prefix), kLimit (declares more than
-  /// MAX_SIZE bytes).
+  /// BLOB is not owned. Errors: kInvalid (BLOB is shorter than its prefix), kLimit (BLOB declares
+  /// more than MAX_SIZE bytes).
   static base::Result<BlobReader> open(std::string_view blob, std::size_t max_size);
   BlobReader(BlobReader&& other) noexcept;
   BlobReader& operator=(BlobReader&& other) noexcept;
   ~BlobReader();
 
-  /// The next piece, which has kPiece bytes unless it is the last, and is valid until the next
-  /// call. Empty after the last piece. Error: kInvalid, in the same cases as blob_expand(). Do not
-  /// call it again after an error.
+  /// Returns the next piece, which is valid until the next call. All pieces except the last have
+  /// kPiece bytes. Returns an empty piece after the last one. Error: kInvalid, in the same cases as
+  /// blob_expand(). After an error, next() must not be called again.
   base::Result<std::string_view> next();
 
  private:

@@ -1,5 +1,5 @@
 // Message digests as lower-case hex, computed by OpenSSL. SHA1 and SHA3-256 are used for the names
-// of artifacts and the signatures of logins. MD5 is the checksum in the Z card of structural
+// of artifacts and for the signatures of logins. MD5 is the checksum in the Z card of structural
 // artifacts.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The name of an artifact: the hash of its content, 40 lower-case hex digits (SHA1) or 64
-// (SHA3-256). A repository may contain both kinds.
+// (SHA3-256). A repository can contain both kinds.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@ enum class HashAlgorithm : std::uint8_t { kSha1, kSha3_256 };
 
 class HashName {
  public:
-  /// nullopt if TEXT is not 40 or 64 lower-case hex digits.
+  /// Parses TEXT. Returns nullopt if TEXT is not 40 or 64 lower-case hex digits.
   static std::optional<HashName> parse(std::string_view text);
-  /// The name of CONTENT under ALGORITHM.
+  /// Returns the name of CONTENT under ALGORITHM.
   static HashName of(HashAlgorithm algorithm, std::string_view content);
 
-  /// Whether CONTENT has this hash.
+  /// Returns whether CONTENT has this hash.
   bool names(std::string_view content) const;
   HashAlgorithm algorithm() const {
     return length_ == 40 ? HashAlgorithm::kSha1 : HashAlgorithm::kSha3_256;

@@ -1,5 +1,5 @@
-// A digest of data that arrives in pieces. The functions of digest.h need all data at once, and are
-// faster.
+// A digest of data that arrives in pieces. The functions of digest.h are faster, but need all data
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+struct evp_md_ctx_st;
 
 namespace quarry::artifact {
 
@@ -20,9 +20,10 @@ class RunningDigest {
   static RunningDigest md5() { return RunningDigest(DigestKind::kMd5); }
 
   void add(std::string_view bytes);
-  /// A copy of the current state, to which other data can be added.
+  /// Returns a copy of the current state, to which other data can be added.
   RunningDigest fork() const;
-  /// The digest of all added bytes, as lower-case hex. Call it last.
+  /// Returns the digest of all added bytes, as lower-case hex. Do not call other functions after
+  /// hex().
   std::string hex();
 
  private:

@@ -1,6 +1,7 @@
 // Structural artifacts: artifacts whose text Fossil itself interprets (see the file format page of
-// Fossil's documentation). Their text is a sequence of one-letter cards in a fixed order; the last
-// one is a Z card with the MD5 of everything before it. Any other text is plain data, not an error.
+// Fossil's documentation). Their text is a sequence of cards with one-letter names in a fixed
+// order. The last card is a Z card with the MD5 of the text before it. Any other text is treated as
+// plain data, not as an error.
 //
 //   [-----BEGIN PGP SIGNED MESSAGE-----\n … \n\n]
 //   CARD [' ' ARGUMENT]… '\n'         letters ascend; some cards may be repeated
@@ -9,9 +10,9 @@
 //   [-----BEGIN PGP SIGNATURE …]
 //
 // The parser accepts the same artifacts as fossil 2.21, with one exception: an artifact with the
-// date "now" is plain data here, because it would have another date each time it is read. Like
-// fossil, the parser also accepts upper-case hash names (and keeps the case), treats a NUL byte
-// between arguments as a space, and ends a text at an escaped NUL.
+// date "now" is treated as plain data, because its date changes whenever it is read. Like fossil,
+// the parser also accepts upper-case hash names (and keeps the case), treats a NUL byte between
+// arguments as a space, and ends a text at an escaped NUL.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,9 @@ enum class StructuralType : std::uint8_t {
   kForumPost,
 };
 
-/// F card. `name` is a relative path without ".." (see is_simple_path), not necessarily UTF-8.
-/// `hash` is empty if a delta manifest removes the file; `prior` is the old name of a renamed file,
-/// or empty. `permission` is 'x' (executable), 'l' (symbolic link) or 0.
+/// F card. `name` is a relative path without ".." (see is_simple_path). It is not necessarily
+/// UTF-8. `hash` is empty if a delta manifest removes the file; `prior` is the old name of a
+/// renamed file, or empty. `permission` is 'x' (executable), 'l' (symbolic link) or 0.
 struct FileCard {
   std::string_view name;
   std::string_view hash;
@@ -50,7 +51,7 @@ struct FileCard {
 
 /// T card. `target` is empty for "*", the artifact itself.
 struct TagCard {
-  char kind;  // '+' for this artifact alone, '*' for its descendants too, '-' to cancel
+  char kind;  // '+' for the artifact only, '*' also for its descendants, '-' to cancel
   std::string_view name;
   std::string_view target;
   std::string_view value;
@@ -66,8 +67,8 @@ struct CherrypickCard {
   bool operator==(const CherrypickCard&) const = default;
 };
 
-/// J card of a ticket change. `appends` is true if the name began with '+'. The name is not
-/// unescaped, because field names are never escaped.
+/// J card of a ticket change. `appends` is true if the name began with '+'. Field names are never
+/// escaped, so the name is not unescaped.
 struct TicketField {
   std::string_view name;
   std::string_view value;
@@ -83,7 +84,7 @@ struct AttachmentCard {
   std::string_view source;  // hash; empty if the attachment is removed
 };
 
-/// A parsed structural artifact. All views point into memory that this object owns, and stay valid
+/// A parsed structural artifact. All views point into memory that this object owns. They stay valid
 /// when the object is moved. Escapes are decoded. Fields that the type does not have are empty.
 struct Structural {
   StructuralType type;
@@ -95,9 +96,8 @@ struct Structural {
   std::string_view mimetype;                // N
   std::string_view baseline;                // B: the baseline of a delta manifest
   std::string_view repository_checksum;     // R
-  std::vector<FileCard> files;              // F, sorted by name as the grammar requires
-  std::vector<std::string_view> parents;    // P, primary first; for types other than check-ins,
-                                            // prior versions
+  std::vector<FileCard> files;              // F, sorted by name
+  std::vector<std::string_view> parents;    // P, primary first; or prior versions
   std::vector<CherrypickCard> cherrypicks;  // Q
   std::vector<TagCard> tags;                // T
   std::vector<std::string_view> members;    // M
@@ -115,34 +115,36 @@ struct Structural {
 
   bool is_delta_manifest() const { return type == StructuralType::kCheckIn && !baseline.empty(); }
 
-  std::unique_ptr<char[]> memory;  // the views point here
+  std::unique_ptr<char[]> memory;  // all views point into this memory
 };
 
-/// Parses CONTENT. Returns nullopt if it is plain data. Takes time linear in the size of CONTENT,
-/// and memory of at most about ten times that size. Most plain data is recognized immediately.
+/// Parses CONTENT. Returns nullopt if it is plain data. The time is linear in the size of CONTENT.
+/// The memory is at most about ten times the size of CONTENT. Most plain data is recognized
+/// immediately.
 std::optional<Structural> parse_structural(std::string_view content);
 
-/// CONTENT, which parse_structural() parsed as ARTIFACT, without its F cards and without the
-/// OpenPGP signature around it. This is usually a small part of a large artifact.
+/// Returns CONTENT without its F cards and without the OpenPGP signature around it. ARTIFACT must
+/// be the result of parse_structural() for CONTENT. For a large artifact, the returned text is
+/// usually much smaller than CONTENT.
 std::string text_without_files(std::string_view content, const Structural& artifact);
 
 /// Parses TEXT, the result of text_without_files() for an artifact of TYPE. Throws std::logic_error
 /// for any other text.
 Structural parse_without_files(std::string_view text, StructuralType type);
 
-/// Whether NAME is a relative path as in F cards: without empty, "." and ".." components, and
-/// without a '/' at either end. The format functions require such file names.
+/// Returns whether NAME is a relative path without empty, "." and ".." components, and without a
+/// '/' at either end. The F cards and the functions format_…() require such file names.
 bool is_simple_path(std::string_view name);
 
-/// Whether NAME is the name of fossil's check-out database or of a file that SQLite creates next to
-/// it, in any folder and in upper or lower case.
+/// Returns whether the last component of NAME is the name of fossil's check-out database or of a
+/// file that SQLite creates next to it. Ignores case.
 bool is_checkout_database(std::string_view name);
 
-/// The text of a cluster of MEMBERS (at least one), which are sorted and deduplicated here.
+/// Returns the text of a cluster that lists MEMBERS (at least one). Sorts and deduplicates MEMBERS.
 std::string format_cluster(std::vector<HashName> members);
 
 /// The fields of a new check-in manifest. Used for the initial check-in and by the change-set
-/// queue. Dates must be in the years 0000 to 9999, and no text may contain a NUL.
+/// queue. Dates must be in the years 0000 to 9999. Texts must not contain a NUL.
 struct CheckInText {
   std::string comment = {};
   base::UnixMillis date;
@@ -153,22 +155,22 @@ struct CheckInText {
     char permission = 0;
     std::string prior = {};  // may be empty
   };
-  std::vector<File> files = {};        // distinct names; sorted here
+  std::vector<File> files = {};        // names must be distinct; format_check_in() sorts them
   std::vector<HashName> parents = {};  // primary first
   struct Cherrypick {
     bool is_backout;
     HashName target;
   };
-  std::vector<Cherrypick> cherrypicks = {};  // sorted here
+  std::vector<Cherrypick> cherrypicks = {};  // sorted by format_check_in()
   std::string repository_checksum = {};      // R card; may be empty
   struct Tag {
     char kind;
     std::string name;
     std::string value = {};  // may be empty
   };
-  std::vector<Tag> tags = {};  // tags of the check-in itself; sorted here
+  std::vector<Tag> tags = {};  // tags of the check-in itself; sorted by format_check_in()
 };
-/// The manifest's text, including the Z card.
+/// Returns the text of the manifest, including the Z card.
 std::string format_check_in(CheckInText text);
 
 /// The fields of a new control artifact.
@@ -181,7 +183,7 @@ struct ControlText {
     HashName target;
     std::string value = {};  // may be empty
   };
-  std::vector<Tag> tags;  // sorted here
+  std::vector<Tag> tags;  // sorted by format_control()
 };
 std::string format_control(ControlText text);
 
