@@ -21,11 +21,12 @@ struct SessionOptions {
   /// Whether a `push` or `pull` with this server's own server code is an error, as in old versions
   /// of fossil.
   bool refuse_own_server_code = false;
-  /// Whether a second login card is an error, as in the newest fossil. Otherwise it adds its
-  /// rights.
+  /// Whether a second login card is an error, as in the newest fossil. If not, its rights are
+  /// added.
   bool single_login = false;
-  /// Maximum number of artifacts in one request, and time limit for any request.
+  /// Maximum number of artifacts in one request.
   std::size_t max_artifacts = 100000;
+  /// Time limit for any request.
   std::chrono::milliseconds max_time{300'000};
   /// The clock for the time limit.
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
@@ -46,38 +47,39 @@ struct SessionProgress {
 class LoginGuard {
  public:
   virtual ~LoginGuard() = default;
-  /// How long the client must wait before a login of USER may be checked; 0 if it need not wait.
+  /// Returns the time for which the client must wait before a login of USER is checked. 0 if the
+  /// login can be checked now.
   virtual std::chrono::seconds wait(std::string_view user) = 0;
   /// Records the outcome of the login last passed to wait().
   virtual void record(bool succeeded) = 0;
 };
 
 struct Request {
-  /// As the client sent it: "application/x-fossil" or "application/x-fossil-debug"; parameters
-  /// after ';' are ignored.
+  /// The value of the Content-Type header: "application/x-fossil" or "application/x-fossil-debug".
+  /// Parameters after ';' are ignored.
   std::string_view content_type = {};
   std::string_view body = {};
   /// Address of the client, for rcvfrom and the log.
   std::string_view remote_address = {};
-  /// The user that the web server authenticated; empty unless the pool trusts it.
+  /// The user that the web server authenticated. Empty if the pool does not trust the web server.
   std::string_view remote_user = {};
-  /// The value of the Cookie header, for x-f-l-c.
+  /// The value of the Cookie header, which can contain a login (x-f-l-c).
   std::string_view cookie = {};
   /// Not owned. If null, logins are not limited.
   LoginGuard* logins = nullptr;
-  /// The URL of the repository as the client sees it, without a trailing slash. May be empty.
+  /// The URL under which the client reaches the repository, without a trailing slash. May be empty.
   std::string_view own_url = {};
-  /// Called from time to time with progress for the scoreboard. May be empty.
+  /// Called regularly with the progress, for the scoreboard. Can be empty.
   std::function<void(const SessionProgress&)> on_progress = {};
-  /// Polled from time to time: returns whether the client has disconnected. If so, the request is
-  /// aborted without any change. May be empty.
+  /// Called regularly. Returns whether the client has disconnected. In that case, the request is
+  /// aborted without any change. Can be empty.
   std::function<bool()> has_left = {};
 };
 
 /// Statistics of a session for the scoreboard and the access log.
 struct SessionFigures {
   std::string user;          // the user who is logged in, or "nobody"
-  std::string failed_login;  // user name of a failed login; any bytes, for the log only
+  std::string failed_login;  // user name of a failed login, as sent; only for the log
   std::string operation;     // "clone", "pull", "push", "sync" or ""
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
@@ -87,13 +89,13 @@ struct SessionFigures {
 };
 
 struct Reply {
-  int status = 200;  // 200, or 4xx if the request is not a sync
+  int status = 200;  // HTTP status: 200, or 4xx if the request is not a sync
   std::string content_type;
   std::string body;
   SessionFigures figures;
 };
 
-/// Whether CONTENT_TYPE marks a sync request.
+/// Returns whether CONTENT_TYPE marks a sync request.
 bool is_sync_content_type(std::string_view content_type);
 
 }  // namespace quarry::sync

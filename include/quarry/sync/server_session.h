@@ -1,14 +1,13 @@
-// The server's side of one sync exchange: reads the cards of a request and writes those of the
-// reply.
+// The server's side of a sync: reads the cards of a request and writes the cards of the reply.
 //
-// A session is one HTTP request. The repository holds the only state between requests. A session
-// runs in a worker and does not depend on FastCGI, HTTP or processes.
+// A session is one HTTP request. All state between requests is in the repository. A session runs in
+// a worker, but does not depend on FastCGI, HTTP or processes.
 //
-//   check the login first if the request is too large for an anonymous client (early_login.h)
-//   decode the body (x-fossil: size + zlib; x-fossil-debug: plain)
-//   process the cards in one pass inside a snapshot; the first card that has to write restarts the
-//   pass inside a write transaction, so that pulls and empty syncs never take the write lock
-//   commit, then send the reply: what the client learns is already durable
+//   1. If the request is too large for an anonymous client, check the login (early_login.h).
+//   2. Decode the body (x-fossil: size and zlib; x-fossil-debug: plain).
+//   3. Process the cards in one pass inside a snapshot. If a card has to write, repeat the pass
+//      inside a write transaction. Therefore, pulls and empty syncs never take the write lock.
+//   4. Commit, then send the reply. Data that the reply acknowledges is already durable.
 #pragma once
 
 #include <string>
@@ -19,13 +18,13 @@
 
 namespace quarry::sync {
 
-/// Answers REQUEST. Bad input never causes an exception: the reply is an `error` card or a 4xx
-/// status.
+/// Answers REQUEST. Bad input never causes an exception. Instead, the reply has an `error` card or
+/// a 4xx status.
 Reply answer(repository::Repository& repository, const SessionOptions& options,
              const Request& request);
 
-/// The reply to a request of CONTENT_TYPE that is refused without processing it. WHY is sent both
-/// as a message and as an error.
+/// Returns the reply to a request of CONTENT_TYPE that is rejected unread. WHY is sent both as a
+/// message and as an error.
 Reply refusal_reply(repository::Repository& repository, std::string_view content_type,
                     const std::string& why);
 

@@ -1,5 +1,5 @@
-// A signed request that is not a sync. It is signed as syncs are: the password is not transmitted,
-// and the signed parts cannot be changed in transit.
+// A signed request that is not a sync. It is signed in the same way as syncs. The password is not
+// transmitted, and the signed parts cannot be changed in transit.
 //
 //   Cookie: x-f-l-c=login+USER+NONCE+SIGNATURE    a login card, form-encoded, as in syncs
 //   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, within kMaxSkew of the server's clock
@@ -7,13 +7,14 @@
 //   NONCE      SHA3-256, 64 hex digits, of METHOD ␊ TARGET ␊ DATE ␊ BODY ␊ (␊: a newline)
 //   TARGET     path and query as in the request line
 //   DATE       the value of the header, unchanged
-//   BODY       SHA3-256, 64 hex digits, of the body as transferred (of "" if there is none)
+//   BODY       SHA3-256, 64 hex digits, of the body as transferred, or of "" without a body
 //   SIGNATURE  SHA1(NONCE ‖ secret); the secret is the stored form of the password: the SHA1 of
 //              PROJECT-CODE/LOGIN/PASSWORD
 //
-// Since a body may be long, a login is checked in two steps: begin() checks the signature, and
-// confirm() checks that the body is the signed one. signature() identifies a request, so that a
-// caller can refuse a replay. An object lives for one request, in a worker or in `quarry http`.
+// A login is checked in two steps, because the body can be long: begin() checks the signature, and
+// confirm() checks that the body has the signed hash. signature() identifies a request. Callers use
+// it to reject replayed requests. An object is used for one request, in a worker or in `quarry
+// http`.
 #pragma once
 
 #include <chrono>
@@ -36,11 +37,11 @@ struct SignedHead {
   std::string_view target = {};
   std::string_view date = {};
   std::string_view cookie = {};
-  /// The user that the web server authenticated; empty unless the pool trusts it.
+  /// The user that the web server authenticated. Empty if the pool does not trust the web server.
   std::string_view remote_user = {};
 };
 
-/// The user that a request is from.
+/// The user who sent a request.
 struct RequestUser {
   std::string login = "nobody";
   std::string letters;  // capabilities, including inherited ones; sorted
@@ -55,18 +56,21 @@ class SignedRequest {
   SignedRequest(const SignedRequest&) = delete;
   SignedRequest& operator=(const SignedRequest&) = delete;
 
-  /// Determines the user from HEAD; without a login it is `nobody`. Errors: kDenied (the login
-  /// failed, or its date is too far from NOW), kInvalid (no date), those of snapshot().
+  /// Determines the user from HEAD. The user is `nobody` if HEAD does not have a login. Errors:
+  /// kDenied (the login failed, or its date differs too much from NOW), kInvalid (the date is
+  /// missing), errors of Repository::snapshot().
   base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
   /// Adds the next bytes of the body. Call after begin().
   void add_body(std::string_view bytes);
-  /// Checks the signed hash. Call once, after the whole body was added. Error: kDenied.
+  /// Checks that the body has the signed hash. Call once, after the whole body has been added.
+  /// Error: kDenied.
   base::Result<void> confirm();
 
   const RequestUser& user() const { return user_; }
-  /// Empty unless the user logged in with a password.
+  /// Returns the signature of the login, or an empty string if the user did not log in with a
+  /// password.
   const std::string& signature() const { return signature_; }
-  /// The time when the request was signed.
+  /// Returns the time when the request was signed.
   base::UnixMillis date() const { return date_; }
   const std::string& failed_login() const;
 
@@ -82,13 +86,13 @@ class SignedRequest {
   base::UnixMillis date_;
 };
 
-/// The hash of BODY in the form in which it is signed.
+/// Returns the hash of BODY as it is used in the signed text.
 std::string body_hash(std::string_view body);
-/// The text whose SHA3-256 is the nonce.
+/// Returns the text that is signed. Its SHA3-256 is the nonce.
 std::string signed_text(std::string_view method, std::string_view target, std::string_view date,
                         std::string_view body_hash);
 
-/// For clients: the Cookie header of a request by USER with PASSWORD.
+/// For clients: returns the Cookie header for a request by USER with PASSWORD.
 std::string sign_request(std::string_view project_code, std::string_view user,
                          std::string_view password, std::string_view signed_text);
 

@@ -12,7 +12,6 @@
 namespace quarry::sync {
 namespace {
 
-// Indexed by BodyFormat.
 constexpr std::array<std::string_view, 3> kContentTypes = {
     "application/x-fossil", "application/x-fossil-debug", "application/x-fossil-uncompressed"};
 

@@ -2,9 +2,8 @@
 //
 //   application/x-fossil                the blob format of artifact/blob.h: size, then zlib
 //   application/x-fossil-debug          plain
-//   application/x-fossil-uncompressed   plain; only for the reply to a granted clone, version 3 or later
+//   application/x-fossil-uncompressed   plain; only for replies to clones of version 3 or later
 //
-// Used by ServerSession.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +18,18 @@ namespace quarry::sync {
 
 enum class BodyFormat : std::uint8_t { kCompressed, kPlain, kPlainClone };
 
-/// The format that a request's CONTENT_TYPE declares; nullopt if it is not a sync request.
-/// Parameters after ';' and case are ignored.
+/// Returns the format of a request with CONTENT_TYPE, or nullopt if the request is not a sync.
+/// Ignores case and parameters after ';'.
 std::optional<BodyFormat> request_format(std::string_view content_type);
 std::string_view content_type_of(BodyFormat format);
 
-/// The decoded size that BODY declares; 0 if it does not declare one.
+/// Returns the decoded size that BODY declares, or 0 if it does not declare one.
 std::size_t decoded_size(BodyFormat format, std::string_view body);
 
-/// The cards in BODY. If FORMAT is plain, the result is BODY itself; otherwise the cards are
-/// decoded into STORAGE, which must outlive the result. Checks that the declared size is at most
-/// MAX_SIZE before it allocates memory. WHAT names the body in messages. Errors: kInvalid (broken
-/// compression), kLimit.
+/// Returns the cards in BODY. If FORMAT is plain, the result is BODY itself. Otherwise, the cards
+/// are decoded into STORAGE, which must outlive the result. Checks that the declared size is at
+/// most MAX_SIZE before it allocates memory. WHAT names the body in messages. Errors: kInvalid
+/// (broken compression), kLimit.
 base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
                                            std::size_t max_size, std::string& storage,
                                            std::string_view what = "request");

@@ -1,8 +1,8 @@
 // Limits the time of a request, and ends it when its client disconnects.
 //
-// Loops in a session call is_over() from time to time, and so does the repository
-// (Repository::bound_by). If a request is over, it changes nothing, and the reply is a single
-// error. A reply that may end early, such as that of a clone, ends when is_near() returns true.
+// Loops in a session and in the repository (Repository::bound_by) call is_over() regularly. If it
+// returns true, the request changes nothing, and the reply is a single error. The reply to a clone,
+// and other replies that can be continued later, end when is_near() returns true.
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,20 @@ class Bound {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// The time starts now. HAS_LEFT may be empty, and must outlive this object.
+  /// Starts the clock. HAS_LEFT must outlive this object, and can be empty.
   Bound(const SessionOptions& options, const std::function<bool()>& has_left);
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;
 
   Time now() const { return options_.now(); }
-  /// Whether the time is up or the client has disconnected; once true, it stays true. Costs about
-  /// as much as reading the clock.
+  /// Returns whether the time limit has passed or the client has disconnected. After it has
+  /// returned true, it always returns true. Takes about as long as reading the clock.
   bool is_over();
-  /// Whether so much time has passed that a reply should be finished.
+  /// Returns whether the time limit is near, so that the reply should be finished.
   bool is_near() const;
   /// Returns kLimit if is_over().
   base::Result<void> check();
-  /// The error for the client and the log. Call after is_over() returned true.
+  /// Returns the error for the client and the log. Call after is_over() has returned true.
   base::Error error() const;
 
  private:
@@ -39,7 +39,7 @@ class Bound {
   const SessionOptions& options_;
   const std::function<bool()>& has_left_;
   Time began_;
-  Time next_poll_;  // when to check again whether the client is connected
+  Time next_poll_;  // time of the next call of HAS_LEFT
   State state_ = State::kGoing;
 };
 

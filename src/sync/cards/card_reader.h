@@ -6,14 +6,14 @@
 // with '#' are ignored. Four operators are followed by raw bytes:
 //
 //   file H [SRC] SIZE                   SIZE bytes
-//   cfile H [SRC] USIZE CSIZE           CSIZE bytes, then a newline unless they end in one; the
-//                                       newline is read as a blank line, so both forms are accepted
+//   cfile H [SRC] USIZE CSIZE           CSIZE bytes, then a newline unless they end in a newline.
+//                                       The newline is read as a blank line, so it is optional
 //   config NAME SIZE                    SIZE bytes, then a newline that SIZE does not count
-//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, or none if FLAGS say that the file is
-//                                       deleted or its content omitted
+//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes; none if FLAGS say that the file is deleted or
+//                                       that its content is omitted
 //
-// All results are views into the body: reading does not allocate memory. Used by ServerSession and
-// ClientSession. A fuzz target feeds it arbitrary bytes.
+// All results are views into the body. Reading does not allocate memory. Used by ServerSession and
+// ClientSession.
 #pragma once
 
 #include <array>
@@ -43,20 +43,20 @@ enum class CardType : std::uint8_t {
   kReqconfig,
   kUvfile,
   kUvgimme,
-  // Only in replies:
+  // only in replies:
   kCloneSeqno,
   kError,
   kMessage,
   kUvigot,
 };
 
-/// The operator of TYPE: "igot".
+/// Returns the operator of TYPE, for example "igot".
 std::string_view name_of(CardType type);
 
-/// Who has sent the cards. Each side may send cards that the other side may not.
+/// The side that has sent the cards. Some cards are allowed from only one side.
 enum class Speaker : std::uint8_t { kClient, kServer };
 
-/// Flags of a uvfile card without content: the file was deleted, or the other side has the content.
+/// Flags of a uvfile card without content: the file was deleted, or the receiver has the content.
 inline constexpr std::uint64_t kUvFlagDeleted = 1;
 inline constexpr std::uint64_t kUvFlagContentOmitted = 4;
 
@@ -68,38 +68,40 @@ struct CardLimits {
 
 class CardReader {
  public:
-  /// The maximum number of words in a card. Known cards have fewer; the rest leaves room for
-  /// unknown pragmas.
+  /// The maximum number of words in a card. Known cards have fewer words, but unknown pragmas can
+  /// have more.
   static constexpr std::size_t kMaxWords = 16;
 
   /// BODY is not owned and must outlive the reader.
   explicit CardReader(std::string_view body, const CardLimits& limits = {},
                       Speaker speaker = Speaker::kClient);
 
-  /// Reads the next card; false at the end of the body. Errors: kInvalid (unknown operator, wrong
-  /// number of words, size that is invalid or exceeds the body), kLimit. Do not call it again after
-  /// an error.
+  /// Reads the next card. Returns false at the end of the body. Errors: kInvalid (unknown operator,
+  /// wrong number of words, size that is invalid or exceeds the body), kLimit. After an error,
+  /// next() must not be called again.
   base::Result<bool> next();
 
   // --- the current card ------------------------------------------------------------------------
 
   CardType type() const { return type_; }
-  /// Number of words, including the operator.
+  /// Returns the number of words, including the operator.
   std::size_t size() const { return word_count_; }
-  /// The words: [0] is the operator. Empty beyond size().
+  /// Returns the word I; word 0 is the operator. Returns an empty string if I is not less than
+  /// size().
   std::string_view operator[](std::size_t i) const {
     return i < word_count_ ? words_[i] : std::string_view{};
   }
   std::string_view payload() const { return payload_.value_or(std::string_view()); }
   bool has_payload() const { return payload_.has_value(); }
-  /// Everything after the card's newline, including its payload: the bytes that a login signs.
+  /// Returns all bytes after the card's newline, including the payload. A login signs these bytes.
   std::string_view rest() const { return body_.substr(line_end_); }
-  /// The error if the card's words are invalid: "malformed file line" or "bad command: …".
+  /// Returns the error for a card with invalid words: "malformed file line" or "bad command: …".
   base::Error misshapen() const;
 
-  /// The time in the last comment "# timestamp TIME …" so far, which says when the server replied.
+  /// Returns the time in the last comment "# timestamp TIME …" so far. In a reply, it is the time
+  /// of the server.
   std::optional<base::UnixMillis> timestamp() const;
-  /// Number of cards read.
+  /// Returns the number of cards read so far.
   std::size_t count() const { return count_; }
 
  private:

@@ -7,7 +7,7 @@
 namespace quarry::sync {
 namespace {
 
-// A report costs about a microsecond; a short card costs much less.
+// A report takes about a microsecond, much longer than a short card.
 constexpr std::uint64_t kReportInterval = 1024;
 constexpr std::uint64_t kReportIntervalOnChange = 32;
 

@@ -1,5 +1,5 @@
-// Progress of a session for the scoreboard. Counts every card, and asks for reports so rarely that
-// they cost almost no time.
+// Counts the cards of a session and decides when to report its progress to the scoreboard. Reports
+// are so rare that they take almost no time.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ namespace quarry::sync {
 
 class CardTally {
  public:
-  /// Counts a card. Returns whether a report is due: at the first cards, when the type changes, and
-  /// from time to time.
+  /// Counts a card. Returns whether a report is due: after the first cards, if the type changes,
+  /// and otherwise every kReportInterval cards.
   bool card(CardType type);
-  /// PHASE with the counts: "reading cards: 120 file, 3 igot".
+  /// Returns PHASE with the counts, for example "reading cards: 120 file, 3 igot".
   std::string in(std::string_view phase) const;
 
  private:

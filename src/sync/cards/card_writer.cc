@@ -14,9 +14,9 @@ void CardWriter::card(std::initializer_list<std::string_view> words) {
 }
 
 void CardWriter::server_version() {
-  // Fossil 2.29, with the earliest possible date of any 2.29, so that clients do not expect
-  // features of later versions. If a client of 2.27 or later sees a version at least this late, it
-  // sends its login in a header.
+  // The version is Fossil 2.29, with the earliest possible date, so that clients do not expect
+  // later features. Clients from version 2.27 on send their login in a header if the server's
+  // version is at least this one.
   card({"pragma", "server-version", "22900", "20260312", "000000"});
 }
 

@@ -1,6 +1,6 @@
 // Writes the cards of a reply or request into one string.
 //
-// Text for users is fossilized here (space becomes \s and so on); names and codes are written
+// CardWriter fossilizes text for users (a space becomes \s and so on). Names and codes are written
 // unchanged. Used by ServerSession and ClientSession.
 #pragma once
 
@@ -15,15 +15,16 @@ namespace quarry::sync {
 
 class CardWriter {
  public:
-  /// Size of the text so far in bytes.
+  /// Returns the size of the text so far in bytes.
   std::size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
-  /// Reserves memory for SIZE bytes.
   void reserve(std::size_t size) { text_.reserve(size); }
 
-  /// A card that consists of WORDS. They are written unchanged; empty words are left out.
+  /// Writes a card that consists of WORDS. The words are written unchanged. Empty words are left
+  /// out.
   void card(std::initializer_list<std::string_view> words);
-  /// `pragma server-version …`: the fossil version whose protocol this server speaks.
+  /// Writes `pragma server-version …`, with the version of fossil with which this server is
+  /// compatible.
   void server_version();
   void igot(std::string_view name, bool is_private = false) {
     card({"igot", name, is_private ? "1" : ""});
@@ -32,26 +33,26 @@ class CardWriter {
   void push(std::string_view server_code, std::string_view project_code) {
     card({"push", server_code, project_code});
   }
-  /// Marks the next file as private.
+  /// Marks the next `file` or `cfile` card as private.
   void private_next() { card({"private"}); }
-  /// A `file` card. SOURCE is the delta source if BYTES is a delta; otherwise empty.
+  /// Writes a `file` card. SOURCE is the delta source if BYTES is a delta, otherwise empty.
   void file(std::string_view name, std::string_view source, std::string_view bytes);
-  /// The line of a `cfile` card. The caller appends the CSIZE bytes to payload(), then calls
+  /// Writes the line of a `cfile` card. The caller then appends CSIZE bytes to payload(), and calls
   /// end_cfile().
   void cfile(std::string_view name, std::string_view source, std::uint64_t usize,
              std::uint64_t csize);
   std::string& payload() { return text_; }
   void end_cfile();
-  /// A `uvigot` card. HASH is "-" if the file was deleted.
+  /// Writes a `uvigot` card. HASH is "-" if the file was deleted.
   void uvigot(std::string_view name, std::int64_t mtime, std::string_view hash, std::int64_t size);
   void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
               std::string_view content);
   void uvfile_deleted(std::string_view name, std::int64_t mtime);
-  /// A card `config NAME` with CONTENT, and a newline that its size does not include.
+  /// Writes a card `config NAME` with CONTENT, and a newline that is not counted in the size.
   void config(std::string_view name, std::string_view content);
   void message(std::string_view text);
   void error(std::string_view text);
-  /// The last line of every reply.
+  /// Writes the last line of a reply.
   void timestamp(base::UnixMillis now, int errors);
 
  private:

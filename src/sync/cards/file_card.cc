@@ -12,7 +12,7 @@ using artifact::HashName;
 bool is_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   while (!text.empty()) {
-    // U+0080 to U+009F, which utf8_sequence() does not accept, are valid here.
+    // Unlike utf8_sequence(), accept U+0080 to U+009F.
     const bool is_c1 = text.size() > 1 && byte(0) == 0xC2 && (byte(1) & 0xC0) == 0x80;
     const std::size_t length = byte(0) < 0x80 ? 1 : is_c1 ? 2 : base::utf8_sequence(text);
     if (length == 0) return false;

@@ -1,7 +1,7 @@
-// A set of artifact names that a client has mentioned, as views into its body. Each name has flags.
+// A set of the artifact names in a request, as views into its body. Each name has flags.
 //
-// Most lists have only a few names, but some have a million. So names are appended as they arrive
-// and sorted once, before the first lookup. Very short lists are not sorted, because a linear
+// Most lists have only a few names, but some have a million. Therefore, names are first appended,
+// and then sorted once before the first lookup. Very short lists are not sorted, because a linear
 // search is faster.
 #pragma once
 
@@ -20,9 +20,9 @@ class NameList {
 
   void add(std::string_view name, std::uint8_t flags = 0) { entries_.push_back({name, flags}); }
   /// Call after the last add() and before the first find(). Merges equal names into one entry with
-  /// the flags that all of them have.
+  /// the flags that all these names have in common.
   void seal();
-  /// The entry for NAME; null if there is none.
+  /// Returns the entry for NAME, or null if there is none.
   Entry* find(std::string_view name);
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }

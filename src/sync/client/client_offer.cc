@@ -10,7 +10,8 @@ using base::Result;
 
 // Number of names of the catalogue in one request.
 constexpr std::size_t kNamesAtOnce = 20000;
-// Maximum number of times to send an artifact. If a server keeps requesting it, it cannot use it.
+// Maximum number of times that an artifact is sent. If a server requests it again after that, the
+// server cannot use it.
 constexpr int kMaxTimes = 2;
 // A delta chain that is longer than this is a cycle.
 constexpr std::size_t kMaxChain = 200000;
@@ -25,7 +26,7 @@ void ClientOffer::asked_for(const HashName& name) {
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;
   if (!with_private_ && repository_.is_private(info->rid)) return;
-  // Replies may repeat a request until the artifact arrives.
+  // A server can repeat a request until the artifact arrives.
   if (asked_for_.insert(name).second) asked_.push_back(name);
 }
 
@@ -41,8 +42,8 @@ Result<void> ClientOffer::write(CardWriter& writer) {
   return {};
 }
 
-/// The delta source of NAME if it must be sent first, because the server may not have it; otherwise
-/// nullopt.
+/// Returns the delta source of NAME if the server might not have it, so that it must be sent first.
+/// Otherwise, returns nullopt.
 std::optional<HashName> ClientOffer::source_to_send(const HashName& name) {
   if (times_sent_.contains(name)) return std::nullopt;
   const auto info = repository_.find(name);
@@ -68,12 +69,13 @@ Result<void> ClientOffer::find_chain(const HashName& name) {
   return {};
 }
 
-/// Sends NAME after its delta sources. Returns false if the request was full before all were sent.
+/// Sends the delta sources of NAME, then NAME. Returns false if the request is full before all have
+/// been sent.
 Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
   QUARRY_TRY(find_chain(name));
   for (; !chain_.empty(); chain_.pop_back()) {
     if (is_full(writer)) return false;
-    // The sources may have been sent with other artifacts since the chain was built.
+    // The sources might have been sent with other artifacts after the chain was built.
     if (chain_.size() > 1 && times_sent_.contains(chain_.back())) continue;
     QUARRY_TRY(send_one(writer, chain_.back()));
   }
@@ -91,8 +93,8 @@ Result<void> ClientOffer::send_one(CardWriter& writer, const HashName& name) {
   const bool is_first = ++times_sent_[name] == 1;
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
   remote_has_.insert(name);
-  // If the server requests the artifact again, it could not use the delta, so the full content is
-  // sent.
+  // If the server requests the artifact again, the full content is sent, because the server could
+  // not use the delta.
   if (delta && is_first && remote_has_.contains(delta->first)) {
     writer.file(name.str(), delta->first.str(), delta->second);
     return {};
@@ -111,7 +113,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   while (!unsent_.empty() && !is_full(writer)) {
     const HashName name = unsent_.back();
     const auto info = repository_.find(name);
-    // The server may have requested the artifact earlier, so that it has been sent already.
+    // The artifact might have been sent already because the server requested it.
     if (!times_sent_.contains(name) && !(info && repository_.is_waiting(info->rid))) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, name));
       if (!is_sent) break;
@@ -124,7 +126,8 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
 
 Result<void> ClientOffer::send_asked(CardWriter& writer) {
   while (!asked_.empty() && !is_full(writer)) {
-    // The artifact may have been sent meanwhile, as an unsent artifact or as a delta source.
+    // The artifact might have been sent in the meantime, as an unsent artifact or as a delta
+    // source.
     if (asked_for_.contains(asked_.front())) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, asked_.front()));
       if (!is_sent) break;
@@ -134,7 +137,8 @@ Result<void> ClientOffer::send_asked(CardWriter& writer) {
   return {};
 }
 
-/// Whether to name NAME. Naming it once is enough, because the server requests it until it has it.
+/// Returns whether to send the name NAME. Sending it once is enough, because the server repeats its
+/// request until the artifact arrives.
 bool ClientOffer::should_name(const HashName& name) {
   return !remote_has_.contains(name) && named_.insert(name).second;
 }

@@ -19,9 +19,9 @@ namespace quarry::sync {
 
 class ClientOffer {
  public:
-  /// REPOSITORY is not owned. WITH_PRIVATE: also names and sends private artifacts. CATALOGUE:
-  /// names all artifacts, not only unclustered ones. After MAX_UPLOAD bytes, no more artifacts are
-  /// added to a request.
+  /// REPOSITORY is not owned. If WITH_PRIVATE is set, private artifacts are also named and sent. If
+  /// CATALOGUE is set, all artifacts are named, not only unclustered ones. After MAX_UPLOAD bytes,
+  /// no more artifacts are added to a request.
   ClientOffer(repository::Repository& repository, bool with_private, bool catalogue,
               std::size_t max_upload)
       : repository_(repository),
@@ -29,9 +29,9 @@ class ClientOffer {
         catalogue_(catalogue),
         max_upload_(max_upload) {}
 
-  /// Writes `file` and `igot` cards into a request. Needs an open Snapshot.
+  /// Writes `file` and `igot` cards into a request. Use inside a Snapshot.
   base::Result<void> write(CardWriter& writer);
-  /// Whether there is more to write: artifacts to send, or names of the catalogue.
+  /// Returns whether artifacts or names of the catalogue remain for later requests.
   bool has_more();
 
   // --- while reading the reply -----------------------------------------------------------------
@@ -40,7 +40,8 @@ class ClientOffer {
   void has(const artifact::HashName& name) { remote_has_.insert(name); }
   /// Records that the server requests NAME.
   void asked_for(const artifact::HashName& name);
-  /// Artifacts in the last request that have to be marked as sent. Call accepted() after that.
+  /// Returns the artifacts in the last request that have to be marked as sent. After marking them,
+  /// call accepted().
   const std::vector<artifact::HashName>& sent_of_unsent() const { return sent_of_unsent_; }
   void accepted() { sent_of_unsent_.clear(); }
 
@@ -66,11 +67,10 @@ class ClientOffer {
   bool unsent_was_read_ = false;
   std::vector<artifact::HashName> unsent_;  // in reverse order
   std::deque<artifact::HashName> asked_;
-  std::unordered_set<artifact::HashName> asked_for_;  // requested artifacts that were not sent
-                                                      // since
+  std::unordered_set<artifact::HashName> asked_for_;  // requested, not sent yet
   std::unordered_set<artifact::HashName> named_;
-  // An artifact to send, followed by its chain of delta sources that were not sent yet. So a chain
-  // that does not fit in one request is followed only once.
+  // An artifact to send, followed by its delta sources that have not been sent yet. The chain is
+  // kept so that it is read only once, even if it does not fit in one request.
   std::vector<artifact::HashName> chain_;
   std::vector<artifact::HashName> all_;  // the catalogue, in reverse order
   std::vector<artifact::HashName> sent_of_unsent_;

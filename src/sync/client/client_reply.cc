@@ -23,12 +23,13 @@ using base::Result;
 // Maximum length of a message to the user, in bytes.
 constexpr std::size_t kMaxText = 1000;
 
-/// A server's text TOKEN, made safe for a terminal.
+/// TOKEN is text from a server. Returns the text in a form that is safe for a terminal.
 std::string printable_text(std::string_view token) {
   return base::printable(artifact::defossilize(token), kMaxText);
 }
 
-/// Whether TEXT is acceptable as this project's code. Fossil itself creates codes of 40 hex digits.
+/// Returns whether TEXT is acceptable as this project's code. Fossil itself creates codes of 40 hex
+/// digits.
 bool is_project_code(std::string_view text) {
   const auto is_plain = [](char c) { return http::is_letter_or_digit(c) || c == '-' || c == '_'; };
   return text.size() >= 4 && text.size() <= 100 && std::ranges::all_of(text, is_plain);
@@ -43,7 +44,7 @@ Result<void> ClientReply::read(std::string_view cards) {
     if (!more) break;
     if (reader_.type() == CardType::kError) {
       error_ = printable_text(reader_[1]);
-      // The refusal of a clone includes the project code, which is stored.
+      // The refusal of a clone includes the project code, so the transaction is kept.
       if (!received_project_code_) receipt_.reset();
       break;
     }
@@ -84,7 +85,7 @@ Result<void> ClientReply::handle() {
       return c_.unversioned.igot(reader_);
     case CardType::kUvfile:
       return c_.unversioned.file(reader_, [this] { return receipt(); });
-    default:  // the reader does not return other cards
+    default:  // the reader does not return other types
       return {};
   }
 }

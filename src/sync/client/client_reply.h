@@ -1,5 +1,5 @@
-// Processes the cards of one server reply in one transaction, which starts when the first card
-// stores something. Used by ClientSession.
+// Processes the cards of one server reply in one transaction. The transaction starts at the first
+// card that writes. Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace quarry::sync {
 
 class ClientReply {
  public:
-  /// The request and its session. None of these are owned.
+  /// The request and its session. The members are not owned.
   struct Context {
     repository::Repository& repository;
     const ClientOptions& options;
@@ -29,7 +29,7 @@ class ClientReply {
     ClientUnversioned& unversioned;
     const repository::Sender& sender;
     bool takes_settings;  // the request asked for the configuration
-    bool is_cloning;      // artifacts are stored now and processed later
+    bool is_cloning;      // artifacts are stored first and processed later
   };
   explicit ClientReply(const Context& context) : c_(context) {}
 
@@ -38,16 +38,17 @@ class ClientReply {
 
   // --- content of the reply --------------------------------------------------------------------
 
-  /// The number in the last `clone_seqno` card.
+  /// Returns the number in the last `clone_seqno` card.
   const std::optional<std::uint64_t>& clone_next() const { return clone_next_; }
-  /// The text of the reply's error card.
+  /// Returns the text of the reply's error card.
   const std::optional<std::string>& error() const { return error_; }
-  /// Whether the reply contained the project code and this repository did not know it before.
+  /// Returns whether the reply contained the project code and this repository did not have it
+  /// before.
   bool received_project_code() const { return received_project_code_; }
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
-  /// The server's time when it sent the reply.
+  /// Returns the server's time at which it sent the reply.
   std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:

@@ -29,12 +29,13 @@ using base::Result;
 
 namespace {
 
-// The reply to a clone card contains at least one artifact, however low the server's limit is.
+// Normally, each reply to a clone card contains at least one artifact, even if the server's limit
+// is low.
 constexpr int kMaxEmptyReplies = 100;
 constexpr std::int64_t kDefaultMaxUpload = 250000;
 
-/// Limit on one request in bytes (the setting max-upload). Artifacts that do not fit are sent in
-/// the next one.
+/// Returns the limit on one request in bytes (the setting max-upload). Artifacts that do not fit
+/// are sent in the next request.
 std::size_t max_upload(repository::Repository& repository) {
   const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
   return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
@@ -65,8 +66,8 @@ struct ClientSession::State {
   Result<void> refused(const ClientReply& reply);
   Result<void> continue_clone(const ClientReply& reply);
   Result<void> complete_clone();
-  /// Whether the next request asks for artifacts by name. A clone does so only if delta sources are
-  /// missing, since its user may not have the right to read.
+  /// Returns whether the next request has to request artifacts by name. A clone does this only if
+  /// delta sources are missing, because its user might not have the right to read.
   bool has_to_pull() {
     if (clone_next != 0) return false;
     return options.clone ? repository.has_waiting() : options.pull;
@@ -79,9 +80,9 @@ struct ClientSession::State {
   bool may_push;
   std::uint64_t clone_next;  // 0 if not cloning, or if all artifacts have arrived
   int empty_replies = 0;     // consecutive empty replies, while cloning
-  bool wants_settings;       // true once for a clone, which requests the settings
-  // The next request only asks for the project code, which is needed for a login. Without a login,
-  // a request for private artifacts would be refused instead of skipping them.
+  bool wants_settings;       // true until a clone has requested the settings
+  // The next request requests only the project code, which is needed for a login. Private artifacts
+  // are requested later, because without a login the whole request would be refused.
   bool is_probing;
   bool asked_settings = false;
   bool logged_in = false;  // the last request had a login card
@@ -96,16 +97,16 @@ struct ClientSession::State {
 
 namespace {
 
-/// A position after the end of any clone.
+/// A position after the last artifact of any server.
 constexpr std::string_view kBeyondTheEnd = "2000000000";
 
-/// The format of a reply with CONTENT_TYPE; nullopt if a reply cannot have this type.
+/// Returns the format of a reply with CONTENT_TYPE, or nullopt if a reply cannot have this type.
 std::optional<BodyFormat> reply_format(std::string_view content_type) {
   if (content_type.starts_with("application/x-fossil-uncompressed")) return BodyFormat::kPlainClone;
   return request_format(content_type);
 }
 
-/// Whether PASSWORD is the hash that the server stores, rather than a clear password.
+/// Returns whether PASSWORD has the form of the hash that the server stores.
 bool is_stored_secret(std::string_view password) {
   return password.size() == 40 &&
          password.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -122,7 +123,7 @@ void write_salt(CardWriter& writer) {
 
 }  // namespace
 
-/// The cards of the next request, without the login.
+/// Returns the cards of the next request, without the login.
 Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
@@ -160,8 +161,9 @@ Result<std::string> ClientSession::State::cards() {
   return writer.take();
 }
 
-/// Handles the refusal of a request. A clone begins without a login, since a login needs the
-/// project code.
+/// Handles the refusal of a request. The first request of a clone does not have a login, because
+/// the project code is not known yet. If the refusal contains the project code, the session
+/// continues with a login.
 Result<void> ClientSession::State::refused(const ClientReply& reply) {
   const bool can_log_in =
       !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
@@ -195,7 +197,7 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
   return complete_clone();
 }
 
-/// Completes the clone after the server has sent all artifacts.
+/// Processes the artifacts of a clone after the server has sent all of them.
 Result<void> ClientSession::State::complete_clone() {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, repository.receive());
   receipt.set_sender(sender);

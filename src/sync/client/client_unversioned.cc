@@ -17,7 +17,7 @@ Result<void> ClientUnversioned::write(CardWriter& writer) {
   }
   has_begun_ = true;
   for (const std::string& name : wanted_) writer.card({"uvgimme", name});
-  // At least one file is sent, however low the limit is.
+  // At least one file is sent, even if it exceeds the limit.
   bool is_first = true;
   while (!to_send_.empty() && (is_first || writer.size() < max_upload_)) {
     is_first = false;
@@ -41,7 +41,7 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
     return {};
   }
   const auto content = repository_.unversioned().content(name);
-  // For some files, only the name has arrived.
+  // The content of some files has never arrived.
   if (!content && content.error().code == base::ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
   writer.uvfile(name, file->mtime, *file->hash, *content);
@@ -60,7 +60,7 @@ void ClientUnversioned::pragma(const CardReader& card) {
 Result<void> ClientUnversioned::igot(const CardReader& card) {
   const auto mtime = unversioned_time(card[2]);
   if (!mtime || !is_unversioned_hash(card[3])) return std::unexpected(card.misshapen());
-  // Rejects names that would lead out of the folder to which the files may be written.
+  // Ignores invalid names, such as "../x", because the files can be exported to a folder.
   if (is_unversioned_name(card[1])) {
     there_[std::string(card[1])] = {.mtime = *mtime, .hash = std::string(card[3])};
   }
@@ -83,7 +83,7 @@ Result<void> ClientUnversioned::finish_reply(const Writing& receipt) {
     has_catalogue_ = false;
     return compare(receipt);
   }
-  // If a server has not sent any of the requested files, it will not send the rest either.
+  // If the server has sent none of the requested files, it will not send them later.
   if (has_begun_ && !std::exchange(something_came_, false)) wanted_.clear();
   return {};
 }

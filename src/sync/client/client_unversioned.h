@@ -1,16 +1,16 @@
 // The client's side of syncing unversioned files.
 //
-//   first request   `pragma uv-hash HASH`, the hash over all files here
-//   its reply       no cards if the server has the same files; otherwise `pragma uv-push-ok` or,
-//                   without the right to write, `pragma uv-pull-only`, and `uvigot` for every file
-//   then            `uvgimme` for files that are newer on the server, until they have arrived;
-//                   `uvfile` for files that are newer here
+//   first request   `pragma uv-hash HASH`, the hash over all local files
+//   its reply       no cards if the server has the same files. Otherwise, `uvigot` for every file,
+//                   and `pragma uv-push-ok` or (without the right to write) `pragma uv-pull-only`
+//   later requests  `uvgimme` for files that are newer on the server, until they have arrived, and
+//                   `uvfile` for files that are newer on the client
 //
-// A server with the setting uv-sync sends its part of that reply to a clone with each reply,
-// without being asked. Only the last one counts, and the client need not request it.
+// A server with the setting uv-sync sends these cards with each reply to a clone, without a request
+// from the client. The client uses only the cards in the last reply.
 //
-// The newer version of a file is the one with the later mtime or, if they are equal, with the
-// greater hash (a deletion, "-", is the lowest). Used by ClientSession.
+// The newer version of a file is the version with the later mtime. If the mtimes are equal, it is
+// the version with the greater hash (a deletion, "-", is the lowest). Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class ClientUnversioned {
   using Writing = std::function<base::Result<repository::Receipt*>()>;
 
   struct Choices {
-    bool asks = true;  // false: does nothing unless the server starts the exchange
+    bool asks = true;  // if false, does nothing unless the server starts the exchange
     bool pulls = false;
     bool pushes = false;
   };
@@ -46,7 +46,7 @@ class ClientUnversioned {
         max_upload_(max_upload) {}
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
-  /// Writes the cards about unversioned files into a request. Needs an open Snapshot.
+  /// Writes the cards about unversioned files into a request. Use inside a Snapshot.
   base::Result<void> write(CardWriter& writer);
 
   // --- while reading the reply -----------------------------------------------------------------

@@ -7,14 +7,15 @@ namespace {
 
 using artifact::HashName;
 
-// A server fills its reply and names the other artifacts, so it is wasteful to request many more
-// than fit into a reply.
+// A server sends as many artifacts as fit into its reply. Requesting many more artifacts is
+// useless, because the server only sends the names of the rest.
 constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // Some unavailable artifacts may no longer be phantoms. Then this returns more than LIMIT.
+  // The result can have more than LIMIT names, because some unavailable artifacts might no longer
+  // be phantoms.
   auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)
@@ -43,7 +44,7 @@ void ClientWants::came(const HashName& name) {
 }
 
 void ClientWants::finish_reply() {
-  // If a server has only promised artifacts, it will never send them.
+  // If no artifact has arrived, the server will not send the promised artifacts later.
   const bool is_progressing = came_count_ > 0;
   for (const HashName& name : asked_) {
     if (!is_progressing || !promised_.contains(name)) unavailable_.insert(name);

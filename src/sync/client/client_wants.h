@@ -1,5 +1,5 @@
-// The phantoms that a client requests. Each one is requested until it arrives or the server turns
-// out not to have it. Used by ClientSession.
+// The phantoms that a client requests. A phantom is requested until it arrives or turns out to be
+// unavailable. Used by ClientSession.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@ class ClientWants {
   ClientWants(repository::Repository& repository, bool with_private)
       : repository_(repository), with_private_(with_private) {}
 
-  /// Whether there is a phantom that the server may have.
+  /// Returns whether any phantom is left that the server might have.
   bool any();
-  /// Writes `gimme` for as many phantoms as the server is likely to answer at once.
+  /// Writes `gimme` cards for about as many phantoms as the server can send in one reply.
   void ask(CardWriter& writer);
 
   // --- while reading the reply -----------------------------------------------------------------
 
   /// Records that NAME has arrived.
   void came(const artifact::HashName& name);
-  /// Records that the server has NAME, although it has not sent it: the reply was full, or NAME was
+  /// Records that the server has NAME but has not sent it, because the reply was full or NAME was
   /// not requested.
   void promised(const artifact::HashName& name) { promised_.insert(name); }
-  /// Call at the end of a reply. Artifacts that were requested but neither arrived nor were
-  /// promised count as unavailable.
+  /// Call at the end of a reply. Marks requested artifacts as unavailable if they have neither
+  /// arrived nor been promised.
   void finish_reply();
 
  private:

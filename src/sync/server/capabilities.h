@@ -4,7 +4,7 @@
 //   a admin   s setup  e read private addresses        (other letters concern web pages)
 //
 // `i` implies `o`; `a` and `s` imply the others except `x` and `y`. The letters `u` and `v` grant
-// the rights of the users `reader` and `developer`. This requires the user table; see SyncUser.
+// the rights of the users `reader` and `developer`. SyncUser reads these users from the user table.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Capabilities {
   constexpr Capabilities(std::initializer_list<Right> rights) {
     for (const Right right : rights) bits_ |= static_cast<std::uint8_t>(right);
   }
-  /// The rights that LETTERS grant, without the effect of `u` and `v`.
+  /// Returns the rights that LETTERS grant, without the effect of `u` and `v`.
   static Capabilities of_letters(std::string_view letters);
 
   bool may(Right right) const { return (bits_ & static_cast<std::uint8_t>(right)) != 0; }

@@ -4,13 +4,13 @@
 //   reqconfig /AREA           requests a whole area (which may be abbreviated)
 //   reqconfig NAME            requests one setting (clients before 2011)
 //   config /TABLE SIZE        a row; see quarry/repository/configuration.h
-//   config NAME SIZE          a setting (clients before 2011), which replaces the present one
-//   config @TABLE SIZE        rows as SQL text (clients before 2011): refused
+//   config NAME SIZE          a setting (clients before 2011); replaces the current value
+//   config @TABLE SIZE        rows as SQL text (clients before 2011); refused
 //
-// Requests need the right to read; `/user` and `/subscriber` need admin, `/email` needs the right
-// `e`. What the user may not see is silently left out. Each area is sent only once unless something
-// changes, since otherwise a small request could cause gigabytes of replies. Sending configuration
-// to the server needs admin. Used by Exchange.
+// Requests need the right to read. `/user` and `/subscriber` need the right `a`, and `/email` needs
+// `e`. Areas that the user is not allowed to see are silently left out. Each area is sent only once
+// per request unless it changes, because otherwise a small request could cause gigabytes of
+// replies. Sending configuration to the server needs the right `a`. Used by Exchange.
 #pragma once
 
 #include <functional>
@@ -35,12 +35,13 @@ class Configuration {
 
   /// Processes a reqconfig card.
   void request(const CardReader& card);
-  /// Processes a config card. Errors: kDenied (not admin, SQL text), those of storing. Malformed
-  /// rows and rows that may not be synced are skipped.
+  /// Processes a config card. Skips malformed rows, and rows that must not be synced. Errors:
+  /// kDenied (the user does not have the right `a`, or the card contains SQL text), errors of
+  /// storing.
   base::Result<void> receive(const CardReader& card);
 
  private:
-  /// The subset of AREAS that the user may see.
+  /// Returns the subset of AREAS that the user is allowed to see.
   repository::ConfigAreas allowed(repository::ConfigAreas areas) const;
 
   repository::Repository& repository_;

@@ -16,7 +16,7 @@ using artifact::BlobReader;
 using artifact::RunningDigest;
 using base::Result;
 
-/// Returns the next piece of a decoded body; empty at the end.
+/// Returns the next piece of a decoded body, or an empty string at the end.
 using NextPiece = std::function<Result<std::string_view>()>;
 
 std::optional<RunningDigest> digest_for(std::string_view nonce) {
@@ -25,7 +25,7 @@ std::optional<RunningDigest> digest_for(std::string_view nonce) {
   return std::nullopt;
 }
 
-/// Whether NONCE is the hash of FIRST and all further pieces.
+/// Returns whether NONCE is the hash of FIRST and all further pieces.
 Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, const NextPiece& next,
                              Bound& bound) {
   auto digest = digest_for(nonce);

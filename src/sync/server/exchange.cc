@@ -15,8 +15,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// If there are at least this many unclustered artifacts, a cluster saves work for the server and
-/// all clients.
+/// Minimum number of unclustered artifacts for which clusters are made. Clusters save work for the
+/// server and all clients.
 constexpr std::size_t kClusterThreshold = 100;
 constexpr std::int64_t kHookEmbargoSeconds = 60;
 // Number of cards without an artifact between two readings of the clock.
@@ -66,7 +66,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
   if (private_refused_) {
-    // A cloning client logs in only after it has learned the project code from a refusal.
+    // A cloning client logs in only after it has received the project code with a refusal.
     clone_refused_ = is_clone_;
     return denied("sync private content");
   }
@@ -105,7 +105,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // checking a login hashes all bytes after it
+      QUARRY_TRY(bound_.check());  // checking a login takes long if many bytes follow it
       return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
@@ -174,7 +174,7 @@ Result<void> Exchange::push() {
     return {};
   }
   if (!may_pull_) return denied("write");
-  // This is a sync by a user who may only read. After this message the client only pulls.
+  // The user is only allowed to read. After this message, the client only pulls.
   writer_.message("pull only - not authorized to push");
   return {};
 }
@@ -219,7 +219,7 @@ Result<void> Exchange::pragma() {
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = sync_user_.may(Right::kPrivate);
-    // This is not an error yet, because a clone card without a login is refused in another way.
+    // Do not fail yet, because a clone card without a login is refused with another message.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
@@ -248,7 +248,7 @@ Result<void> Exchange::finish_push() {
   };
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
-    // The client does not have the artifacts that it requests in the same request.
+    // Skip names that the client also requests: it does not have these artifacts.
     if (!supply_.was_wanted(name.str())) ask(name);
   }
   std::ranges::for_each(intake_.to_be_proven(), ask);
@@ -259,12 +259,13 @@ Result<void> Exchange::finish_push() {
   }
   repository::Receipt& receipt = *intake_.receipt();
   if (asks_for_more) {
-    // Hooks wait while the push continues.
+    // Hooks do not run until the push is complete.
     const std::int64_t now = repository_.options().clock->now().value / 1000;
     return receipt.set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
   }
   if (has_embargo) QUARRY_TRY(receipt.set_config("hook-embargo", std::nullopt));
-  // Clusters are not made during an incomplete push, because they would be poor.
+  // Clusters are not made during an incomplete push, because they would contain only a part of the
+  // new artifacts.
   if (calls_for_clusters()) QUARRY_TRY(receipt.make_clusters());
   return {};
 }

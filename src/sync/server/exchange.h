@@ -1,11 +1,11 @@
 // One pass over the cards of a request, which also builds the reply.
 //
-// The reply contains, in this order: answers to single cards; the artifacts of a clone, or those
-// requested; `gimme` for phantoms after a push; `igot` for artifacts that the client may lack after
-// a pull; the timestamp. An error ends the pass: the reply then contains only the error, and the
-// caller drops the Receipt.
+// The reply contains, in this order: answers to single cards; the artifacts of a clone, or the
+// requested artifacts; after a push, `gimme` cards for phantoms; after a pull, `igot` cards for
+// artifacts that the client might lack; the timestamp. An error ends the pass. The reply then
+// contains only the error, and the caller destroys the Receipt.
 //
-// Used by ServerSession, which decides in which transaction a pass runs.
+// Used by ServerSession.
 #pragma once
 
 #include <optional>
@@ -33,8 +33,8 @@ class Exchange {
  public:
   enum class Outcome {
     kDone,           // the reply is complete
-    kNeedsReceipt,   // something must be stored, but there is no receipt
-    kWantsClusters,  // so many artifacts are unclustered that it is worth making clusters
+    kNeedsReceipt,   // a card has to be stored, but the receipt is null
+    kWantsClusters,  // enough artifacts are unclustered for making clusters
   };
 
   /// The arguments are not owned, and must outlive the exchange. RECEIPT is null for a read-only
@@ -46,20 +46,22 @@ class Exchange {
   /// MAY_STOP_FOR_CLUSTERS is set. The error is for the client.
   base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
-  /// The reply, without its timestamp, after run() returned kDone.
+  /// Returns the reply without its timestamp. Call after run() has returned kDone.
   CardWriter& reply() { return writer_; }
-  /// Whether a clone of version 3 or later was granted, whose reply is sent uncompressed.
+  /// Returns whether a clone of version 3 or later was granted. The reply to such a clone is sent
+  /// uncompressed.
   bool is_plain_clone() const { return clone_version_ >= 3; }
-  /// Whether the request failed because the user may not clone.
+  /// Returns whether the request failed because the user does not have the right to clone.
   bool refused_clone() const { return clone_refused_; }
-  /// Whether a hook embargo should be lifted, which this pass could not do without a receipt.
+  /// Returns whether a hook embargo still has to be removed, because this pass did not have a
+  /// receipt.
   bool leaves_embargo() const { return leaves_embargo_; }
 
   /// Reports the start of PHASE through Request::on_progress.
   void report_progress(std::string_view phase) const;
 
   repository::Sender sender() const { return intake_.sender(); }
-  /// Statistics of the pass, except the error.
+  /// Returns the statistics of the pass, without the error.
   SessionFigures figures() const;
 
  private:

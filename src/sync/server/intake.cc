@@ -10,8 +10,8 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-// How many unclustered artifacts are read for each name that a client mentions. Looking up one name
-// costs about as much as reading two of them.
+// Number of unclustered artifacts to read for each name that a client mentions. Looking up one name
+// takes about as long as reading two artifacts from the list.
 constexpr std::size_t kReadPerMention = 2;
 
 }  // namespace
@@ -25,7 +25,8 @@ repository::Receipt* Intake::receipt() {
   if (receipt_ == nullptr) {
     needs_receipt_ = true;
   } else if (!has_set_sender_) {
-    // The sender is set only now, because logins come before the cards that they allow.
+    // The sender is set when the receipt is first used, because logins precede the cards for which
+    // they are needed.
     receipt_->set_sender(sender());
     has_set_sender_ = true;
   }
@@ -42,15 +43,16 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     ++stored_;
     return {};
   }
-  // A private artifact that was sent as public becomes public, since its content matches its name.
+  // A private artifact that is sent as public becomes public, because the sender has its content.
   if (!is_private && !sync_user_.may(Right::kPrivate)) return {};
   return mention_one(arrival.name, is_private);
 }
 
 Result<void> Intake::mention(NameList& mentioned) {
-  // Usually the client mentions artifacts that both sides have: the unclustered artifacts of this
-  // repository. They need not be looked up in the artifact table. If there are very many, as when a
-  // whole history is being pushed, looking up the few mentioned names is cheaper.
+  // Usually, the client mentions artifacts that both sides have: the unclustered artifacts of this
+  // repository. These are found in the list of unclustered artifacts. If the list is very long (for
+  // example, while a whole history is being pushed), looking up the few mentioned names in the
+  // artifact table is faster.
   if (const auto* unclustered =
           repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;
@@ -73,17 +75,16 @@ Result<void> Intake::mention(NameList& mentioned) {
 
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
-  // Without the right to private artifacts, the client cannot make artifacts private that are
-  // stored here, and cannot add private artifacts. It may make a phantom private, which is then no
-  // longer requested, and becomes public when it arrives.
+  // Without the right to private artifacts, the client cannot make stored artifacts private, and
+  // cannot add private artifacts. It can make a phantom private. The phantom is then no longer
+  // requested, but becomes public when it arrives.
   const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
     if (!is_private && !known->is_phantom() && !sync_user_.may(Right::kPrivate)) {
-      // A client that names a private artifact has not proved that it has the artifact: it must
-      // send it.
+      // A client that only names a private artifact has not proved that it has the artifact.
       to_be_proven_.push_back(name);
       return {};
     }

@@ -1,8 +1,7 @@
 // Stores the content of a push: artifacts, and names of artifacts that the client has.
 //
-// In the first pass over a request there is no Receipt, and nothing is stored: the first attempt to
-// store something makes needs_receipt() true, and the pass is restarted with a Receipt. Used by
-// Exchange.
+// The first pass over a request does not have a Receipt. At the first card that has to be stored,
+// needs_receipt() becomes true, and the pass is restarted with a Receipt. Used by Exchange.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace quarry::sync {
 
 /// Flags of names that the client mentions.
 inline constexpr std::uint8_t kMentionPublic = 1;  // set for `igot H`, not for `igot H 1`
-inline constexpr std::uint8_t kMentionKnown = 2;   // present here, or part of this request
+inline constexpr std::uint8_t kMentionKnown = 2;   // stored here, or part of this request
 
 class Intake {
  public:
@@ -30,29 +29,29 @@ class Intake {
       : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
 
   bool needs_receipt() const { return needs_receipt_; }
-  /// The receipt in which to store something. In the first pass it is null, and the pass has to be
-  /// restarted with one.
+  /// Returns the receipt for storing data. In the first pass, it is null, and the pass has to be
+  /// restarted with a receipt.
   repository::Receipt* receipt();
-  /// Calls WORK with the receipt, if there is one. Errors: those of WORK.
+  /// Calls WORK with the receipt, unless it is null. Passes on errors of WORK.
   template <typename Work>
   base::Result<void> store(Work work) {
     if (repository::Receipt* const into = receipt()) QUARRY_TRY(work(*into));
     return {};
   }
-  /// Private artifacts that the client named as public. They become public when the client sends
-  /// them.
+  /// Returns the private artifacts that the client named as public. They become public when the
+  /// client sends them.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
-  /// Number of artifacts stored.
+  /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }
 
   /// Processes a file or cfile card. Errors: kInvalid (malformed, or the content does not match its
-  /// hash), those of Receipt::store.
+  /// hash), errors of Receipt::store().
   base::Result<void> file(const CardReader& card, bool is_private);
-  /// Makes phantoms of unknown names in MENTIONED, which is sealed. A private artifact that is
-  /// public at the client becomes public.
+  /// Creates phantoms for unknown names in MENTIONED, which must be sealed. Makes private artifacts
+  /// public if the client names them as public and has the necessary right.
   base::Result<void> mention(NameList& mentioned);
 
-  /// The sender for a receipt, as far as it is known yet.
+  /// Returns the sender for a receipt, with the details that are known so far.
   repository::Sender sender() const;
 
  private:

@@ -37,7 +37,7 @@ Result<void> Pragmas::lock(const CardReader& card) {
   QUARRY_TRY_ASSIGN(const auto held,
                     receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3]));
   if (held) {
-    // Without a login name, the client would not recognize the answer.
+    // If the login is missing, the client does not recognize the answer.
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
     writer_.card({"pragma", "ci-lock-fail", login, std::to_string(held->since)});
   }
@@ -64,7 +64,7 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
-  // After users are removed from the URLs, several rows may have the same URL.
+  // Several rows can have the same URL, because users have been removed from the URLs.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);

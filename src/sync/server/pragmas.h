@@ -1,15 +1,15 @@
 // Pragmas that are not about artifacts or unversioned files.
 //
-//   ci-lock CHECK-IN CLIENT   the client is about to commit on CHECK-IN. The answer is
-//                             `pragma ci-lock-fail LOGIN MTIME` if another client has said so
-//                             before, and `pragma avoid-delta-manifests` if the repository's
-//                             setting `forbid-delta-manifests` is on
-//   ci-unlock CLIENT          the commit was made or abandoned
+//   ci-lock CHECK-IN CLIENT   the client is about to commit a child of CHECK-IN. If another
+//                             client holds the lock, the reply has `pragma ci-lock-fail LOGIN
+//                             MTIME`. If the setting `forbid-delta-manifests` is on, the reply
+//                             also has `pragma avoid-delta-manifests`
+//   ci-unlock CLIENT          the client has finished or abandoned the commit
 //   client-url URL            URL of the client's own repository
 //   req-links                 requests URLs of other clones: `pragma link URL JSON MTIME`
 //
-// The first three need the right to write, the last one needs the right to read; otherwise they are
-// ignored. Used by Exchange.
+// The first three pragmas need the right to write, and `req-links` needs the right to read. Without
+// the right, the pragma is ignored. Used by Exchange.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ class Pragmas {
         writer_(writer),
         own_url_(own_url) {}
 
-  /// Processes a pragma card. Unknown pragmas are ignored. Error: those of storing.
+  /// Processes a pragma card. Ignores unknown pragmas. Passes on errors of storing.
   base::Result<void> read(const CardReader& card);
   /// Call after the last card. Answers req-links with the state after the whole request.
   void finish();

@@ -34,7 +34,7 @@ bool is_host(std::string_view host) {
          std::ranges::search(host, kLocal, {}, base::ascii_lower).empty();
 }
 
-/// AUTHORITY without the part up to its last @, and without DEFAULT_PORT.
+/// Returns AUTHORITY without the part up to its last @, and without DEFAULT_PORT.
 std::optional<std::string_view> public_authority(std::string_view authority,
                                                  std::string_view default_port) {
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
@@ -62,7 +62,7 @@ std::string public_url(std::string_view url, PublicSchemes schemes) {
   rest = rest.substr(0, rest.find_first_of("?#"));
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   const std::string_view path = rest.substr(slash);
-  // The path may contain the end of a password that has a slash.
+  // If a password contains a slash, its end is in the path.
   if (path.contains('@')) return {};
   const auto place = public_authority(rest.substr(0, slash), scheme->default_port);
   if (!place) return {};

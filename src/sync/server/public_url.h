@@ -1,5 +1,5 @@
-// Removes secrets from repository URLs before they are stored for other users or shown to them.
-// People and scripts put passwords and tokens into `syncwith:`, `syncfrom:` and `gitpush:` rows.
+// Removes secrets from repository URLs before the URLs are stored or shown to other users. The rows
+// `syncwith:`, `syncfrom:` and `gitpush:` can contain passwords and tokens.
 //
 // Used by Pragmas.
 #pragma once
@@ -12,9 +12,9 @@ namespace quarry::sync {
 
 enum class PublicSchemes : std::uint8_t { kHttp, kHttpAndSsh };
 
-/// URL without user, password, query, fragment and default port. Empty if its scheme is not HTTP
-/// (or SSH, if SCHEMES allows it), if it does not have a host, if the name of the host contains
-/// "localhost", or if it is unclear which part is the password.
+/// Returns URL without user, password, query, fragment and default port. Returns an empty string if
+/// the scheme is not HTTP (or SSH, if SCHEMES allows it), if the host is missing or contains
+/// "localhost", or if the password cannot be recognized with certainty.
 std::string public_url(std::string_view url, PublicSchemes schemes = PublicSchemes::kHttp);
 
 }  // namespace quarry::sync

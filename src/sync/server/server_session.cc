@@ -22,17 +22,18 @@ using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;
 
-/// Whether the error is the fault of the server or its repository, and not of the request.
+/// Returns whether an error with CODE is the fault of the server or its repository, not of the
+/// request.
 bool is_fault(ErrorCode code) {
   return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
          code == ErrorCode::kReadOnly;
 }
 
-// The wording is Fossil's.
+// Fossil's message.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
-/// The text for the client. Problems with the repository, and its path, are written only to the
-/// log.
+/// Returns the text for the client. Problems with the repository, and its path, are written only to
+/// the log.
 std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
@@ -64,8 +65,7 @@ Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figure
           .figures = std::move(figures)};
 }
 
-/// Runs the passes over a request, each in its own transaction, until one of them completes the
-/// reply.
+/// Runs passes over a request, each in its own transaction, until a pass completes the reply.
 class ServerSession {
  public:
   ServerSession(Repository& repository, const SessionOptions& options, const Request& request,
@@ -81,7 +81,7 @@ class ServerSession {
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  /// The refusal of a request that is too large for its user; nullopt if it is not. Call before
+  /// Returns the refusal if the request is too large for its user, otherwise nullopt. Call before
   /// decompression.
   std::optional<Reply> refuse_too_large() {
     try {
@@ -91,7 +91,7 @@ class ServerSession {
     }
   }
 
-  /// Answers a request. CARDS are its decoded cards.
+  /// Answers the request with the decoded CARDS.
   Reply process(std::string_view cards) {
     cards_ = cards;
     try {
@@ -106,7 +106,7 @@ class ServerSession {
   std::optional<Reply> check_size() {
     const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
-    // A request that is too large for any user fails when it is decoded.
+    // A request that is too large for all users fails when it is decoded.
     if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
     SyncUser sync_user(repository_, options_.single_login, request_.logins);
     auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
@@ -123,7 +123,7 @@ class ServerSession {
                       fmt::format("the request is larger than {} bytes: log in first", max_size));
   }
 
-  /// The reply if the repository cannot be read.
+  /// Returns the reply if the repository cannot be read because of FAILURE.
   Reply refuse_failure(const std::exception& failure) {
     if (bound_.is_over()) return refuse(bound_.error());
     base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
@@ -175,7 +175,7 @@ class ServerSession {
     auto receipt = repository_.receive(std::chrono::milliseconds(0));
     if (!receipt) return;
     receipt->set_sender(exchange_->sender());
-    // If this fails, nothing has changed, and a later request tries again.
+    // If the commit fails, nothing has changed, and a later request repeats the work.
     if (work(*receipt)) (void)receipt->commit();
   }
 
@@ -187,7 +187,7 @@ class ServerSession {
   }
 
   Reply refuse(base::Error error) {
-    // If the time is over, report this instead of the error that it has caused.
+    // If the time limit has caused the error, report the time limit instead.
     if (bound_.is_over()) error = bound_.error();
     repository_.bound_by({});
     CardWriter writer;
@@ -195,8 +195,7 @@ class ServerSession {
     if (exchange_) {
       figures = exchange_->figures();
       figures.artifacts_in = figures.artifacts_out = 0;
-      // A client that begins a clone learns the project code from this reply, and needs it to log
-      // in.
+      // A client that begins a clone needs the project code in this reply to log in.
       if (exchange_->refused_clone()) {
         writer.push(repository_.settings().server_code(), repository_.settings().project_code());
       }

@@ -25,7 +25,7 @@ std::string sorted_letters(std::string letters) {
   return letters;
 }
 
-/// Parses DATE, which may end with a Z, because all dates are in UTC.
+/// Parses DATE, which is in UTC and can end with a Z.
 std::optional<base::UnixMillis> parse_date(std::string_view date) {
   if (date.ends_with('Z')) date.remove_suffix(1);
   return base::parse_iso(date);

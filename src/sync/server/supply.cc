@@ -31,18 +31,19 @@ constexpr std::uint64_t kClockInterval = 16;
 }  // namespace
 
 bool Supply::is_full() {
-  // Every request must make progress, however low the limits are.
+  // At least one artifact is sent, even if the limits are very low.
   if (sent_ == 0) return false;
   if (max_download_ == 0) {
     const auto bytes = repository_.settings().get_int("max-download", kDefaultMaxDownload);
     const auto seconds =
         repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    // The time is at least a second, as in fossil: 0 does not mean one artifact per reply.
+    // As in fossil, the time is at least a second, even if the setting is 0.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;
-  // Reading the clock costs as much as sending a small artifact, so it is not done for each one.
+  // Reading the clock takes as long as sending a small artifact, so it is not read for each
+  // artifact.
   if (sent_ % kClockInterval == 1 && !is_time_up_) {
     is_time_up_ = bound_.is_near() || bound_.now() >= deadline_;
   }
@@ -124,8 +125,8 @@ Result<void> Supply::send_private(const Found& found) {
   return send_whole(found.rid, found.name.str());
 }
 
-/// A compaction between two requests of a clone can reverse deltas. If an artifact was sent as a
-/// delta on a later one, it must not become the source of that one.
+/// A compaction between two requests of a clone can reverse a delta: A was sent as a delta on B,
+/// and now B is stored as a delta on A. In this case, A must not be used as the source of B.
 bool Supply::may_be_reversed(const HashName& source) {
   if (first_ == 0) return false;
   const auto info = repository_.find(source);
@@ -181,8 +182,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
     if (repository_.is_waiting(info->rid)) continue;
     found.push_back({info->rid, *name, repository_.is_private(info->rid)});
   }
-  // Old artifacts are stored as deltas on newer ones. If the newest are sent first, the client
-  // already has the sources of most deltas.
+  // Old artifacts are stored as deltas on newer artifacts. If the newest artifacts are sent first,
+  // the client already has the sources of most deltas.
   std::ranges::sort(found, std::greater{}, &Found::rid);
   for (const Found& one : found) {
     QUARRY_TRY(answer(one, *wanted_.find(one.name.str()), client_has));
@@ -193,8 +194,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
 Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
-    // If the client did not get this name, it would keep requesting the artifact when a public
-    // check-in refers to it.
+    // Without this name, the client would keep requesting the artifact if a public check-in refers
+    // to it.
     if (client_.understands_private_igot()) writer_.igot(name, true);
     return {};
   }

@@ -2,8 +2,8 @@
 //
 // A reply is full when it has `max-download` bytes, after `max-download-time` (settings of the
 // repository), or after most of a request's time limit. Artifacts that do not fit are only named,
-// and the client asks for them again. Private artifacts are sent only in a private session, and
-// shunned ones never. Used by Exchange.
+// and the client requests them again. Private artifacts are sent only in a private session. Shunned
+// artifacts are never sent. Used by Exchange.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace quarry::sync {
 
-/// The version in `pragma client-version NUMBER DATE TIME`; 0 if the client did not send it.
+/// The version in `pragma client-version NUMBER DATE TIME`. 0 if the client did not send it.
 struct ClientVersion {
-  std::uint64_t number = 0;  // 22100 for 2.21
+  std::uint64_t number = 0;  // 22100 for version 2.21
   std::uint64_t date = 0;    // 20230226
 
   bool takes_sha3() const { return number >= 20000; }
@@ -42,33 +42,36 @@ class Supply {
 
   /// Answers `clone` without arguments: sends this server's codes, and the names of all artifacts.
   base::Result<void> clone_by_name();
-  /// Answers `clone VERSION FIRST`: sends artifacts beginning with row id FIRST, the position to
-  /// continue at, and this server's codes. Includes private artifacts in a private session. Errors:
-  /// kInvalid (the client is too old for this repository), those of reading.
+  /// Answers `clone VERSION FIRST`. Sends artifacts, beginning with row id FIRST, and the row id at
+  /// which the next request has to continue. Also sends this server's codes. Includes private
+  /// artifacts in a private session. Errors: kInvalid (the client is too old for this repository),
+  /// errors of reading.
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
-  /// Answers all `gimme` cards. Names in CLIENT_HAS (sealed) may be sources of deltas.
+  /// Answers all `gimme` cards. Artifacts in CLIENT_HAS, which must be sealed, are used as sources
+  /// of deltas.
   base::Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
-  /// Whether the client requested NAME, and therefore does not have it. Call after answer_wanted().
+  /// Returns whether the client requested NAME, and therefore does not have it. Call after
+  /// answer_wanted().
   bool was_wanted(std::string_view name) { return wanted_.find(name) != nullptr; }
-  /// Sends `igot` for every unclustered artifact that is not in CLIENT_HAS and was not sent as an
-  /// answer.
+  /// Sends `igot` for every unclustered artifact, except artifacts in CLIENT_HAS and artifacts sent
+  /// in this reply.
   void announce(NameList& client_has);
-  /// The same for every artifact, so that the client cannot miss any. Errors: those of reading.
+  /// Like announce(), but for every artifact. Passes on errors of reading.
   base::Result<void> announce_all(NameList& client_has);
-  /// The same for the clusters, from which the client can learn the names of all other artifacts.
+  /// Like announce(), but for the clusters, which contain the names of all other artifacts.
   void announce_clusters(NameList& client_has);
 
-  /// Whether the reply is full.
+  /// Returns whether the reply is full.
   bool is_full();
-  /// Returns kInvalid if the client is too old to understand NAME.
+  /// Fails with kInvalid if the client is too old for the hash algorithm of NAME.
   base::Result<void> check_age(const artifact::HashName& name) const;
-  /// Counts an artifact as sent. A reply is never full before the first one.
+  /// Counts an artifact as sent. A reply is never full before its first artifact.
   void count_sent() { ++sent_; }
 
-  /// Number of artifacts sent.
+  /// Returns the number of sent artifacts.
   std::uint64_t sent() const { return sent_; }
 
  private:
@@ -84,13 +87,14 @@ class Supply {
   base::Result<void> send_stored(const repository::StoredArtifact& stored, bool compressed);
   base::Result<void> send_private(const Found& found);
   base::Result<void> send_whole(repository::Rid rid, std::string_view name);
-  /// The private artifacts with content, beginning with row id FIRST. Empty unless in a private
-  /// session.
+  /// Returns the private artifacts with content, beginning with row id FIRST. Returns an empty list
+  /// if the session is not private.
   std::vector<Found> private_from(repository::Rid first);
-  /// Whether a cloning client has, or will get, SOURCE and may use it as a delta source.
+  /// Returns whether SOURCE can be used as a delta source for a cloning client, which has it or
+  /// will receive it.
   bool is_cloned_source(const artifact::HashName& source);
-  /// Whether an earlier reply may have sent SOURCE as a delta on an artifact that is now stored as
-  /// a delta on SOURCE.
+  /// Returns whether an earlier reply might have sent SOURCE as a delta on an artifact that is now
+  /// stored as a delta on SOURCE.
   bool may_be_reversed(const artifact::HashName& source);
 
   repository::Repository& repository_;
@@ -106,8 +110,8 @@ class Supply {
   Bound::Time deadline_;
   bool is_time_up_ = false;
   std::optional<bool> has_private_;
-  repository::Rid first_ = 0;  // where this part of the clone began; 0 if no delta was reversed
-                               // recently
+  /// First row id of this part of a clone; 0 if no deltas have been reversed recently.
+  repository::Rid first_ = 0;
 };
 
 }  // namespace quarry::sync

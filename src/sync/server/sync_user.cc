@@ -13,15 +13,16 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// More logins would not add rights, and each login card, even without a password, costs a hash of
-// all bytes after it.
+// The number of logins is limited because each login card, even without a password, makes the
+// server hash all bytes after it. More logins would not add rights.
 constexpr int kMaxLogins = 4;
 
 std::unexpected<base::Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
 }
 
-/// Whether USER does not have a password. A login of such a user changes nothing.
+/// Returns whether USER is `nobody` or `anonymous`. A login of these users does not need a
+/// signature and does not change anything.
 bool is_guest(std::string_view user) {
   return user == "nobody" || user == "anonymous";
 }
@@ -157,7 +158,7 @@ std::string SyncUser::letters_of(const repository::User& user) {
   };
   bool reader = letters.contains('u');
   const bool developer = letters.contains('v');
-  // The two users may inherit from each other. Each is looked up at most once.
+  // The two users can inherit from each other. Each user is looked up at most once.
   if (developer) reader = lend("developer").contains('u') || reader;
   if (reader && lend("reader").contains('v') && !developer) lend("developer");
   return letters;

@@ -1,16 +1,16 @@
-// The user that sends a request, and the user's rights. There is one SyncUser per request.
+// The user who sends a request, and the user's rights.
 //
 //   login USER NONCE SIGNATURE
 //
 //   NONCE      hash of all bytes after the card's newline: SHA1, or SHA3-256 if it has 64 digits
 //   SIGNATURE  SHA1(NONCE ‖ secret); the secret is user.pw, normally itself the SHA1 of
 //              PROJECT-CODE/LOGIN/PASSWORD. If user.pw is a clear password (in old files),
-//              clients may have used either the password or its hash.
+//              the secret is either the password or its hash.
 //
 // `nobody` and `anonymous` need a correct nonce but no signature; `developer`, `reader` and users
-// without a password can never log in. The rights are those of `nobody` combined with those of all
-// users that have logged in; those of `anonymous` do not count. The message for every failure is
-// "login failed", so that clients cannot probe which users exist.
+// without a password can never log in. The rights are the rights of `nobody` combined with the
+// rights of all users that have logged in. The rights of `anonymous` are not included. The message
+// for every failure is "login failed", so that clients cannot find out which users exist.
 #pragma once
 
 #include <cstdint>
@@ -29,57 +29,57 @@ namespace quarry::sync {
 
 class SyncUser {
  public:
-  /// The user is initially `nobody`. If SINGLE_LOGIN is set, a second login is an error; a fifth
-  /// login always is. LOGINS is not owned and may be null.
+  /// The user is initially `nobody`. If SINGLE_LOGIN is set, a second login is an error. A fifth
+  /// login is always an error. LOGINS is not owned and may be null.
   SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
-  /// Processes a login card, which signs SIGNED_BYTES. Error: kDenied.
+  /// Processes a login card that signs SIGNED_BYTES. Error: kDenied.
   base::Result<void> login(const LoginCard& card, std::string_view signed_bytes);
-  /// Processes the request's Cookie header. It is ignored unless it has an x-f-l-c cookie with a
-  /// login card; the card must sign the whole BODY. After such a cookie, a login card in the body
-  /// is an error. Error: kDenied.
+  /// Processes the request's Cookie header. The header is ignored unless it has an x-f-l-c cookie
+  /// with a login card. The card must sign the whole BODY. After such a cookie, a login card in the
+  /// body is an error. Error: kDenied.
   base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
-  /// Whether CARD proves that a user with a password has sent it. Does not grant any rights yet.
-  /// SIGNS returns whether a nonce is the hash of the signed bytes; it is called only if the
-  /// signature is correct. Errors: kDenied, those of SIGNS.
+  /// Returns whether CARD proves that a user with a password has sent it. Does not grant any rights
+  /// yet. SIGNS has to return whether a nonce is the hash of the signed bytes. It is called only if
+  /// the signature is correct. Errors: kDenied, errors of SIGNS.
   base::Result<bool> proves(const LoginCard& card,
                             const std::function<base::Result<bool>(std::string_view nonce)>& signs);
-  /// The first step of a login with CARD if the signed bytes are not yet known: checks the
-  /// signature. From then on the user's rights apply, but no request may be executed before
-  /// confirm(). Error: kDenied.
+  /// The first of two steps of a login with CARD, for the case that the signed bytes have not
+  /// arrived yet. Checks the signature, and sets the user's rights. The caller must not execute the
+  /// request before confirm() succeeds. Error: kDenied.
   base::Result<void> claim(const LoginCard& card);
-  /// The second step: NONCE is the hash of the signed bytes. Error: kDenied.
+  /// The second step of the login. NONCE is the hash of the signed bytes. Error: kDenied.
   base::Result<void> confirm(std::string_view nonce);
-  /// Sets the user NAME, which the web server has authenticated. Ignored if the user does not exist
-  /// or the repository's setting `remote_user_ok` is off.
+  /// Sets the user NAME, whom the web server has authenticated. Does nothing if the user does not
+  /// exist or the repository's setting `remote_user_ok` is off.
   void remote_user(std::string_view name);
 
-  /// Grants every right.
+  /// Grants all rights.
   void trust() { rights_ |= Capabilities::of_letters("sxye"); }
 
   bool may(Right right) const { return rights_.may(right); }
-  /// The letters of user.cap that grant the rights, unsorted, with duplicates.
+  /// Returns the letters of user.cap that grant the rights, unsorted, with duplicates.
   const std::string& letters() const { return letters_; }
-  /// The user name of a failed or delayed login, as the client sent it.
+  /// Returns the user name of a failed or delayed login, as the client sent it.
   const std::string& failed_login() const { return failed_login_; }
-  /// "nobody", or the last user that logged in.
+  /// Returns "nobody", or the last user that logged in.
   const std::string& name() const { return name_; }
-  /// The same, but nullopt for `nobody`.
+  /// Like name(), but returns nullopt for `nobody`.
   std::optional<std::string> login_name() const {
     return is_logged_in_ ? std::optional<std::string>(name_) : std::nullopt;
   }
-  /// What a receipt records about the sender: the user, and the nonce of a login.
+  /// The user id and the nonce of the login, which a receipt records as its sender.
   std::int64_t uid() const { return uid_; }
   const std::optional<std::string>& nonce() const { return nonce_; }
 
  private:
   base::Result<void> check(const LoginCard& card, std::string_view signed_bytes);
-  /// The user of CARD, if the signature is correct and the login is not delayed. The caller records
-  /// the success.
+  /// Returns the user of CARD if the signature is correct and the login is not delayed. The caller
+  /// has to record the success.
   base::Result<repository::User> find(const LoginCard& card);
   void record_success(std::string_view nonce);
   bool is_signed_by(const repository::User& user, const LoginCard& card);
-  /// USER's letters, including inherited ones.
+  /// Returns USER's capability letters, including inherited ones.
   std::string letters_of(const repository::User& user);
   void become(const repository::User& user);
 

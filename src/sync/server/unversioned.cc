@@ -26,7 +26,7 @@ Result<void> Unversioned::file(const CardReader& card) {
   if (!sync_user_.may(Right::kWriteUnversioned)) {
     return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
-  // If there is content, the hash is checked when it is stored.
+  // The hash of content is checked when the content is stored.
   if (card[3] == kDeletedHash && !card.payload().empty()) {
     return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
   }
@@ -77,7 +77,7 @@ void Unversioned::offer_to_clone() {
 
 void Unversioned::send_catalogue() {
   for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
-    // A name that was inserted by hand could be read as several words or cards.
+    // A name that was inserted into the table manually could contain spaces or newlines.
     if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeletedHash,
                    file.hash ? file.size : 0);

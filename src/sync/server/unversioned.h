@@ -1,18 +1,18 @@
-// Unversioned files in a session: files outside the history. Only the latest content of each is
-// kept.
+// The exchange of unversioned files in a session.
 //
-//   pragma uv-hash HASH                 the client's hash over all of its files. If ours differs:
-//                                       `pragma uv-push-ok` or, without the right to write,
-//                                       `pragma uv-pull-only`, and the catalogue
+//   pragma uv-hash HASH                 the client's hash over all its files. If the server's hash
+//                                       differs, the reply has the catalogue, and `pragma
+//                                       uv-push-ok` or (without the right to write) `pragma
+//                                       uv-pull-only`
 //   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies only; HASH is
 //                                       `-` if the file is deleted
 //   uvfile NAME MTIME HASH SIZE FLAGS   a file, with SIZE bytes after the newline, unless
 //                                       FLAGS has 1 (deleted) or 4 (content left out)
-//   uvgimme NAME                        requests a file; the answer is `uvfile`, or `uvigot`
-//                                       if the reply is full
+//   uvgimme NAME                        requests a file. The reply has `uvfile`, or `uvigot` if the
+//                                       reply is full
 //
-// All of these need the right to read. Writing needs the right `y`; without it, a uvfile card is an
-// error. Used by Exchange.
+// All these cards need the right to read. Writing needs the right `y`; without this right, a uvfile
+// card is an error. Used by Exchange.
 #pragma once
 
 #include <string_view>
@@ -41,13 +41,13 @@ class Unversioned {
   /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed, or the content does not match
   /// its hash), kLimit.
   base::Result<void> file(const CardReader& card);
-  /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), those of
+  /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors of
   /// reading.
   base::Result<void> gimme(const CardReader& card);
   /// Processes `pragma uv-hash`. Sends at most one catalogue per request.
   void compare(std::string_view hash);
-  /// Sends the catalogue to a clone, unasked, if the repository's setting `uv-sync` is on and the
-  /// user may read.
+  /// Sends the catalogue to a clone without a request, if the repository's setting `uv-sync` is on
+  /// and the user has the right to read.
   void offer_to_clone();
 
  private:
