@@ -45,7 +45,7 @@ bool is_label(std::string_view text) {
 }
 
 std::optional<std::int64_t> pid_of(std::string_view text) {
-  // Each name has only one valid spelling, so that names can be compared as text.
+  // Leading zeros are invalid, so that names can be compared as text.
   if (text.starts_with('-') || (text.size() > 1 && text[0] == '0')) return std::nullopt;
   return base::parse_number<std::int64_t>(text);
 }

@@ -18,10 +18,11 @@ using base::Result;
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
 constexpr std::size_t kMaxSubmissionFile = std::size_t{16} << 10;
-// Age in milliseconds after which files count as leftovers.
+// Age in milliseconds after which unused files are deleted.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
-/// The name of the change set to which FILE belongs; nullopt if it does not belong to one.
+/// Returns the name of the change set to which FILE belongs, or nullopt if FILE does not belong to
+/// a change set.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
   for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
@@ -29,7 +30,7 @@ std::optional<ChangeSetName> name_of_file(std::string_view file) {
   return ChangeSetName::parse(file);
 }
 
-/// The content of FILE, or the first LIMIT bytes of it.
+/// Returns the content of FILE, or the first LIMIT bytes of it.
 Result<std::string> content_of(base::File& file, std::size_t limit) {
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file.size());
   std::string content(std::min<std::uint64_t>(size, limit), '\0');
@@ -38,10 +39,10 @@ Result<std::string> content_of(base::File& file, std::size_t limit) {
   return content;
 }
 
-/// Parses the file of NAME, which may be locked or not. nullopt if it is empty.
+/// Parses the job file of NAME. Returns nullopt if the file is empty.
 Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
                                   const fs::path& path) {
-  // If the file is too long, one byte more than is allowed makes Job::parse() reject it.
+  // Read one byte more than is allowed, so that Job::parse() rejects a file that is too long.
   auto content = content_of(file, kMaxJob + 1);
   if (content && content->empty()) return std::nullopt;
   if (content) {
@@ -129,7 +130,7 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
   };
   auto published = publish();
   if (published) return {};
-  // If a daemon has already taken the job, it is not removed.
+  // If a daemon has already moved the job file, it is not removed.
   const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
   const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
   if (!is_taken) give_up(name);
@@ -137,8 +138,8 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
 }
 
 void Directories::give_up(const ChangeSetName& name) {
-  // The job file is deleted first, so that no process searches for a missing tarball. recover()
-  // finds files that cannot be deleted here.
+  // The job file is deleted first, so that no process searches for a missing tarball. If other
+  // files cannot be deleted now, recover() deletes them later.
   const std::string submission = name.text() + std::string(kSubmission);
   for (const fs::path& path :
        {file_of(Stage::kPrequeue, name), tarball_of(name), base_ / "data" / submission,
@@ -174,8 +175,8 @@ Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
 
 Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) const {
   std::map<ChangeSetId, JobLocation> found;
-  // The folders are read in the order in which jobs move, so that no job is missed. If a job is
-  // seen twice, its later location is the current one.
+  // The folders are read in the order in which jobs move, so that every job is found. If a job is
+  // found twice, its later location is the current one.
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(const auto files, files_.list(folder(stage)));
@@ -194,8 +195,8 @@ Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) 
 }
 
 Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
-  // Searches twice, since jobs may also move to earlier stages (retry, recovery), and the first
-  // search can then miss them.
+  // Search twice, because jobs can also move to earlier stages (retry, recovery), and the first
+  // search might then miss them.
   for (int attempt = 0; attempt < 2; ++attempt) {
     QUARRY_TRY_ASSIGN(auto locations, find_all(id.str()));
     if (!locations.empty()) return std::move(locations.front());
@@ -204,8 +205,8 @@ Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) cons
 }
 
 Result<std::optional<Stage>> Directories::stage_of(const ChangeSetName& name) const {
-  // Searches twice, as in find(). The folders are read in the order in which jobs move: if the job
-  // is seen twice, the later stage is the current one.
+  // Search twice, as in find(). The folders are read in the order in which jobs move. If the job is
+  // found twice, the later stage is the current one.
   std::optional<Stage> found;
   for (int attempt = 0; attempt < 2 && !found; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
@@ -223,7 +224,7 @@ Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
   if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": locked by another process");
-  // The file may have been changed or moved before it was locked.
+  // The file might have been changed or moved before it was locked.
   QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
   if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": moved by another process");
   return file;
@@ -271,8 +272,8 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocati
     unsynced_[static_cast<std::size_t>(location.stage)] = true;
     gone.push_back(&location);
   }
-  // Syncs the deletions, so that a job that still exists after a crash of the machine also has all
-  // its other files.
+  // Sync the deletions before the other files are deleted. A job that still exists after a crash of
+  // the machine then has all its files.
   QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
   for (const JobLocation* location : gone) {
@@ -308,7 +309,7 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
-    // The job may have moved back (by a retry) to a folder that was read earlier.
+    // A retry might have moved the job to a folder that was read earlier.
     QUARRY_TRY_ASSIGN(const auto stage, folder == "data" ? stage_of(*name) : std::nullopt);
     if (stage) continue;
     const auto removed = files_.remove(base_ / folder / file);
@@ -317,8 +318,8 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   return {};
 }
 
-/// Removes the older of two files of NAME. They are duplicates only if both can be locked;
-/// otherwise the job is being moved.
+/// Removes the older of two files of the job NAME, if both can be locked. Otherwise, the job is
+/// being moved.
 Result<void> Directories::recover_twin(const ChangeSetName& name, Stage first, Stage second) {
   const auto one = lock_job(first, name), other = lock_job(second, name);
   const auto is_moving = [](const Result<JobLock>& lock) {

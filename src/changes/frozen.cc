@@ -21,7 +21,7 @@ constexpr std::size_t kMaxFrozen = std::size_t{64} << 10;  // bytes
 constexpr int kLockTries = 40;
 constexpr std::chrono::milliseconds kBetweenLockTries{25};
 
-/// Locks the list; the lock is released with the returned file.
+/// Locks the list. The lock is released when the returned file is destroyed.
 Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
   QUARRY_TRY_ASSIGN(auto file, directories.files().open(directories.control("frozen.lock"),
                                                         base::FileUse::kOpenOrMake));

@@ -37,7 +37,7 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   const std::string_view time_word = base::take_until(rest, ' ');
   const std::string_view state = base::take_until(rest, ' ');
   const auto time = base::parse_iso(time_word);
-  // Rounding a fraction of a second may result in the year 10000.
+  // If a fraction of a second is rounded up, the result can be in the year 10000.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
     return wrong(section, line, "is not a line of a history");
@@ -93,7 +93,7 @@ Result<void> take_history(Job& job, const Section& section) {
   return {};
 }
 
-/// Reads SECTION, which is one of a job's own sections, into JOB.
+/// Parses SECTION, a section that only job files have, into JOB.
 Result<void> take(Job& job, const Section& section) {
   const std::string& name = section.name;
   if (name == "submitter") return take_submitter(job, section);

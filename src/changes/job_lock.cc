@@ -14,7 +14,7 @@ fs::path JobLock::temporary() const {
 /// Writes the job to a file in tmp/, without syncing it.
 Result<std::unique_ptr<base::File>> JobLock::write() const {
   base::FileSystem& files = directories_->files_;
-  // A crash may have left the file. Only the holder of this lock writes to it.
+  // A crash might have left the file behind. Only the holder of this lock writes to the file.
   [[maybe_unused]] const auto removed = files.remove(temporary());
   QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));

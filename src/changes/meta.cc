@@ -53,7 +53,6 @@ Result<std::string> comment_of(const Section& section) {
   return fail(ErrorCode::kLimit, fmt::format("##comment: longer than {} bytes", kMaxComment));
 }
 
-/// Reads SECTION into META.
 Result<void> take(Meta& meta, Section section) {
   const std::string& name = section.name;
   if (name == "movetype") {

@@ -9,7 +9,7 @@
 namespace quarry::changes {
 namespace {
 
-/// Whether FROM depends on TO, directly or indirectly.
+/// Returns whether FROM depends on TO, directly or indirectly.
 bool leads_to(const ModelNode& from, const ModelNode& to) {
   std::vector<const ModelNode*> left = {&from};
   std::set<const ModelNode*> seen;
@@ -23,7 +23,8 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
   return false;
 }
 
-/// The most urgent rank of NODE's own one and those of waiting jobs that depend on NODE.
+/// Returns the rank of NODE. This is its own rank, or the rank of a more urgent waiting job that
+/// depends on NODE.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
@@ -93,7 +94,7 @@ void Model::set_frozen(std::set<std::string, std::less<>> branches) {
   evaluate_touched();
 }
 
-/// Links NODE to its dependencies. A dependency that would make a cycle is omitted and recorded.
+/// Links NODE to its dependencies. Omits and records a dependency that would create a cycle.
 void Model::link(ModelNode& node) {
   if (!node.is_rollback()) {
     for (const ChangeSetId& id : node.known.dependencies) {
@@ -134,7 +135,7 @@ void Model::evaluate_touched() {
   }
 }
 
-/// Updates the state of NODE, and marks the nodes that are affected by a change.
+/// Updates the state of NODE. If it has changed, marks the affected nodes.
 void Model::evaluate(ModelNode& node) {
   node.open = static_cast<std::size_t>(std::ranges::count_if(
       node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
@@ -180,7 +181,7 @@ void Model::enter_lanes(ModelNode& node) {
   }
 }
 
-/// Removes NODE from all sets and lanes. Its rank may change after that.
+/// Removes NODE from all sets and lanes. The rank of NODE can be changed after that.
 void Model::leave_lanes(ModelNode& node) {
   node.is_placed = false;
   waiting_.erase(&node);
@@ -194,7 +195,7 @@ void Model::leave_lanes(ModelNode& node) {
   }
 }
 
-/// Determines the next job in LANE.
+/// Determines the job in LANE that can run next.
 void Model::grant(ModelLane& lane) {
   ModelNode* next = lane.running.empty() && !lane.waiting.empty() ? *lane.waiting.begin() : nullptr;
   ModelNode* before = std::exchange(lane.granted, next);

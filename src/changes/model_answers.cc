@@ -16,10 +16,11 @@ using base::Result;
 
 namespace {
 
-// Limit on the jobs examined by in_line(), so that its cost does not grow with the queue.
+// Limit on the jobs examined by in_line(), so that its time does not grow with the queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
-/// A sentence that says which job is ahead of NODE in one of its lanes; empty if there is none.
+/// Returns a sentence that says which job is ahead of NODE in one of its lanes, or an empty string
+/// if there is none.
 std::string why_behind(const ModelNode& node) {
   for (const ModelLane* lane : node.lanes) {
     if (lane->granted == &node) continue;
@@ -146,7 +147,7 @@ std::string doom_of(const ModelNode& node) {
   return {};
 }
 
-/// Why the waiting job NODE is passive; empty if it is not.
+/// Returns the reason why the waiting job NODE is passive, or an empty string if it is not passive.
 std::string Model::why_passive(const ModelNode& node) const {
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
@@ -167,7 +168,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     return fmt::format("it is not waiting: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
   std::string chain;
-  // Follows the chain of dependencies to the job that is really waiting for something.
+  // Follow the chain of dependencies to the job at its end, and report what this job waits for.
   while (true) {
     if (const std::string passive = why_passive(*node); !passive.empty()) return chain + passive;
     const auto open = std::ranges::find_if(node->dependencies,

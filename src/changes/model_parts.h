@@ -11,7 +11,8 @@
 
 namespace quarry::changes {
 
-/// The position of a job in the order: directly before the most urgent job that depends on it.
+/// The position of a job in the order. A job is directly before the most urgent job that depends on
+/// it.
 struct Rank {
   MoveType type = MoveType::kDevelopment;
   std::string tai;
@@ -39,13 +40,13 @@ struct ModelNode {
   Rank rank;
   std::vector<ModelNode*> dependencies;
   std::vector<ModelNode*> dependents;
-  std::vector<ModelNode*> followers;  // jobs that have this one as a precursor
+  std::vector<ModelNode*> followers;  // jobs that have this job as a precursor
   std::vector<ModelLane*> lanes;      // the lanes in which it waits or runs
-  std::size_t granted = 0;            // number of lanes in which it is the next to go
+  std::size_t granted = 0;            // number of lanes in which it is the next job to run
   std::size_t open = 0;               // number of dependencies that have not landed
   bool is_active = false;
   bool is_touched = false;
-  bool is_placed = false;  // it has been entered in the sets and lanes to which it belongs
+  bool is_placed = false;  // it has been added to its sets and lanes
   char last_standing = 0;  // value of standing() when its dependents were last evaluated
   std::string circle;      // if it depends on itself: the dependency that closes the circle
 
@@ -58,10 +59,10 @@ struct ModelNode {
   bool has_landed() const {
     return is_known && known.stage == Stage::kDone && !known.is_rolled_back;
   }
-  /// Whether the job may still land.
+  /// Returns whether the job can still land.
   bool is_open() const { return is_known && !is_over(known.stage); }
-  /// The job's state as far as it matters to its dependents: one letter for each case that they
-  /// distinguish.
+  /// Returns a letter for the state of the job. States that are equivalent for its dependents have
+  /// the same letter.
   char standing() const {
     if (!is_known) return '?';
     if (is_active) return 'a';
@@ -71,7 +72,7 @@ struct ModelNode {
   }
 };
 
-/// Why NODE can never go; empty if it may go eventually.
+/// Returns the reason why NODE can never run, or an empty string if it can run later.
 std::string doom_of(const ModelNode& node);
 
 }  // namespace quarry::changes

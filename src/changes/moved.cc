@@ -33,7 +33,7 @@ std::optional<Note> note_named(const std::string& file) {
   return Note{.file = file, .time = {*time}};
 }
 
-/// The move that NOTE records; nullopt if NOTE is invalid or its job no longer exists.
+/// Returns the move that NOTE records, or nullopt if NOTE is invalid or its job no longer exists.
 Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
   QUARRY_TRY_ASSIGN(const std::string content,
                     directories.read_file(directories.control(note.file), kMaxNote));

@@ -1,4 +1,4 @@
-// Sections of meta files and job files (change_set.h describes the format).
+// Sections of meta files and job files. The format is described in change_set.h.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,32 @@ struct Section {
   std::vector<std::string> lines;  // unescaped, including blank lines
 };
 
-/// Parses TEXT into sections, in order. Names must be unique, and everything must be UTF-8 without
-/// control characters except tabs. Errors: kInvalid, kLimit.
+/// Parses TEXT into sections, in order. Names must be unique. TEXT must be UTF-8 without control
+/// characters except tabs and newlines. Errors: kInvalid, kLimit.
 base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit);
-/// Appends the section NAME with LINES to OUT. Appends no section if there are no lines.
+/// Appends the section NAME with LINES to OUT. Does nothing if LINES is empty.
 void append_section(std::string& out, std::string_view name, const std::vector<std::string>& lines);
-/// The same with the lines of VALUE. Appends no section if VALUE is empty.
+/// Appends the section NAME with the lines of VALUE to OUT. Does nothing if VALUE is empty.
 void append_section(std::string& out, std::string_view name, std::string_view value);
 void append_section(std::string& out, std::string_view name, const std::vector<ChangeSetId>& ids);
 
 // The functions below return the contents of sections. Errors: kInvalid, kLimit; the message names
 // the section.
 
-/// The lines that are not blank, at most kMaxName bytes each.
+/// Returns the lines that are not blank, at most kMaxName bytes each.
 base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
-/// The only line, which must not begin or end with a space.
+/// Returns the only line of SECTION. The line must not begin or end with a space.
 base::Result<std::string> line_of(const Section& section);
 base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
 
-/// The metadata in SECTIONS, which must not include a job's own sections. It may be incomplete.
+/// Returns the metadata in SECTIONS, which must not include sections that only job files have. The
+/// metadata may be incomplete.
 base::Result<Meta> meta_of(std::vector<Section> sections);
-/// Whether sections called NAME occur only in job files and are written only by the queue.
+/// Returns whether a section NAME occurs only in job files, which only the queue writes.
 bool is_of_jobs(std::string_view name);
 
-/// TEXT as one line of at most LIMIT bytes, with control characters and invalid UTF-8 escaped.
+/// Returns TEXT as one line of at most LIMIT bytes, with control characters and invalid UTF-8
+/// escaped.
 std::string one_line(std::string_view text, std::size_t limit);
 
 }  // namespace quarry::changes

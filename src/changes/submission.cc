@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t kMaxSubmission = std::size_t{8} << 10;
 
-/// The rest of the line in TEXT that begins with NAME and a space; nullopt if there is none.
+/// Returns the rest of the line in TEXT that begins with NAME and a space, or nullopt if there is
+/// none.
 std::optional<std::string> line_named(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = base::take_until(text, '\n');
@@ -31,7 +32,8 @@ std::optional<std::string> line_named(std::string_view text, std::string_view na
   return std::nullopt;
 }
 
-/// The name of this host, without characters that the name of a change set may not contain.
+/// Returns the name of this host, without characters that are not allowed in the name of a change
+/// set.
 std::string host_part() {
   std::array<char, 256> name{};
   const bool is_known = ::gethostname(name.data(), name.size() - 1) == 0;
@@ -64,11 +66,11 @@ std::string Submission::text() const {
 }
 
 Result<void> make_folders(Directories& directories) {
-  // Check all folders, since another process may be creating them at the moment.
+  // Check all folders, because another process might be creating them at the moment.
   for (std::size_t i = 0; i < kStages; ++i) {
     std::error_code error;
     if (std::filesystem::is_directory(directories.folder(static_cast<Stage>(i)), error)) continue;
-    // This may be the queue of a repository in a subfolder.
+    // If the repository is in a subfolder, the parent might not exist yet.
     std::filesystem::create_directories(directories.base().parent_path(), error);
     return directories.make();
   }

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, kTriggers> kFiles = {"prequeue_fifo", "queue_fifo",
                                                             "exec_fifo"};
 
-/// Opens a FIFO. The result is empty if the FIFO does not exist, or if FLAGS open it for writing
+/// Opens a FIFO. Returns an empty Fd if the FIFO does not exist, or if FLAGS open it for writing
 /// and no process reads from it.
 base::Fd open_fifo(const fs::path& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
@@ -40,14 +40,14 @@ base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
 
 void pull(const fs::path& ctrl, Trigger trigger) {
   const base::Fd fd = open_fifo(ctrl / file_of(trigger), O_WRONLY);
-  // If the FIFO is full, the daemon will wake up anyway.
+  // If the FIFO is full, the daemon has already been woken.
   if (fd) [[maybe_unused]]
     const auto written = ::write(fd.get(), "!", 1);
 }
 
 base::Result<base::Fd> listen(const fs::path& ctrl, Trigger trigger) {
   QUARRY_TRY(make_trigger(ctrl, trigger));
-  // The FIFO is opened for reading and writing, so that it never reports the end of file.
+  // The FIFO is opened for reading and writing, so that it never reports the end of the file.
   base::Fd fd = open_fifo(ctrl / file_of(trigger), O_RDWR);
   if (fd) return fd;
   return base::fail_errno((ctrl / file_of(trigger)).string() + ": not a readable FIFO");

@@ -9,12 +9,13 @@
 //
 // Each action changes the job file under its lock (directories.h) and adds a line of history with
 // the user's name. All actions except abandon and terminate move the job to queue/, where the
-// queueing daemon reads it again; the caller then has to pull that daemon's trigger. To stop a
-// running job, the action writes a file ctrl/abandon.CSID or ctrl/term.CSID for the execution
-// daemon; a change set that has landed by then stays landed.
+// queueing daemon reads it again. The caller then has to pull the trigger of the queueing daemon.
+// To stop a running job, the action writes a file ctrl/abandon.CSID or ctrl/term.CSID for the
+// execution daemon. If the change set has already landed when the daemon reads the file, the change
+// set stays landed.
 //
-// Workers use this for remote users and check their rights; `quarry queue` uses it for the user
-// that owns the queue and has all rights.
+// Workers use these functions for remote users, and check the users' rights. `quarry queue` uses
+// them for the owner of the queue, who has all rights.
 #pragma once
 
 #include <cstdint>
@@ -32,38 +33,39 @@
 namespace quarry::changes {
 
 enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, kTerminate };
-/// "approve", "hold" and so on.
+/// Returns the name of ACTION: "approve", "hold" and so on.
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
 Deed deed_of(Action action);
-/// Whether ACTOR may do ACTION to JOB. Not even a user with the right to approve may approve a
-/// change set of which the user is the author.
+/// Returns whether ACTOR is allowed to do ACTION to JOB. A user with the right to approve is still
+/// not allowed to approve a change set of which the user is the author.
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job);
 
 struct ActionRequest {
   Action action = Action::kHold;
   std::string login;  // the user
-  std::string text;   // approve: the reference; other actions: the reason, which may be empty
+  std::string text;   // for approve: the reference; otherwise: the reason; may be empty
 };
 
-/// Applies an action to JOB, which is in STAGE: changes JOB, and returns the stage to move it to
-/// and the reason to record in its history. No side effects. Errors: kInvalid (the action is not
-/// possible in this stage), kConflict (JOB is already in the requested state).
+/// Applies an action to JOB, which is in STAGE. Changes JOB in memory, and returns the stage to
+/// which to move the job and the reason to record in its history. Does not change any file. Errors:
+/// kInvalid (the action is not possible in this stage), kConflict (JOB is already in the requested
+/// state).
 struct ActionOutcome {
   Stage stage = Stage::kQueue;
   std::string why;
 };
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
-/// Applies REQUEST to the change set ID. MAY, which may be empty, is called with the job and
-/// returns whether the user has the right to do so. Returns the job; the last line of its history
-/// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or
-/// moved; the message says what to do), those of decide() and of file operations.
+/// Applies REQUEST to the change set ID. MAY is called with the job, and has to return whether the
+/// user has the right to the action. MAY can be empty. Returns the job; the last line of its
+/// history says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being
+/// executed or moved; the message says what to do), errors of decide() and of file operations.
 base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                       base::UnixMillis now, const std::function<bool(const Job&)>& may);
 
-/// The change set whose id begins with DIGITS. Errors: kInvalid (not digits), kNotFound, kLimit
-/// (several ids match; the message lists them).
+/// Returns the change set whose id begins with DIGITS. Errors: kInvalid (not digits), kNotFound,
+/// kLimit (several ids match; the message lists them).
 base::Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
 
 }  // namespace quarry::changes

@@ -1,14 +1,14 @@
-// The log of a change set, BASE/log/CSID. Several processes append whole lines to it. It makes
-// look-ups by id fast: the job's name, and its dependents.
+// The log of a change set, BASE/log/CSID. Several processes append whole lines to it. The log is
+// used for fast look-ups of a job's name and of its dependents.
 //
 //   name NAME              name of the job
 //   depends CSID           a dependency; for a rollback, a change set that it rolls back
-//   supports CSID          a change set that depends on this one
+//   supports CSID          a change set that depends on this change set
 //   state TIME X WHY       a move to another state
 //   output TEXT            output of the execution: conflicts, output of a gate
 //
-// The log is not synced, because everything in it except the output is also in the job files.
-// rebuild() restores it from them.
+// The log is not synced, because all its contents except the output are also in the job files.
+// rebuild() restores the log from the job files.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace quarry::changes {
 
-inline constexpr std::size_t kMaxLog = std::size_t{4} << 20;  // bytes; further output is dropped
+inline constexpr std::size_t kMaxLog = std::size_t{4} << 20;  // bytes; later output is discarded
 
 struct LogRecord {
   std::optional<ChangeSetName> name;
@@ -42,16 +42,16 @@ class ChangeLog {
   base::Result<void> begin(const Job& job) const;
   /// Appends the last line of JOB's history.
   base::Result<void> note(const Job& job) const;
-  /// Appends output of the execution of ID, which may have several lines. Truncated when the log
-  /// is full.
+  /// Appends TEXT to the log of ID. TEXT is output of the execution, and can have several lines. It
+  /// is truncated if the log is full.
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
-  /// Reads the log of ID. Lines that LogRecord does not need are skipped. Errors: kNotFound, those
-  /// of file operations.
+  /// Reads the log of ID. Skips lines that are not part of LogRecord. Errors: kNotFound, errors of
+  /// file operations.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
-  /// The name of ID's job. nullopt if it is not at the beginning of the log.
+  /// Returns the name of ID's job, or nullopt if the log does not begin with it.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
-  /// Writes JOB's log again. Keeps its output and its `supports` lines, and adds missing `supports`
-  /// lines to the logs of its dependencies.
+  /// Writes the log of JOB again. Keeps the output and the `supports` lines of the log. Adds
+  /// missing `supports` lines to the logs of JOB's dependencies.
   base::Result<void> rebuild(const Job& job) const;
 
  private:

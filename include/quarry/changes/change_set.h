@@ -3,7 +3,7 @@
 //   meta     metadata in sections
 //   lroot/   the added and changed files, in their folders
 //
-// The tarball and its job have the same name. It consists of parts that never contain '_':
+// The tarball and its job have the same name. The parts of the name never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
 //   │    │   │   │    │    └ the submitter, for people only; may be empty
@@ -18,8 +18,9 @@
 //   ##SECTION          a line that begins with ## starts a section
 //   LINE…              blank lines matter only in the comment
 //
-// A backslash escapes a line of a section that would begin with ## or with a backslash. Unknown
-// sections are kept. Sections that only the queue may write (job.h) are rejected.
+// If the text of a line begins with ## or with a backslash, the line is escaped with another
+// backslash. Unknown sections are kept. Sections that only the queue may write (job.h) are
+// rejected.
 #pragma once
 
 #include <array>
@@ -45,7 +46,7 @@ inline constexpr std::size_t kMaxNamePart =
     40;  // bytes of HOST and of EXTRA in the name of a change set
 inline constexpr std::size_t kMaxComment = std::size_t{64} << 10;
 
-/// In order of priority, highest first.
+/// The type of a change set. Sorted by priority, highest first.
 enum class MoveType : std::uint8_t {
   kRollback,     // RB: rolls back other change sets
   kEmergency,    // EM
@@ -53,11 +54,11 @@ enum class MoveType : std::uint8_t {
   kDevelopment,  // DC
 };
 inline constexpr std::size_t kMoveTypes = 4;
-/// "RB", "EM", "BF", "DC".
+/// Returns the abbreviation of TYPE: "RB", "EM", "BF" or "DC".
 std::string_view word_of(MoveType type);
 std::optional<MoveType> move_type_named(std::string_view word);
 
-/// 16 hexadecimal digits in lower case.
+/// The id of a change set: 16 hexadecimal digits in lower case.
 class ChangeSetId {
  public:
   static std::optional<ChangeSetId> parse(std::string_view text);
@@ -84,11 +85,12 @@ struct ChangeSetName {
 
   friend bool operator==(const ChangeSetName&, const ChangeSetName&) = default;
 };
-/// The TAI64N label of TIME plus NANOSECONDS (less than a million).
+/// Returns the TAI64N label of TIME plus NANOSECONDS (less than a million).
 std::string tai64n(base::UnixMillis time, std::uint32_t nanoseconds = 0);
-/// The time of LABEL, as returned by tai64n().
+/// Returns the time of LABEL, as returned by tai64n().
 base::UnixMillis time_of_tai64n(std::string_view label);
-/// TEXT without the characters that a part of a name may not contain, cut to kMaxNamePart bytes.
+/// Returns TEXT without characters that are not allowed in a part of a name, truncated to
+/// kMaxNamePart bytes.
 std::string name_part(std::string_view text);
 
 /// The contents of the meta file. All text is UTF-8 without control characters, except for newlines
@@ -109,11 +111,11 @@ struct Meta {
   /// Unknown sections with their lines, except blank lines.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 
-  /// Errors: kInvalid and kLimit; the message names the section.
+  /// Parses TEXT. Errors: kInvalid, kLimit; the message names the section.
   static base::Result<Meta> parse(std::string_view text);
   std::string text() const;
-  /// Checks that the sections which the move type requires are present. parse() does so too.
-  /// Errors: kInvalid.
+  /// Checks that the sections which the move type requires are present. parse() includes this
+  /// check. Error: kInvalid.
   base::Result<void> check() const;
 
   friend bool operator==(const Meta&, const Meta&) = default;

@@ -10,25 +10,26 @@
 //
 // A job file is in exactly one of the stage folders at any time, even after a crash:
 //
-//   1. the new contents are written to a file in tmp/ and synced;
-//   2. that file is renamed over the job file, in its current folder;
-//   3. one rename(2) moves it to the next folder; both folders are synced.
+//   1. The new contents are written to a file in tmp/, and the file is synced.
+//   2. This file is renamed over the job file, in its current folder.
+//   3. One rename(2) moves the file to the next folder. Both folders are synced.
 //
-// Jobs that move together take each of these steps together (joint_move.h). These are made durable
-// at the following times:
+// Jobs that move together take each of these steps together (joint_move.h). Data becomes durable at
+// the following times:
 //
-//   a submission      before the submitter gets a reply: tarball, submission, name in prequeue/
-//   a job file        before it is renamed, so that it is never empty or truncated
+//   a submission      before the reply to the submitter: tarball, submission, name in prequeue/
+//   a job file        before it is renamed, so the file is never empty or truncated
 //   a move            some time later (sync_folders()). If a crash of the machine puts a job back
 //                     into its previous folder, the decision is repeated with the same outcome
-//   pending/ to run/  never: the move is written with the next one
+//   pending/ to run/  never; the move is written together with the next move
 //   a landing         in the repository's transaction, which stores the id as a tag. If the move to
-//                     done/ is lost, the job is executed again and found to have landed
+//                     done/ is lost, the job is executed again, and the executor finds the tag
 //
 // A process that changes or moves a job holds the lock of its file during all these steps
-// (JobLock). An empty file in prequeue/ stands for a job that has yet to be made from its tarball.
+// (JobLock). An empty file in prequeue/ represents a job that has not been created from its tarball
+// yet.
 //
-// Workers use these functions too, to submit change sets and to read the queue.
+// Workers also use these functions, to submit change sets and to read the queue.
 #pragma once
 
 #include <array>
@@ -53,7 +54,8 @@ namespace quarry::changes {
 /// Suffix of a file in tmp/ that caches the contents of a change set's tarball (tarball.h).
 inline constexpr std::string_view kKeptContent = ".content";
 
-/// The submitter of a change set, as seen by the server. Each line of the text form is "WORD REST".
+/// The submitter of a change set, as determined by the server. Each line of the text form is "WORD
+/// REST".
 struct Submission {
   std::string submitter;
   std::string capabilities;
@@ -74,10 +76,10 @@ struct JobLocation {
   friend bool operator==(const JobLocation&, const JobLocation&) = default;
 };
 
-/// Whether A is executed before B: compares the move types, then the times, then the ids.
+/// Returns whether A is executed before B: compares the move types, then the times, then the ids.
 bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 
-/// The error for an id, or a prefix of an id, that does not match any change set.
+/// Returns the error for an id, or a prefix of an id, that does not match any change set.
 base::Error not_here(std::string_view id);
 
 class JobLock;
@@ -98,20 +100,21 @@ class Directories {
   std::filesystem::path control(std::string_view name) const { return base_ / "ctrl" / name; }
   base::FileSystem& files() const { return files_; }
 
-  /// The content of the file at PATH, or the first LIMIT bytes of it.
+  /// Returns the content of the file at PATH, or the first LIMIT bytes of it.
   base::Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) const;
-  /// Replaces the file at PATH atomically, through a file in tmp/. IS_DURABLE: also syncs it.
+  /// Replaces the file at PATH atomically, through a file in tmp/. Also syncs it if IS_DURABLE is
+  /// set.
   base::Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
                                   bool is_durable = false) const;
 
   // Submitting
 
-  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), those of
+  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), errors of
   /// file operations.
   base::Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
-  /// Submits the change set whose complete tarball is FILE, as returned by begin(), and makes it
-  /// durable. The caller then wakes the prequeue daemon (triggers.h). After an error, no files are
-  /// left behind.
+  /// Submits the change set NAME and makes it durable. FILE was returned by begin(), and contains
+  /// the complete tarball. The caller then wakes the prequeue daemon (triggers.h). After an error,
+  /// no files are left behind.
   base::Result<void> submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
                             const Submission& submission);
   /// Removes the file that begin() created, for a change set that is not submitted after all.
@@ -120,17 +123,17 @@ class Directories {
 
   // Reading
 
-  /// The jobs in STAGE, in order of execution.
+  /// Returns the jobs in STAGE, in order of execution.
   base::Result<std::vector<ChangeSetName>> list(Stage stage) const;
-  /// Errors: kNotFound (it has moved to another folder), kCorrupt (not a job file), kBusy (the file
-  /// is empty because the change set has not been checked yet).
+  /// Reads the job NAME. Errors: kNotFound (it has moved to another folder), kCorrupt (not a job
+  /// file), kBusy (the file is empty because the change set has not been checked yet).
   base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
-  /// Finds the change set ID, even if it is being moved. nullopt if there is none.
+  /// Finds the change set ID, even if it is being moved. Returns nullopt if it does not exist.
   base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
-  /// The change sets whose ids begin with DIGITS.
+  /// Returns the change sets whose ids begin with DIGITS.
   base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
-  /// The stage of the job NAME; nullopt if it is not in any folder. Faster than find().
+  /// Returns the stage of the job NAME, or nullopt if it is not in any folder. Faster than find().
   base::Result<std::optional<Stage>> stage_of(const ChangeSetName& name) const;
 
   // Changing
@@ -138,20 +141,22 @@ class Directories {
   /// Locks a job. Errors: kBusy (another process has the lock), kNotFound and kCorrupt as for
   /// read(). An empty file is not an error: the returned job then has only its name and move type.
   base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
-  /// Moves a file that is not a job (kCorrupt) from STAGE to fail/, unchanged.
+  /// Moves the file NAME from STAGE to fail/ without changing it. Used for files that are not valid
+  /// jobs (kCorrupt).
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs the folders of all moves made by JointMove.
   base::Result<void> sync_folders();
 
   /// Deletes the finished jobs at LOCATIONS with all their files. Skips jobs that are locked, that
-  /// have moved, or that reached their stage at or after BEFORE. Job files are deleted first,
-  /// durably. Returns the deleted ids.
+  /// have moved, or that reached their stage at or after BEFORE. Deletes the job files first, and
+  /// syncs this deletion. Returns the deleted ids.
   base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
                                                 base::UnixMillis before);
 
   /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and,
-  /// if a job has two files, the older one. (A crash of the machine can leave two if the file
-  /// system does not preserve the order of renames.) Other processes may move jobs meanwhile.
+  /// if a job has two files, the older one. (A crash of the machine can leave two files if the file
+  /// system does not preserve the order of renames.) Other processes may move jobs at the same
+  /// time.
   base::Result<void> recover(base::UnixMillis now);
 
  private:
@@ -168,23 +173,23 @@ class Directories {
   std::array<bool, kStages> unsynced_{};
 };
 
-/// A locked job: no other process changes or moves it.
+/// A locked job. No other process changes or moves it.
 class JobLock {
  public:
-  /// The job as it was read. May be changed before update() or move().
+  /// The job as it was read. Can be changed before update() or move().
   Job job;
 
   Stage stage() const { return stage_; }
-  /// Whether the file is empty: the job has yet to be made from its tarball.
+  /// Returns whether the file is empty, because the job has not been created from its tarball yet.
   bool is_new() const { return is_new_; }
 
   /// Writes the job to its file, in its current folder.
   base::Result<void> update();
-  /// Adds a line of history, writes the job and moves it to TO. After an error of a file operation,
-  /// the job is either where it was or in TO, but never in both.
+  /// Adds a line of history, writes the job and moves it to TO. If a file operation fails, the job
+  /// is either in its old folder or in TO, but never in both.
   base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
-  /// The same, but the file is moved unchanged and is not synced. The line of history is written
-  /// with the next move.
+  /// Like move(), but does not write or sync the file. The line of history is written with the next
+  /// move.
   base::Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
 
  private:
@@ -206,13 +211,14 @@ class JobLock {
   std::unique_ptr<base::File> lock_;
 };
 
-/// Submits a change set of TYPE to DIRECTORIES, whose missing folders are created, and wakes the
-/// prequeue daemon. WRITE has to write the tarball to the file that is passed to it. Returns the
-/// name. Errors: those of WRITE and of file operations. After an error, no files are left behind.
+/// Submits a change set of TYPE to DIRECTORIES, and wakes the prequeue daemon. Creates missing
+/// folders. WRITE has to write the tarball to the file that is passed to it. Returns the name of
+/// the change set. Passes on errors of WRITE and of file operations. After an error, no files are
+/// left behind.
 base::Result<ChangeSetName> submit(
     Directories& directories, MoveType type, const Submission& submission,
     const std::function<base::Result<void>(base::File& file)>& write);
-/// Creates missing folders of a queue. Several processes may do so at the same time.
+/// Creates missing folders of a queue. Several processes may call this function at the same time.
 base::Result<void> make_folders(Directories& directories);
 
 }  // namespace quarry::changes

@@ -1,6 +1,6 @@
-// Explanations for users: why a change set is waiting, and what else a rollback would roll back.
-// Each question builds the model from the job files, so it needs read access to the folders but no
-// daemon.
+// Explanations for users: why a change set is waiting, and which change sets a rollback affects.
+// Each function builds the model from the job files. It needs read access to the folders, but does
+// not need a running daemon.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,17 @@
 
 namespace quarry::changes {
 
-/// Limit on the number of job files that are read to answer a question.
+/// Maximum number of job files that each function reads.
 inline constexpr std::size_t kMaxExplained = 50'000;
 
-/// A sentence that says what the change set ID waits for; empty if it is not waiting. RULES say
-/// which move types need an approval. Errors: kNotFound, kLimit, those of file operations.
+/// Returns a sentence that says what the change set ID waits for, or an empty string if it is not
+/// waiting. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors of file
+/// operations.
 base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                                     const ChangeSetId& id, base::UnixMillis now);
 
-/// The change sets that a rollback of IDS would roll back or remove from the queue, in order of
-/// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), those of file
+/// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
+/// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors of file
 /// operations.
 base::Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
                                                         const std::vector<ChangeSetId>& ids,

@@ -1,8 +1,8 @@
 // A gate is a program, configured by the administrator, that accepts or rejects a merged tree
-// before it is stored (quarry-changes(7)). It builds and runs submitted code, so it runs as an
-// untrusted process, started through these programs:
+// before it is stored (quarry-changes(7)). The gate builds and runs submitted code. Therefore, it
+// runs as an untrusted process, which is started through these programs:
 //
-//   choom, nice                     the first process to be killed if memory is short; low priority
+//   choom, nice                     low priority; first process to be killed if memory is short
 //   setpriv                         switches to another user if we are root
 //   bwrap                           separate namespaces: users, processes, network, IPC, host name
 //     /usr, /bin, /lib…, parts of /etc   read-only
@@ -13,10 +13,9 @@
 //   prlimit                         limits for each process, and on the number of processes
 //   sh                              unpacks the tree from its standard input, then execs the gate
 //
-// The gate leaves nothing behind: its processes end with the first process of their namespace, and
-// its files disappear with the tmpfs. Gates are run by children of the execution daemon from their
-// main thread, because a gate is killed when the thread that started it ends. SIGPIPE must be
-// ignored.
+// All processes of the gate end with the first process of their namespace, and all its files are
+// removed with the tmpfs. Children of the execution daemon run gates from their main thread,
+// because a gate is killed when the thread that started it ends. SIGPIPE must be ignored.
 #pragma once
 
 #include <chrono>
@@ -33,18 +32,17 @@ namespace quarry::changes {
 
 struct GateOptions {
   std::vector<std::string> command;  // the program and its arguments; empty if there is no gate
-  bool is_sandboxed = true;          // if false, it runs with our privileges, in a folder under
-                                     // /tmp
-  std::string user;                  // user to run it as; only root can run it as another user, and
-                                     // root must set this
-  /// Paths that the gate may read in addition to those of the system.
+  /// If false, the gate runs with our privileges, in a folder below /tmp.
+  bool is_sandboxed = true;
+  /// User as which the gate runs. Required if we are root. Otherwise, only our own user is allowed.
+  std::string user;
+  /// Paths that the gate can read in addition to the system's files.
   std::vector<std::string> readable;
-  /// Paths that the gate must never see: repositories, queues. Options that would expose one are
-  /// rejected.
+  /// Paths to which the gate must never have access: repositories and queues. Options that expose
+  /// such a path are rejected.
   std::vector<std::string> hidden;
   std::chrono::milliseconds timeout{600'000};
-  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0 for no
-                                                  // limit
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files (0: no limit)
   std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files; the tmpfs is in memory
   std::uint64_t files = 200'000;                  // number of files
   std::uint64_t processes = 256;                  // including threads
@@ -58,10 +56,10 @@ struct GateOptions {
 struct GateCase {
   std::string change_set;  // the name of the change set
   std::string branch;
-  std::string tip;  // the check-in with which it was merged; may be empty
+  std::string tip;  // the check-in with which the change set was merged; may be empty
   std::string author;
   std::vector<std::string> files;
-  /// Calls its argument with each file of the tree. May be empty.
+  /// Calls VISIT with each file of the tree. Can be empty.
   std::function<base::Result<void>(const FileVisitor& visit)> visit_tree;
 };
 
@@ -70,7 +68,7 @@ enum class GateDecision : std::uint8_t {
   kSkip,         // exit code 99
   kTryLater,     // exit code 111
   kFail,         // exit code 100, and any other end
-  kInterrupted,  // stopped because INTERRUPTED returned true
+  kInterrupted,  // stopped because `interrupted` returned true
 };
 
 struct GateVerdict {
@@ -83,7 +81,7 @@ struct GateVerdict {
 inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 
 /// Runs the gate. INTERRUPTED is polled several times a second. Errors if the gate could not be
-/// run: kInvalid (the options), kNotFound (a program is missing), kDenied, kIo, those of
+/// run: kInvalid (invalid options), kNotFound (a program is missing), kDenied, kIo, errors of
 /// visit_tree.
 base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
                                    const std::function<bool()>& interrupted);

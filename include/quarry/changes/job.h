@@ -1,5 +1,5 @@
 // A job is a change set in the queue, stored as a file with the change set's name. The folder that
-// contains the file is the state of the job; the file is in exactly one folder at any time.
+// contains the file is the state of the job. The file is in exactly one folder at any time.
 //
 //   prequeue ─> queue ─> staging ─> pending ─> run ─> done       D  applied
 //      Q          Q         S          P        X ├─> fail       F  failed
@@ -8,13 +8,13 @@
 //
 // The file has the sections of the meta file (change_set.h), followed by its own:
 //
-//   ##submitter   login; a second line may have the user's capabilities at that time
+//   ##submitter   login; an optional second line has the user's capabilities at that time
 //   ##address     address of the submitter
 //   ##attempts    number of crashes and of deferrals, for example "0 0"
-//   ##held        the user who holds it, and the reason; missing if it is not held
-//   ##landed      the check-in as which it landed
+//   ##held        the user who holds the job, and the reason; missing if it is not held
+//   ##landed      the check-in that was created for it
 //   ##closure     for a rollback that has begun: all change sets that it rolls back
-//   ##rollback    RB STAGE: the rollback that rolled it back, and its stage before that
+//   ##rollback    RB STAGE: the rollback that rolled it back, and its previous stage
 //   ##history     TIME STATE WHY, one line for each move, oldest first
 //
 // A job that has landed and is rolled back stays in done/, with ##rollback.
@@ -53,11 +53,12 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t kStages = 9;
 std::string_view word_of(Stage stage);
 std::optional<Stage> stage_named(std::string_view word);
-/// The letter of STAGE: Q S P X D F T or A.
+/// Returns the letter of STAGE: Q S P X D F T or A.
 char letter_of(Stage stage);
-/// The groups used in reports: submitted, in progress, applied, failed, terminated, abandoned.
+/// Returns the group of STAGE for reports: submitted, in progress, applied, failed, terminated or
+/// abandoned.
 std::string_view group_of(Stage stage);
-/// Whether a job in STAGE is finished and will not be executed again.
+/// Returns whether a job in STAGE is finished and will not be executed again.
 constexpr bool is_over(Stage stage) {
   return stage >= Stage::kDone;
 }
@@ -91,9 +92,10 @@ struct Job {
   std::optional<RolledBack> rolled_back;
   std::vector<HistoryLine> history;
 
-  /// When the job reached its current stage, or when it was submitted if it has no history.
+  /// Returns the time at which the job reached its current stage, or the time of submission if it
+  /// does not have a history.
   base::UnixMillis ended() const;
-  /// Adds a line of history. WHY is shortened to one line of at most kMaxWhy bytes.
+  /// Adds a line of history. Shortens WHY to one line of at most kMaxWhy bytes.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);
 
   /// Parses the file of the job NAME. The meta sections of a failed job may be incomplete

@@ -1,7 +1,7 @@
 // Moves several jobs together. Each step is done for all jobs before the next step begins: the
-// files are written, synced together, and then renamed. So the disk is synced once for many jobs,
-// and still every file is durable before it is renamed, and a job is in exactly one folder at any
-// time.
+// files are written, then synced together, then renamed. Therefore, the disk is synced only once
+// for many jobs. Every file is still durable before it is renamed, and every job is in exactly one
+// folder at any time.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,20 @@ class JointMove {
   struct Member {
     JobLock lock;
     Stage from;
-    base::Result<void> outcome;  // after an error, the job is where it was or in the folder to
-                                 // which it was to move
+    /// After an error, the job is either in its old folder or in the new one.
+    base::Result<void> outcome;
   };
-  /// Maximum number of jobs that move together. Each has two files open.
+  /// Maximum number of jobs that move together. Each job needs two open files.
   static constexpr std::size_t kMax = 16;
 
   explicit JointMove(Directories& directories) : directories_(directories) {}
 
-  /// Adds the job of LOCK, to be moved to TO, with a line of history. Its file does not change
-  /// until commit(). Errors: those of file operations; the lock is released.
+  /// Adds the job of LOCK, which commit() will move to TO, with a line of history. Its file does
+  /// not change until commit(). Passes on errors of file operations. After an error, the lock is
+  /// released.
   base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }
-  /// The job that was added last, as it will be written.
+  /// Returns the job that was added last, with the changes that commit() will write.
   const Job& last() const { return all_.back().lock.job; }
   /// Moves all jobs, in the order in which they were added. The caller syncs the folders
   /// (Directories::sync_folders()).

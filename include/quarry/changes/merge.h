@@ -4,14 +4,14 @@
 //   base    ours    theirs   result
 //   a       a       b        b          changed on one side
 //   a       b       b        b          the same change on both sides
-//   a       b       c        both changes, or a conflict if both changed the same lines
+//   a       b       c        both changes, or a conflict in the same lines
 //   a       b       -        a conflict: deleted on one side, changed on the other
 //   -       b       c        a conflict: added on both sides
 //
-// Permissions are merged in the same way. A symbolic link is merged as a whole: it is a conflict
-// if both sides changed it, or if it is a file on one side and a link on the other. A file changed
-// on both sides is also a conflict if it is binary (has a NUL byte), larger than kMaxMerged or
-// longer than kMaxLinesMerged.
+// Permissions are merged in the same way. A symbolic link is merged as a whole: it is a conflict if
+// both sides changed it, or if it is a file on one side and a link on the other. A file that was
+// changed on both sides is also a conflict if it is binary (contains a NUL byte), is larger than
+// kMaxMerged, or has more than kMaxLinesMerged lines.
 //
 // Lines are merged by libgit2, as in git.
 #pragma once
@@ -26,8 +26,8 @@ namespace quarry::changes {
 
 /// Maximum size of each version of a file that is merged by lines, in bytes.
 inline constexpr std::size_t kMaxMerged = std::size_t{16} << 20;
-/// Maximum number of lines of such a version. In the worst case, if all lines differ on both sides,
-/// this many lines take 2 or 3 seconds; ten times as many take minutes.
+/// Maximum number of lines of each version. If all lines differ on both sides, a merge of this size
+/// takes 2 or 3 seconds. With ten times as many lines, it takes minutes.
 inline constexpr std::size_t kMaxLinesMerged = 200'000;
 /// Limit on the text about the conflicts in one file, in bytes.
 inline constexpr std::size_t kMaxConflictText = std::size_t{16} << 10;
@@ -39,10 +39,10 @@ struct FileVersion {
 
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
-/// nullopt if the file does not exist.
+/// A version, or nullopt if the file does not exist.
 using MaybeVersion = std::optional<FileVersion>;
 
-/// Names of the versions, for the text about conflicts.
+/// Names of the versions for the text about conflicts.
 struct MergeLabels {
   std::string base;
   std::string ours;
@@ -56,10 +56,10 @@ struct MergedFile {
 
 struct MergeConflict {
   std::string reason;   // a few words: "the same lines changed on both sides"
-  std::string regions;  // the conflicting lines, if any: text without control characters
+  std::string regions;  // the conflicting lines, without control characters; may be empty
 };
 
-/// Returns the merged file; nullopt if it is deleted.
+/// Returns the merged file, or nullopt if it is deleted.
 std::expected<std::optional<MergedFile>, MergeConflict> merge_file(const MaybeVersion& base,
                                                                    const MaybeVersion& ours,
                                                                    const MaybeVersion& theirs,

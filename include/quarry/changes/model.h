@@ -1,20 +1,21 @@
-// Decides what a queue does next, only from facts about its jobs, without files or a clock. The
-// daemons and `quarry queue` build the model from the job files, which are authoritative.
+// Decides which jobs of a queue can run. The decisions depend only on data about the jobs, not on
+// files or a clock. The daemons and `quarry queue` build the model from the job files.
 //
-// Order. Jobs are ordered by move type (RB, EM, BF, DC), then by time. So within a move type, a job
-// is never overtaken by a younger one that touches the same files. A job comes before the jobs that
-// depend on it; therefore the dependencies of an emergency have the same rank as the emergency.
+// Order: Jobs are ordered by move type (RB, EM, BF, DC), then by time. Therefore, a job is never
+// overtaken by a later job of the same move type that touches the same files. A job comes before
+// the jobs that depend on it. Therefore, the dependencies of an emergency have the same rank as the
+// emergency.
 //
-// Lanes. A lane is a file on a branch; the jobs that touch the file queue in it, in order. A job
-// may go when it is the first in all its lanes, no job is running in any of them, and all its
-// dependencies have landed. So the first job in the order can always go eventually, and a deadlock
-// is impossible.
+// Lanes: A lane is a file on a branch. Jobs that touch the file wait in its lane, in order. A job
+// can run if it is the first in all its lanes, no job is running in these lanes, and all its
+// dependencies have landed. The first job in the order can therefore always run after the running
+// jobs have finished, so a deadlock is impossible.
 //
-// Passive jobs are in no lane, so other jobs overtake them. A job is passive if it is held, lacks
-// an approval, is for a frozen branch, or depends on a passive job. A higher move type overtakes
-// waiting jobs but never running ones.
+// Passive jobs are not in any lane, so other jobs overtake them. A job is passive if it is held,
+// lacks an approval, is for a frozen branch, or depends on a passive job. A job of a more urgent
+// move type overtakes waiting jobs, but not running jobs.
 //
-// Rollbacks have no lanes: no other job is executed while a rollback runs.
+// Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
 
 #include <compare>
@@ -45,7 +46,7 @@ struct std::hash<quarry::changes::ChangeSetId> {
 
 namespace quarry::changes {
 
-/// What the model knows about a job.
+/// The data about a job that the model needs.
 struct ModelJob {
   ChangeSetName name;
   Stage stage = Stage::kPrequeue;
@@ -56,12 +57,13 @@ struct ModelJob {
   bool is_approved = true;  // also true if it does not need an approval
   std::string held;         // the user who holds the job, and the reason
   bool is_rolled_back = false;
-  bool goes_alone = false;  // an execution has failed, so it may not be in a batch with others
+  bool goes_alone = false;  // must not be in a batch, because an execution has failed
   base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // end of a deferral
   base::UnixMillis landed_at;   // set if the job is in done/
 
-  /// A deferral that began in the future is ignored, because the clock has been set back since.
+  /// Returns whether the job is deferred at NOW. Ignores a deferral that began after NOW, because
+  /// the clock must have been set back.
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
@@ -87,36 +89,36 @@ class Model {
   void set_frozen(std::set<std::string, std::less<>> branches);
 
   const ModelJob* find(const ChangeSetId& id) const;
-  /// The jobs in queue/, staging/ and pending/, in order.
+  /// Returns all waiting jobs (in queue/, staging/ and pending/), in order.
   std::vector<ChangeSetId> in_order() const;
 
-  /// Jobs that may go now, in order. They may be in any folder of waiting jobs.
+  /// Returns the jobs that can run now, in order. They can be in any folder of waiting jobs.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  /// At most MAX_COUNT jobs that wait only for running jobs and for jobs in this list that precede
-  /// them in their lanes; in order.
+  /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
+  /// in the returned list.
   std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
-  /// Whether ID would be ready if the running jobs in BATCH had finished.
+  /// Returns whether ID waits only for running jobs in BATCH.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;
-  /// The time at which the next deferred job may go; nullopt if no job is deferred.
+  /// Returns the end of the next deferral, or nullopt if no job is deferred.
   std::optional<base::UnixMillis> next_time(base::UnixMillis now) const;
-  /// Jobs that can never go, with the reason.
+  /// Returns the jobs that can never run, each with the reason.
   std::vector<std::pair<ChangeSetId, std::string>> doomed() const;
-  /// What the job waits for, as a sentence; empty if it may go.
+  /// Returns a sentence that says what the job waits for, or an empty string if it can run.
   std::string why_not(const ChangeSetId& id, base::UnixMillis now) const;
 
-  /// For each file of the job: the job directly before it in the lane, or the running one. These
-  /// are its precursors.
+  /// Returns the precursors of the job. For each of its files, the precursor is the job directly
+  /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Ids to which jobs refer, but which are not in the model.
+  /// Returns the ids to which jobs refer but that are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
-  /// The change sets that a rollback of PRIMARY rolls back: PRIMARY; all change sets that depend on
-  /// one of these and are unfinished or have landed; and all that landed after one of these, their
-  /// precursor, with the same files. They are in order of landing, followed by those that have not
-  /// landed. Errors: kNotFound (one of PRIMARY is unknown, has failed or was rolled back before),
-  /// kLimit (more than LIMIT).
+  /// Returns the change sets that a rollback of PRIMARY rolls back. The set contains PRIMARY. It
+  /// also contains each unfinished or landed change set that depends on a member of the set, and
+  /// each landed change set that has a member of the set as a precursor. The landed change sets
+  /// come first, in order of landing. Errors: kNotFound (one of PRIMARY is unknown, has failed or
+  /// was rolled back before), kLimit (more than LIMIT).
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;
 

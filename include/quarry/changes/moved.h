@@ -1,10 +1,10 @@
-// Notes about moves that were made by other processes than the daemons. Only the daemons send
-// events, so a process that holds, approves, retries or abandons a job (actions.h) leaves a note,
+// Notes about moves of jobs by processes other than the daemons. Only the daemons send events.
+// Therefore, a process that holds, approves, retries or abandons a job (actions.h) writes a note,
 // and the queueing daemon reports the move.
 //
 //   BASE/ctrl/moved.CSID.TIME   FROM TO NAME
 //
-// Notes are not synced: each move is reported once, unless a crash occurs before that.
+// Notes are not synced. Each move is reported once, unless a crash occurs before the report.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,19 @@
 namespace quarry::changes {
 
 struct Moved {
-  Job job;  // as it was after the move: the last line of its history is this move
+  Job job;  // the job after the move; the last line of its history records the move
   Stage from = Stage::kQueue;
   Stage to = Stage::kQueue;
 };
 
-/// Records that JOB has moved from the stage FROM to the stage TO. The last line of its history has
-/// the reason.
+/// Records that JOB has moved from the stage FROM to the stage TO. The last line of JOB's history
+/// has the reason.
 base::Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to);
-/// Reads and removes notes, oldest first. Returns a limited number of them per call.
+/// Reads and removes notes, oldest first. Returns a limited number of notes per call.
 base::Result<std::vector<Moved>> take_moves(Directories& directories);
 
-/// The job NAME in its current stage; nullopt if it does not exist or cannot be read. Searches
-/// twice, since the job may move meanwhile.
+/// Returns the job NAME in its current stage, or nullopt if it does not exist or cannot be read.
+/// Searches twice, because the job can move in the meantime.
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name);
 

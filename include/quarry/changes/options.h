@@ -17,12 +17,12 @@ namespace quarry::changes {
 
 /// Options for gates.
 struct GateWords {
-  std::string program;   // the program and its arguments, separated by blanks; empty for no gate
-  std::string user;      // user to run it as; empty for the user that runs the queue
-  std::string readable;  // paths that it may read in addition to those of the system, separated by
-                         // blanks
+  std::string program;  // the program and its arguments, separated by blanks; empty for no gate
+  std::string user;     // user of the gate; empty for the user of the queue
+  /// Paths that the gate can read in addition to the system's files, separated by blanks.
+  std::string readable;
   bool is_sandboxed = true;
-  /// Whether a verdict remains valid if the branch has changed since.
+  /// Whether a verdict remains valid if the branch changes after it.
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
@@ -37,27 +37,25 @@ struct PoolOptions {
   std::filesystem::path base;
   std::uint64_t max_size = std::uint64_t{64} << 20;       // maximum size of a tarball in bytes
   std::uint64_t max_expanded = std::uint64_t{256} << 20;  // maximum size of its contents in bytes
-  std::uint64_t children = 2;                             // number of children of the execution
-                                                          // daemon
-  std::uint64_t batch = 0;                 // change sets that land together; 0 for the default of
-                                           // batch_of()
+  std::uint64_t children = 2;                             // children of the execution daemon
+  std::uint64_t batch = 0;  // change sets that land together; 0 for the default (see batch_of())
   std::chrono::milliseconds scan{10'000};  // interval between scans without a trigger
   Rules rules;
   GateWords gate;
   Rights rights;
 };
 
-/// How many change sets land together. By default, it is one if there is a gate, because all change
-/// sets of a batch wait for the gate's verdict on each of them. Without a gate it is many, because
-/// a large batch costs less per change set.
+/// Returns the maximum number of change sets that land together. With a gate, the default is one,
+/// because every change set of a batch has to wait for the gate's verdicts on all others. Without a
+/// gate, the default is larger, because a large batch takes less time per change set.
 std::size_t batch_of(const PoolOptions& options);
 
-/// The folder of the queue for the repository FILE, which the pool serves as NAME (empty for the
-/// only repository of a pool).
+/// Returns the folder of the queue for the repository FILE, which the pool serves as NAME (empty
+/// for the only repository of a pool).
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 
-/// Parses move types as they are written in the configuration: "EM BF", or "none".
+/// Parses a list of move types from the configuration, for example "EM BF" or "none".
 base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text);
 std::string text_of(const std::array<bool, kMoveTypes>& types);
 

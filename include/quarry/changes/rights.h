@@ -1,16 +1,16 @@
-// Rights in the change-set queue of a repository. Only this module decides which user may do what.
+// Rights in the change-set queue of a repository. Rights are checked only in this module.
 //
 // For each deed, the configuration (directives changes.submit and so on) names capabilities and
-// users. A user may do the deed if the user has one of these capabilities or is named explicitly.
-// Capabilities imply others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two
-// rules are built in:
+// users. A user is allowed to do the deed if the user has one of these capabilities or is named
+// explicitly. As in a sync, some capabilities imply others: `s` implies `a`, `a` implies `i`, `i`
+// implies `o`. Two rules are built in:
 //
-//   approve   users may not approve their own change sets. But a user with the right to approve
-//             may, when submitting, refer to an approval that was granted elsewhere
+//   approve   users may not approve their own change sets, but a user with the right to approve
+//             may submit a change set with a reference to an approval that was granted elsewhere
 //   abandon   all users who may submit may abandon their own change sets
 //
-// Used by workers before anything is stored, and by the prequeue daemon after it has read the meta
-// file.
+// Workers check the rights before anything is stored. The prequeue daemon checks them again after
+// it has read the meta file.
 #pragma once
 
 #include <array>
@@ -29,16 +29,16 @@ namespace quarry::changes {
 enum class Deed : std::uint8_t {
   kSubmit,
   kEmergency,  // to submit a change set of type EM
-  kAuthor,     // to submit a change set of another author (##author)
-  kApprove,    // change sets of others
+  kAuthor,     // to submit a change set whose author is another user (##author)
+  kApprove,    // to approve change sets of others
   kRollback,   // to submit a change set of type RB
-  kHold,       // to hold and release
+  kHold,       // to hold and release change sets
   kRetry,
-  kAbandon,  // change sets of others
+  kAbandon,  // to abandon change sets of others
   kFreeze,   // to freeze and thaw a branch
 };
 inline constexpr std::size_t kDeeds = 9;
-/// The name of DEED in the directives, after `changes.`: "submit", "emergency", …
+/// Returns the name of DEED in directives without `changes.`: "submit", "emergency", …
 std::string_view word_of(Deed deed);
 
 struct Allowed {
@@ -54,7 +54,6 @@ struct Allowed {
 };
 
 struct Rights {
-  /// Indexed by deed.
   std::array<Allowed, kDeeds> allowed{Allowed{"i", {}}, Allowed{"a", {}}, Allowed{"a", {}},
                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}},
                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}}};
@@ -65,20 +64,21 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// The user who wants to do something.
+/// The user for whom rights are checked.
 struct Actor {
   std::string login;
   std::string letters;  // capabilities, including inherited ones
 };
 
-/// Whether ACTOR may do DEED to a change set that SUBMITTER has submitted (empty if there is none
-/// yet).
+/// Returns whether ACTOR is allowed to do DEED to a change set from SUBMITTER, which is empty if
+/// the change set does not exist yet.
 bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
-/// The message for a user who may not do WHAT, for which the right to DEED is needed.
+/// Returns the message for a user who is not allowed to do WHAT, for which the right to DEED is
+/// needed.
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
-/// Why ACTOR may not submit META; nullopt if this is allowed.
+/// Returns the reason why ACTOR is not allowed to submit META, or nullopt if it is allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
-/// The same, if only the move type is known.
+/// Like the function above, if only the move type is known.
 std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor);
 
 }  // namespace quarry::changes

@@ -1,4 +1,5 @@
-// The configured rules of a queue, and the decisions that follow from them. All functions are pure.
+// The configured rules of a queue, and the decisions that follow from them. The functions do not
+// access files.
 #pragma once
 
 #include <array>
@@ -18,39 +19,38 @@ struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
   std::uint32_t max_crashes = 3;                  // crashes of a job before it fails
   std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
-  std::chrono::milliseconds retry_delay{5'000};   // delay after the first deferral; doubled for
-                                                  // each further one
+  std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
-  /// How long finished jobs are kept; 0 for ever.
+  /// Time after which finished jobs are deleted; 0 for never.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
   std::size_t max_rollback =
       100;  // maximum number of change sets that a rollback rolls back; at most kMaxReferences
 };
 
-/// JOB, in STAGE, as the model sees it.
+/// Returns the data of JOB, which is in STAGE, for the model.
 ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules);
 
-/// How an execution ended. The values are exit codes of `quarry-changes execute`.
+/// The result of an execution. The values are exit codes of `quarry-changes execute`.
 enum class Verdict : std::uint8_t {
   kLanded = 0,
-  kSkipped = 99,      // not now: another process executes it, or the gate skipped it
+  kSkipped = 99,      // another process executes the job, or the gate skipped it
   kFailed = 100,      // permanent failure
   kDeferred = 111,    // temporary failure
-  kNoRoom = 112,      // a disk is full: temporary too, but not counted as a deferral of the job
+  kNoRoom = 112,      // a disk is full: temporary, and never makes the job fail
   kTerminated = 15,   // SIGTERM
   kAbandoned = 1,     // SIGHUP
-  kInterrupted = 10,  // SIGUSR1: the server stops, so the job is executed again later
+  kInterrupted = 10,  // SIGUSR1: the server stops, and the job is executed again later
 };
 
-/// Where a job moves next, and why.
+/// The next stage of a job, and the reason.
 struct Step {
   Stage to = Stage::kPending;
   std::string why;
 };
-/// The step after VERDICT, which was given because of WHY. Updates the counters of JOB.
+/// Returns the step after VERDICT. WHY is the reason for the verdict. Updates the counters of JOB.
 Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules);
-/// The step after a crash: the child was killed by a signal, or exited without a verdict. Updates
-/// the counters of JOB.
+/// Returns the step after a crash: the child was killed by a signal, or exited without a verdict.
+/// Updates the counters of JOB.
 Step step_after_crash(Job& job, std::string how, const Rules& rules);
 
 }  // namespace quarry::changes

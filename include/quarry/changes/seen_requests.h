@@ -4,8 +4,8 @@
 //                                     contains the date, counted from 1970
 //
 // Requests with a date that differs too much from the clock are rejected anyway
-// (sync::SignedRequest), so only a few periods are kept. Workers share the folder; the worker that
-// creates the file accepts the request.
+// (sync::SignedRequest), so only a few periods are kept. All workers share the folder. The worker
+// that creates the file accepts the request.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@
 
 namespace quarry::changes {
 
-/// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
-/// MAX_SKEW is the maximum difference between the date of a request and the clock. If a file
-/// operation fails, the error is returned and the request must be rejected.
+/// Returns whether the request with SIGNATURE (hexadecimal digits) and DATE has not been recorded
+/// before, and records it. MAX_SKEW is the maximum difference between the date of a request and the
+/// clock. Passes on errors of file operations. After an error, the caller must reject the request.
 base::Result<bool> is_first_request(const Directories& directories,
                                     std::chrono::milliseconds max_skew, std::string_view signature,
                                     base::UnixMillis date, base::UnixMillis now);

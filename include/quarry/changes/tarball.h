@@ -1,5 +1,5 @@
-// The tarball of a change set (change_set.h). `quarry submit` writes it; the queue reads it and
-// does not trust it.
+// The tarball of a change set (change_set.h). `quarry submit` writes the tarball. The queue reads
+// it, and does not trust its contents.
 //
 //   meta            a file; must occur exactly once, at any position
 //   lroot/          a folder; entries for it and for folders in it are optional
@@ -9,9 +9,9 @@
 // uncompressed or compressed once with gzip or zstd. Anything else is rejected: hard links,
 // devices, pipes, sparse files, other files or folders, and duplicate names.
 //
-// As in fossil, a symbolic link is content, and appears in everybody's check-out. So its target
-// must be relative and stay within the tree: a program that reads or writes through the link must
-// not get outside the tree.
+// As in fossil, symbolic links are stored in check-ins and created in every check-out. Therefore,
+// the target of a link must be a relative path inside the tree. A program that reads or writes
+// through the link then cannot access files outside the tree.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@
 
 namespace quarry::changes {
 
-/// Limits on a tarball, checked before memory or disk space is allocated.
+/// Limits on a tarball. They are checked before memory or disk space is allocated.
 struct TarballLimits {
   std::uint64_t tarball = std::uint64_t{64} << 20;    // bytes of the tarball itself
   std::uint64_t expanded = std::uint64_t{256} << 20;  // bytes of the uncompressed archive
@@ -41,7 +41,7 @@ struct TarballLimits {
 struct SubmittedFile {
   std::string name;
   char permission = 0;       // as in artifact::FileCard: 'x', 'l' or 0
-  std::uint64_t size = 0;    // for a link: size of its target, which is its content
+  std::uint64_t size = 0;    // bytes; for a link: length of its target
   std::uint64_t offset = 0;  // position in the file of ChangeSetContent
 
   friend bool operator==(const SubmittedFile&, const SubmittedFile&) = default;
@@ -54,14 +54,14 @@ class ChangeSetContent {
       : meta_(std::move(meta)), files_(std::move(files)), contents_(std::move(contents)) {}
 
   const Meta& meta() const { return meta_; }
-  /// The files, sorted by name. Each of them is in meta().files.
+  /// Returns the files, sorted by name. Each file is in meta().files.
   const std::vector<SubmittedFile>& files() const { return files_; }
-  /// The names in meta().files for which the tarball has no file: the change set deletes these
-  /// files.
+  /// Returns the names in meta().files for which the tarball does not contain a file. The change
+  /// set deletes these files.
   std::vector<std::string> deletions() const;
-  /// The content of one of files().
+  /// Returns the content of one of files().
   base::Result<std::string> read(const SubmittedFile& file) const;
-  /// The temporary file.
+  /// Returns the unnamed temporary file with the contents of all files.
   const base::Fd& contents() const { return contents_; }
 
  private:
@@ -70,32 +70,33 @@ class ChangeSetContent {
   base::Fd contents_;
 };
 
-/// Reads the change set in the open file TARBALL, from its beginning. Stores its contents in
-/// FOLDER. Errors: kInvalid and kLimit (the message names the entry), kNoSpace, kIo.
+/// Reads the change set in the open file TARBALL, from its beginning. Stores the contents in a
+/// temporary file in FOLDER. Errors: kInvalid and kLimit (the message names the entry), kNoSpace,
+/// kIo.
 base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder);
 
-/// Reads tarballs in child processes that have no other files open, cannot open any, and have
-/// limited time and memory: if a library mishandles hostile input, only the child is affected, and
-/// the error is kInvalid. The results of the child are checked again.
+/// Reads tarballs in confined child processes. The children have no other open files, cannot open
+/// files, and have limited time and memory. If a bug in a library is exploited by hostile input,
+/// only the child is affected, and the error is kInvalid. The results of the child are checked
+/// again.
 ///
-/// Forking a process with much memory costs more than reading a tarball. So a helper process forks
-/// the children; the constructor forks the helper early, while the process is small. Not
-/// thread-safe.
+/// A helper process forks the children, because forking a large process takes longer than reading a
+/// tarball. The constructor forks the helper early, while the process is small. Not thread-safe.
 class TarballReaders {
  public:
-  /// Use only in single-threaded processes.
+  /// Forks the helper. Use only in single-threaded processes.
   TarballReaders();
   ~TarballReaders();
   TarballReaders(const TarballReaders&) = delete;
   TarballReaders& operator=(const TarballReaders&) = delete;
 
-  /// Does the same as read_tarball().
+  /// Like read_tarball(), but reads the tarball in a child.
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
-  /// Reads several tarballs in one child, which costs less. There may be at most kMax, and all must
-  /// be from the same submitter, since a hostile tarball can take over the child and falsify the
-  /// results of those after it. Returns an error for each tarball that cannot be read, or for all
+  /// Reads several tarballs (at most kMax) in one child, which is faster. All tarballs must be from
+  /// the same submitter, because a hostile tarball can take over the child and falsify the results
+  /// of later tarballs. Returns an error for each tarball that cannot be read, or for all tarballs
   /// if the child has died.
   using Contents = base::Result<std::vector<base::Result<ChangeSetContent>>>;
   Contents read_together(std::span<const int> tarballs, const TarballLimits& limits,
@@ -109,35 +110,36 @@ class TarballReaders {
   Contents read_once(std::span<const int> tarballs, const TarballLimits& limits,
                      const std::filesystem::path& folder);
 
-  std::unique_ptr<Helper> helper_;  // null if it could not be started, or has died
+  std::unique_ptr<Helper> helper_;  // null if the helper could not be started or has died
 };
 
-// The contents of a checked tarball can be cached, so that it is read only once. The cache may be
-// lost at any time, because the tarball is authoritative. Damage by a crash is detected.
+// The contents of a checked tarball can be cached, so that the tarball is read only once. The cache
+// can be deleted at any time, because the tarball is kept. Damage by a crash is detected.
 
-/// Caches CONTENT of the change set NAME in FOLDER, where it was read. Errors: kLimit (too large),
-/// kDiscarded (the file system of FOLDER cannot link an unnamed file), kNoSpace, kIo.
+/// Caches CONTENT of the change set NAME in FOLDER, which must be the folder that was passed to
+/// read_tarball(). Errors: kLimit (too large), kDiscarded (the file system of FOLDER cannot link an
+/// unnamed file), kNoSpace, kIo.
 base::Result<void> keep_content(const ChangeSetContent& content,
                                 const std::filesystem::path& folder, const ChangeSetName& name);
 bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
 void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
 /// Removes the cached contents of NAME from FOLDER and returns them. Errors: kNotFound; kInvalid,
-/// kLimit and kIo if they are damaged.
+/// kLimit and kIo if the contents are damaged.
 base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
                                             const ChangeSetName& name, const TarballLimits& limits);
 
-/// Checks that NAME is allowed as the name of a file in a change set: a simple path as in
-/// artifact::is_simple_path(), in UTF-8, without control characters or backslashes, with at most
-/// kMaxName bytes, and not reserved by fossil in a check-out. Errors: kInvalid, kLimit, with the
-/// reason.
+/// Checks that NAME is allowed as the name of a file in a change set. It must be a simple path
+/// (artifact::is_simple_path()) of at most kMaxName bytes, in UTF-8, without control characters or
+/// backslashes. It must not be reserved by fossil in a check-out. Errors: kInvalid, kLimit, with
+/// the reason.
 base::Result<void> check_file_name(std::string_view name);
-/// Checks that the symbolic link NAME may point to TARGET. Errors: kInvalid, kLimit, with the
-/// reason.
+/// Checks that the symbolic link NAME is allowed to point to TARGET. Errors: kInvalid, kLimit, with
+/// the reason.
 base::Result<void> check_link_target(std::string_view name, std::string_view target);
 
 enum class TarballCompression : std::uint8_t { kNone, kGzip, kZstd };
 
-/// Writes an archive piece by piece. Owner, group and time are constant, so that the same files
+/// Writes an archive in pieces. Owner, group and time are constant, so that the same files always
 /// make the same tarball.
 class TarballWriter {
  public:
@@ -149,9 +151,9 @@ class TarballWriter {
   TarballWriter& operator=(TarballWriter&&) noexcept;
   ~TarballWriter();
 
-  /// Adds the file PATH. Errors: those of the sink, kIo.
+  /// Adds the file PATH. Errors: kIo, errors of the sink.
   base::Result<void> add(std::string_view path, char permission, std::string_view content);
-  /// Ends the archive. No files may be added afterwards. If it is not called, readers reject the
+  /// Ends the archive. Do not add files afterwards. If finish() is not called, readers reject the
   /// tarball as incomplete.
   base::Result<void> finish();
 
@@ -169,10 +171,10 @@ struct FileToSubmit {
   std::function<base::Result<std::string>()> read;
 };
 
-/// Writes the tarball of META with FILES, each of which must be named in META. A gzip tarball has a
-/// checksum; a zstd tarball does not, because libarchive does not write one. Errors: kInvalid and
-/// kLimit if read_tarball() would reject META, a name or a link; those of SINK and of reading
-/// files.
+/// Writes the tarball of META with FILES. Each file must be named in META. A gzip tarball has a
+/// checksum. A zstd tarball does not have one, because libarchive does not support it. Errors:
+/// kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors of SINK,
+/// errors of reading files.
 base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                                  std::span<const FileToSubmit> files,
                                  TarballCompression compression = TarballCompression::kGzip);

@@ -1,4 +1,4 @@
-// The files of a check-in that is stored or being made.
+// The files of a stored or new check-in.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ using Content = std::shared_ptr<const std::string>;
 /// Looks up contents. Errors: kNotFound (missing or a phantom), kCorrupt, kLimit, kIo.
 using ContentSource = std::function<base::Result<Content>(const artifact::HashName&)>;
 
-/// Called with each file of a tree. An error ends the visit and is returned.
+/// Called with each file of a tree. If it fails, the visit ends with its error.
 using FileVisitor = std::function<base::Result<void>(std::string_view name, char permission,
                                                      std::string_view content)>;
 

@@ -1,5 +1,5 @@
-// FIFOs that wake the daemons of a queue. Pulling a trigger never blocks, and it is not an error if
-// no daemon is listening: the daemons also scan on a timer, which finds what a trigger missed.
+// FIFOs that wake the daemons of a queue. Pulling a trigger never blocks. If no daemon is
+// listening, the trigger is lost without an error, because the daemons also scan on a timer.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@ namespace quarry::changes {
 
 enum class Trigger : std::uint8_t { kPrequeue, kQueue, kExecution };
 inline constexpr std::size_t kTriggers = 3;
-/// The name of the FIFO: "prequeue_fifo" and so on.
+/// Returns the name of the FIFO of TRIGGER: "prequeue_fifo" and so on.
 std::string_view file_of(Trigger trigger);
 
-/// Creates the FIFO in CTRL, the ctrl/ folder of a queue, with mode 0600, unless it exists.
+/// Creates the FIFO in CTRL (the ctrl/ folder of a queue) with mode 0600, unless it exists.
 base::Result<void> make_trigger(const std::filesystem::path& ctrl, Trigger trigger);
 /// Wakes the daemon that is listening, if there is one.
 void pull(const std::filesystem::path& ctrl, Trigger trigger);
-/// A descriptor for poll(2) that never reports the end of file.
+/// Opens the FIFO. The returned descriptor is for poll(2) and never reports the end of the file.
 base::Result<base::Fd> listen(const std::filesystem::path& ctrl, Trigger trigger);
-/// Discards all input of FD, from listen().
+/// Discards all pending input of FD, which listen() returned.
 void drain(const base::Fd& fd);
 
 }  // namespace quarry::changes

@@ -63,8 +63,8 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
 Children::~Children() {
   for (Child& child : children_) {
     child.socket.reset();
-    // If a child is still executing a job, the job is found in run/ at the next start. Idle
-    // children exit by themselves.
+    // If a child is still executing a job, the job remains in run/, and the next daemon handles it.
+    // Idle children exit without a signal.
     if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
   for (const Child& child : children_) reap(child);
@@ -120,7 +120,7 @@ Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) 
     std::string line = is_rollback ? "rollback" : "land";
     for (const ChangeSetName& name : names) line += " " + name.text();
     line += '\n';
-    // If the child has died, this is noticed when its answer is read.
+    // A dead child is detected when its answer is read.
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     child.names.assign(std::make_move_iterator(names.begin()),
@@ -159,7 +159,6 @@ std::vector<int> Children::descriptors() const {
   return descriptors;
 }
 
-/// Waits for the child and describes how it ended.
 std::string Children::reap(const Child& child) {
   const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
@@ -198,7 +197,7 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
   }
 }
 
-/// Reports that CHILD has died or is about to die, so that its jobs do not get a verdict.
+/// Adds answers for the jobs of CHILD, which has died or is being killed.
 void Children::report_death(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMaxLine) ::kill(child.pid, SIGKILL);
   const std::string how = reap(child);

@@ -1,17 +1,17 @@
 // Child processes of one queue's execution daemon.
 //
-// A child is reused: it executes one job, or one batch, after another. The daemon sends commands,
-// one per line, and the child answers with a line for each job, in order, that begins with the
-// verdict's number:
+// A child executes one job or batch after another. The daemon sends commands, one per line. The
+// child answers with a line for each job, in order. Each line begins with the number of the
+// verdict:
 //
-//   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job
-//                   that has moved to run/: begun CSID
-//   rollback NAME   the child rolls back the change sets that the job NAME lists; NAME is in run/,
-//                   and the daemon moves it
+//   land NAME …     lands the jobs. The child moves the jobs itself (execute_all()). It first
+//                   reports each job that has moved to run/ with a line: begun CSID
+//   rollback NAME   rolls back the change sets in the list of the job NAME. The job is in run/, and
+//                   the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
 //
-// SIGUSR1 interrupts all jobs of a child: they return to pending/. A child does the same when its
-// daemon has exited, because the next daemon may give the job to another child.
+// SIGUSR1 interrupts all jobs of a child. The jobs return to pending/. A child also interrupts its
+// jobs after its daemon has exited, because the next daemon can give the jobs to another child.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +35,7 @@ inline constexpr std::string_view kBegun = "begun ";
 /// A child's report about one of its jobs.
 struct Answer {
   ChangeSetName name;
-  bool has_begun = false;  // the job has moved to run/; its outcome follows later
+  bool has_begun = false;  // the job has moved to run/; another answer will have its outcome
   bool is_rollback = false;
   std::optional<Outcome> outcome;  // nullopt if the child died
   std::string how;                 // how the child died
@@ -54,29 +54,29 @@ class Children {
 
   std::size_t busy() const;
   bool is_busy_with(const ChangeSetId& id) const;
-  /// Forks a child unless one is idle. Must not be called while holding file locks, which the
-  /// child would inherit.
+  /// Forks a child unless a child is idle. Must not be called while the process holds file locks,
+  /// because the child inherits them.
   base::Result<void> make_idle_one();
-  /// Sends NAMES to an idle child, which must exist.
+  /// Sends NAMES to an idle child. An idle child must exist.
   base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
   /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
-  /// Asks the child that is executing ID to stop that job, by sending SIGNAL.
+  /// Sends the child that is executing ID a request to stop that job, and SIGNAL.
   void stop(const ChangeSetId& id, int signal, std::string_view why) const;
-  /// Interrupts all jobs that are being executed, by SIGUSR1.
+  /// Interrupts all jobs that are being executed, with SIGUSR1.
   void interrupt() const;
-  /// Descriptors to poll for answers.
+  /// Returns the descriptors to poll for answers.
   std::vector<int> descriptors() const;
-  /// The answers received since the last call.
+  /// Returns the answers received since the last call.
   std::vector<Answer> take_answers();
-  /// For use in a child: closes the daemon's descriptors.
+  /// Called in a child: closes the daemon's descriptors.
   void close_all();
 
  private:
   struct Child {
     pid_t pid = -1;
     base::Fd socket;
-    std::deque<ChangeSetName> names;  // names of the jobs that it is executing
+    std::deque<ChangeSetName> names;  // names of the jobs that the child is executing
     bool is_rollback = false;
     std::string received;
 
@@ -96,9 +96,9 @@ class Children {
 std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
-/// The main function of a child of the process DAEMON: executes jobs in DIRECTORIES until SOCKET is
-/// closed or the child is asked to stop. If REPORTS_BEGIN is set, it also reports each job that has
-/// moved to run/.
+/// The main function of a child of the process DAEMON. Executes jobs in DIRECTORIES until SOCKET is
+/// closed or the child receives a signal to stop. If REPORTS_BEGIN is set, also reports each job
+/// that has moved to run/.
 void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directories& directories,
            Executor& executor, const base::Clock& clock, bool reports_begin);
 

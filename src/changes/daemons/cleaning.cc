@@ -18,14 +18,13 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// Limits for one turn. They suit a fast disk; some disks take a thousand times longer to delete a
-// file.
+// Limits for one turn, suitable for a fast disk. Some disks take a thousand times longer to delete
+// a file.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
-constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
+constexpr std::size_t kRound = 10;          // change sets per sync of the folders, or logs
 constexpr std::size_t kRoundsAtOnce = 40;
-constexpr std::int64_t kLongestTurn = 50;  // milliseconds; after that, the current round is still
-                                           // finished
+constexpr std::int64_t kLongestTurn = 50;  // milliseconds; no new round after that
 constexpr std::int64_t kPause = 100;       // milliseconds between turns
 constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between passes
 constexpr milliseconds kShortestRest{1'000};
@@ -42,7 +41,7 @@ std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
 
 }  // namespace
 
-/// Starts a pass over all finished jobs, if any of them may be old.
+/// Starts a pass over all finished jobs, unless all of them are new.
 Result<void> Cleaning::begin(base::UnixMillis now) {
   const milliseconds keep = context_.options.rules.keep;
   Pass& pass = pass_.emplace();
@@ -51,7 +50,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   for (const Stage stage : kOver) {
     QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
-      // A job cannot have finished before it was submitted.
+      // If a job was submitted after `before`, it has also finished after `before`.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
       pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }
@@ -61,7 +60,6 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   return {};
 }
 
-/// Finds logs without a job.
 Result<void> Cleaning::find_logs() {
   std::set<ChangeSetId> there;
   for (const JobLocation& location : pass_->locations) there.insert(location.name.id);
@@ -76,15 +74,14 @@ Result<void> Cleaning::find_logs() {
   return {};
 }
 
-/// Whether the job named in RECORD exists.
 Result<bool> Cleaning::has_job(const LogRecord& record) const {
   if (!record.name) return false;
   QUARRY_TRY_ASSIGN(const auto stage, context_.directories.stage_of(*record.name));
   return stage.has_value();
 }
 
-/// Whether the log of ID is old and not needed. A log without a name was created by the dependents
-/// of a missing job; it is needed as long as they exist.
+/// Returns whether the log of ID is old and not needed. A log without a name was created for a
+/// missing job by its dependents. It is needed as long as these dependents exist.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
   const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
@@ -112,7 +109,8 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
     const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // The job is being retried, or the file is not a job and is left for the administrator.
+      // The job is being retried, or the file is not a valid job. Invalid files are left for the
+      // administrator.
       const bool is_theirs =
           job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
@@ -127,11 +125,11 @@ Result<void> Cleaning::read_some() {
   return {};
 }
 
-/// Whether the dependencies of all unfinished jobs are known.
+/// Returns whether the dependencies of all unfinished jobs are known.
 Result<bool> Cleaning::may_go_on() {
   QUARRY_TRY_ASSIGN(const auto unseen, context_.directories.list(Stage::kPrequeue));
   if (!unseen.empty()) return false;
-  // Reads jobs that have left prequeue/ meanwhile.
+  // Reads jobs that have left prequeue/ in the meantime.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
   for (const ChangeSetId& id : tracker_.open()) {
     const ModelJob& known = *tracker_.model().find(id);
@@ -140,8 +138,8 @@ Result<bool> Cleaning::may_go_on() {
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // A rollback that was interrupted and then held may still have to return jobs that it stopped
-    // to their previous stages.
+    // If a rollback was interrupted and then held, it might still have to return stopped jobs to
+    // their previous stages.
     const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);

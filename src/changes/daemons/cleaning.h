@@ -1,13 +1,13 @@
 // Deletes jobs that finished longer ago than `changes.keep`, with their tarballs, submissions and
-// logs. Keeps unfinished jobs, and finished ones that are still needed (past.h).
+// logs. Keeps finished jobs that are still needed (past.h).
 //
-// A pass reads all finished jobs and deletes the old ones, a few each time the daemon runs, so that
-// the queue is not delayed. The pass pauses while a submission waits to be checked, because the
-// submission may depend on any job. It also pauses during a rollback, which may have to put back
-// jobs that it has stopped.
+// A pass reads all finished jobs and deletes the old ones. It processes a few jobs each time the
+// daemon runs, so that the queue is not delayed. The pass pauses while a submission is waiting to
+// be checked, because the submission can depend on any job. It also pauses during a rollback,
+// because the rollback might have to return stopped jobs to their previous stages.
 //
-// The job file is deleted first, durably. Files that a crash leaves behind are deleted later:
-// tarballs by Directories::recover(), logs by the next pass.
+// The job file is deleted first, and the deletion is synced. If a crash leaves other files behind,
+// Directories::recover() deletes the tarballs later, and the next pass deletes the logs.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,10 @@ class Cleaning {
  public:
   Cleaning(const DaemonContext& context, Tracker& tracker) : context_(context), tracker_(tracker) {}
 
-  /// Does a part of the pass, after all other work. After an error, the pass is abandoned.
+  /// Does a part of the pass. Call it after all other work. After an error, the pass ends.
   base::Result<void> run(Scan scan);
-  /// The time at which the current pass continues; nullopt if there is none and the next full scan
-  /// begins one.
+  /// Returns the time at which the current pass continues. Returns nullopt if no pass is in
+  /// progress. In that case, the next full scan begins a pass.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 
@@ -50,10 +50,10 @@ class Cleaning {
   /// State of a pass.
   struct Pass {
     base::UnixMillis before;             // jobs that finished at or after this time are kept
-    std::vector<ChangeSetId> logs;       // logs that seem to have no job
+    std::vector<ChangeSetId> logs;       // logs that seem to lack a job
     std::vector<JobLocation> locations;  // not read yet
     Past past;
-    bool is_complete = false;  // all jobs are read
+    bool is_complete = false;  // all jobs have been read
     std::size_t forgotten = 0;
     std::set<ChangeSetId> asked;  // unfinished jobs whose dependencies are already in `past`
   };

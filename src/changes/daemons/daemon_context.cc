@@ -20,8 +20,7 @@ std::vector<JointMove::Member> DaemonContext::move(JointMove& move) const {
 }
 
 void DaemonContext::record_move(const Job& job, Stage from, Stage to) const {
-  // The job file has the same data. If a line is missing in the log, the log is rebuilt from the
-  // job file.
+  // The log can be rebuilt from the job file, so a failure is not an error.
   const ChangeLog changes(directories);
   const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
   const auto noted = changes.note(job);

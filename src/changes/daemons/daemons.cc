@@ -28,7 +28,7 @@ Result<void> run_queueing(const DaemonOptions& options) {
 
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
   Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
-    // This runs in a child: close everything that belongs to the daemon, except this queue.
+    // In the child, close all files of the daemon except the files of this queue.
     auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket,
                                                                             pid_t daemon) {
       loop.leave_daemon();

@@ -1,4 +1,4 @@
-// Execution of jobs by a child (step 8).
+// Execution of jobs by a child.
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +31,8 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
   };
 }
 
-/// A clock that never returns the same time twice, so that the times show the order of landing.
+/// A clock that never returns the same time twice, so that the times in the history reflect the
+/// order of landing.
 class Successive final : public base::Clock {
  public:
   explicit Successive(const base::Clock& clock) : clock_(clock) {}
@@ -45,7 +46,7 @@ class Successive final : public base::Clock {
   mutable base::UnixMillis last_;
 };
 
-/// Executes the jobs of LOCKS.
+/// Executes the jobs of LOCKS, and returns their outcomes.
 std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<JobLock>& locks,
                                  Executor& executor, const Stop& stop) {
   const ChangeLog log(directories);
@@ -59,7 +60,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
-    // One of the jobs caused the exception. All are deferred, and then each is executed alone.
+    // One of the jobs has caused the exception. Defer all jobs. Later, each job is executed alone.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
                        .why = std::string(kServersTrouble),
@@ -67,9 +68,9 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
   }
 }
 
-/// Locks the job NAME in pending/. The process that has moved the job there may still hold the lock
-/// for a moment, together with those of other jobs that it moves. Waits long enough for that, but
-/// not longer.
+/// Locks the job NAME in pending/. The process that has moved the job there might still hold the
+/// lock for a moment, because it moves several jobs together. Waits for that process, but only
+/// briefly.
 base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& name) {
   constexpr auto kLockPause = std::chrono::milliseconds(1);
   constexpr int kLockAttempts = 100;
@@ -81,8 +82,8 @@ base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& n
   return lock;
 }
 
-/// Moves NAMES from pending/ to run/, up to the first one that cannot be locked: later jobs may
-/// touch the same files and must not overtake it.
+/// Moves NAMES from pending/ to run/, and locks them. Stops at the first job that cannot be locked,
+/// because later jobs might touch the same files and must not overtake this job.
 std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetName>& names,
                           const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
@@ -90,8 +91,8 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
   for (const ChangeSetName& name : names) {
     auto lock = lock_soon(directories, name);
     if (!lock || !lock->job.held.empty()) break;
-    // The move need not be durable: after a crash of the machine the job is in pending/ again, and
-    // if it has landed, its tag shows this.
+    // The move need not be durable. After a crash of the machine, the job is in pending/ again. If
+    // it has landed, the repository has its tag.
     const auto taken = lock->move_unwritten(Stage::kRun, clock.now(), kExecuted);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
@@ -104,7 +105,7 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
   return locks;
 }
 
-/// The next stage of JOB after OUTCOME.
+/// Returns the next stage of JOB after OUTCOME.
 Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   const bool is_stopped =
       outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
@@ -117,9 +118,9 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   return step_after(job, outcome.verdict, std::move(outcome.why), rules);
 }
 
-/// Moves the jobs of LOCKS to the stages that follow from OUTCOMES, and returns the verdicts. A job
-/// that cannot be moved stays in run/ without a lock, where the daemon finds it, as after a crash.
-/// If it has landed, its tag shows this.
+/// Moves the jobs of LOCKS to the stages that follow from OUTCOMES, and returns the verdicts. If a
+/// job cannot be moved, it stays in run/ without a lock, and the daemon handles it as after a
+/// crash. If the job has landed, the repository has its tag.
 std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> locks,
                                        const std::vector<Outcome>& outcomes, const Stop& stop,
                                        const Rules& rules, const base::Clock& clock) {

@@ -19,14 +19,15 @@ constexpr std::int64_t kBusyPause = 200;  // milliseconds
 const std::string kGone = "the process that executed it exited unexpectedly",
                   kStuck = "its job file could not be moved";
 
-/// The first line of history that follows JOB's last execution.
+/// Returns the first line of JOB's history after its last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
                                      letter_of(Stage::kRun), &HistoryLine::state);
   return run.base();
 }
 
-/// The stage with the letter STATE; nullopt if an execution cannot lead to it.
+/// Returns the stage with the letter STATE, or nullopt if a job cannot be in this stage after an
+/// execution.
 std::optional<Stage> stage_of_end(char state) {
   for (const Stage stage :
        {Stage::kPending, Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
@@ -45,14 +46,14 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return context_.directories.put_aside(Stage::kRun, name);
   }
   if (!lock) {
-    // A child of a previous daemon may still be executing the job, and will move it.
+    // A child of a previous daemon might still be executing the job. It will move the job.
     const bool is_others =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
     return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
-  // If the job has landed, its tag shows this. A full disk must not make the job fail.
+  // If the job has landed, the repository has its tag. A full disk must not make the job fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
@@ -64,7 +65,6 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
   return {};
 }
 
-/// Step 5.
 Result<void> Execution::recover() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kRun));
   for (const ChangeSetName& name : names) {
@@ -76,14 +76,14 @@ Result<void> Execution::recover() {
   return {};
 }
 
-/// Reports that a child has moved NAME to run/. The job may be in another stage now.
+/// Reports that a child has moved NAME to run/. The job might already be in another stage.
 void Execution::report_begin(const ChangeSetName& name) {
   if (!begun_.insert(name.id).second || !context_.report) return;
   auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // While the job is in run/, its file does not have this line yet: execute_all() writes it with
-  // the next move.
+  // While the job is in run/, its file does not have this line of history yet. execute_all() writes
+  // the line with the next move.
   if (stage == Stage::kRun) {
     job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
@@ -92,7 +92,7 @@ void Execution::report_begin(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kPending, Stage::kRun);
 }
 
-/// Reports the stage to which a child has moved NAME from run/. The job may have moved again since.
+/// Reports the stage to which a child has moved NAME from run/. The job might have moved again.
 void Execution::report_end(const ChangeSetName& name) {
   begun_.erase(name.id);
   if (!context_.report) return;
@@ -106,8 +106,9 @@ void Execution::report_end(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kRun, *stage);
 }
 
-/// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage: a
-/// crash of the machine may have undone the move of the precursor, but not that of the job.
+/// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage.
+/// This can happen if a crash of the machine has undone the move of the precursor, but not the move
+/// of the job.
 Result<void> Execution::put_back() {
   std::set<ChangeSetId> waiting;
   for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
@@ -117,8 +118,8 @@ Result<void> Execution::put_back() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
     auto lock = context_.directories.lock_job(Stage::kPending, name);
-    // Either another process has locked the job and will move it, or the file is not a job, which
-    // is detected later.
+    // Another process has locked the job and will move it, or the file is not a valid job and is
+    // handled later.
     if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
@@ -172,8 +173,8 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID. Such a file requests that a running job
-/// is stopped, and contains the reason.
+/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID. Such a file is a request to stop a
+/// running job, and contains the reason.
 Result<void> Execution::stop_requested() {
   QUARRY_TRY_ASSIGN(const auto files,
                     context_.directories.files().list(context_.directories.control("")));
@@ -194,10 +195,10 @@ Result<void> Execution::stop_requested() {
   return {};
 }
 
-/// Stops ID on request, for the reason WHY. Returns false if the job has not stopped yet.
+/// Stops ID for the reason WHY. Returns false if the job has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
-    // The signal may come too late; the outcome is known when the child answers.
+    // The job might finish before the signal arrives. The child's answer has the outcome.
     if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
     return false;
   }
@@ -205,7 +206,8 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
   if (!location) return true;
   if (location->stage == Stage::kRun) return false;
-  // The job has ended meanwhile. If it was deferred to pending/, it is stopped there.
+  // The execution has ended in the meantime. If the job was deferred to pending/, it is stopped in
+  // pending/.
   if (location->stage != Stage::kPending) return true;
   auto lock = context_.directories.lock_job(Stage::kPending, location->name);
   if (!lock) return lock.error().code == ErrorCode::kNotFound;
@@ -235,9 +237,9 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// Chooses a batch: FIRST, and jobs of the same branch that may land together with it. These must
-/// be ready or, with takes_lines, next in their lanes. From now on the jobs count as running; the
-/// child moves them.
+/// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. These
+/// must be ready or, with takes_lines, next in their lanes. The jobs count as running from now on,
+/// although the child moves them to run/ later.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -266,8 +268,8 @@ Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
   QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  // Children of a previous daemon may still be executing jobs in run/; these are not in
-  // `children_`.
+  // Children of a previous daemon, which are not in `children_`, might still be executing jobs in
+  // run/.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());
@@ -277,8 +279,8 @@ Result<void> Execution::run(Scan scan) {
   return done;
 }
 
-/// The time is computed from the last start of jobs, since jobs that have become due after that
-/// have yet to be started.
+/// Returns the time at which run() has to be called again. Also includes deferred jobs that have
+/// become due since jobs were last started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
   const auto job = tracker_.model().next_time(started_at_);

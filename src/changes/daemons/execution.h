@@ -1,4 +1,4 @@
-// Steps 5 to 8: executes the jobs in pending/, in order, in a limited number of children.
+// Executes the jobs in pending/, in order, in a limited number of children.
 #pragma once
 
 #include <optional>
@@ -52,10 +52,10 @@ class Execution final : public QueueWorker {
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
-  std::set<ChangeSetId> asked_;  // jobs that have been asked to stop, and are still running
-  std::set<ChangeSetId> stuck_;  // jobs in run/ although their children have an outcome for them
-  std::set<ChangeSetId> begun_;  // jobs reported as running, but not yet as finished
-  base::UnixMillis started_at_;  // when ready jobs were last started
+  std::set<ChangeSetId> asked_;  // running jobs to which a stop request was sent
+  std::set<ChangeSetId> stuck_;  // jobs in run/ that have an outcome but could not be moved
+  std::set<ChangeSetId> begun_;  // jobs that were reported as running, but not as finished
+  base::UnixMillis started_at_;  // time at which ready jobs were last started
   bool is_finishing_ = false;
 };
 

@@ -18,7 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-/// Time limit for interrupted jobs to end. The master allows 5 seconds until it kills its children.
+/// Time limit for the end of interrupted jobs. The master kills its children after 5 seconds.
 constexpr std::chrono::seconds kInterruptionTime{3};
 constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
@@ -35,12 +35,11 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // The previous owner may have removed the file just now.
+    // The previous owner might have removed the file just now.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
-    // Only the lock matters: if the disk is full, the queue is served although the file does not
-    // contain the number.
+    // Ignore a full disk: only the lock is needed, not the number in the file.
     const auto written = file->append(fmt::format("{}\n", ::getpid()));
     if (!written && written.error().code != ErrorCode::kNoSpace)
       return std::unexpected(written.error());
@@ -104,12 +103,12 @@ Result<void> Loop::begin() {
   return signals_ ? Result<void>() : base::fail_errno("cannot create a descriptor for signals");
 }
 
-/// Starts serving new queues and stops serving missing ones.
+/// Starts serving new queues, and stops serving missing queues.
 void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // New queues are taken first, so that a queue that has been removed since the search is not
+    // Start with the new queues, so that a queue that has been removed since the search is not
     // created again.
     take_new(*queues);
     finish_missing(*queues);
@@ -119,13 +118,14 @@ void Loop::search_for_queues() {
         base::LogLevel::kError,
         "cannot search the folder of repositories for new queues; known queues are still served");
   }
-  // Spend at most a twentieth of the time on searches, however many files there are.
+  // Spend at most a twentieth of the time on searches, even if they are slow.
   const base::UnixMillis end = base::system_clock().now();
   next_search_ = {end.value +
                   std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// Stops serving queues that are missing. A file that is being replaced may be missing once.
+/// Stops serving queues that are missing in two successive searches. A file that is being replaced
+/// can be missing in one search.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
   for (const auto& managed : queues_) {
@@ -138,8 +138,8 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   }
 }
 
-/// Starts serving new queues. A queue that cannot be opened does not affect others; opening it is
-/// retried after each search.
+/// Starts serving new queues. If a queue cannot be opened, the other queues are still served, and
+/// opening it is retried after each search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
@@ -164,7 +164,7 @@ void Loop::finish(ManagedQueue& managed) {
   managed.worker->finish();
 }
 
-/// Drops missing queues whose running jobs have ended.
+/// Removes missing queues after their running jobs have ended.
 void Loop::remove_finished() {
   const base::UnixMillis now = base::system_clock().now();
   std::erase_if(queues_, [&](const auto& managed) {
@@ -172,7 +172,8 @@ void Loop::remove_finished() {
   });
 }
 
-/// Runs the workers of the queues that were woken or are due, or of all queues if IS_TIME.
+/// Runs the workers of all queues if IS_TIME is set. Otherwise, runs the workers of queues that
+/// were woken or are due.
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
@@ -182,7 +183,7 @@ void Loop::work(bool is_time) {
     managed->is_woken = false;
     drain(managed->fifo);
     const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
-    // If the folder no longer exists, errors are expected.
+    // Errors are expected if the folder no longer exists.
     if (done || (managed->last && !managed->pid_file.is_there())) continue;
     base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
               done.error().message);
@@ -229,8 +230,8 @@ std::optional<base::UnixMillis> Loop::next_time() const {
   return next;
 }
 
-/// Stops as SIGNAL requests: SIGQUIT lets running jobs end, and the other signals interrupt them.
-/// Returns the time limit.
+/// Begins to stop after SIGNAL. SIGQUIT lets running jobs finish. The other signals interrupt them.
+/// Returns the time limit for the jobs.
 std::chrono::milliseconds Loop::stop(int signal) {
   is_finishing_ = true;
   std::chrono::milliseconds patience{0};

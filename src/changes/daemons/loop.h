@@ -1,6 +1,6 @@
 // Main loop of a daemon: waits for triggers, children, signals and timers, and runs the worker of
-// each queue. Queues may appear and disappear meanwhile: a new queue is served as soon as it is
-// found, and a missing one finishes its running jobs. Other queues are not affected.
+// each queue. Queues can be added and removed at any time. A new queue is served after it has been
+// found. A missing queue finishes its running jobs. Other queues are not affected.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,15 @@ namespace quarry::changes {
 /// destructor removes the file.
 class PidFile {
  public:
-  /// Errors: kBusy (another process holds the lock).
+  /// Creates and locks the pid file. Errors: kBusy (another process holds the lock), errors of file
+  /// operations.
   static base::Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile();
-  /// Whether the file still exists: its folder may have been removed or replaced.
+  /// Returns whether the file still exists. Its folder can be removed or replaced.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
-  /// For use in a child: releases the file without removing it.
+  /// Called in a child: releases the file without removing it.
   void release() { file_.reset(); }
 
  private:
@@ -57,17 +58,17 @@ struct ManagedQueue {
 
 class Loop {
  public:
-  /// Sets the worker of a queue. Called when the queue has its final address in memory.
+  /// Sets the worker of a queue, whose address in memory does not change any more.
   using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
   Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)
       : options_(options), kind_(kind), make_worker_(std::move(make_worker)) {}
 
   DaemonContext context_of(ManagedQueue& managed) const;
-  /// Runs until a signal arrives, or until no work is left. Errors: kBusy, those of file operations
-  /// at the start.
+  /// Runs until a signal arrives, or until no work is left. Errors: kBusy, errors of file
+  /// operations at the start.
   base::Result<void> run();
-  /// For use in a child: closes everything that belongs to the daemon.
+  /// Called in a child: closes all files of the daemon.
   void leave_daemon();
 
  private:

@@ -10,7 +10,7 @@ void Past::add(const ModelJob& known, bool is_old) {
   node->has_landed = known.stage == Stage::kDone && !known.is_rolled_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
-  // The dependencies of a rollback are the change sets to roll back, not jobs that it landed on.
+  // A rollback does not land on its dependencies, which are the change sets that it rolls back.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   node->precursors = known.precursors;
   nodes_[known.name.id] = std::move(node);
@@ -30,7 +30,7 @@ void Past::tie(Node& node) {
   }
   for (const ChangeSetId& id : std::exchange(node.precursors, {})) {
     const auto found = nodes_.find(id);
-    // A precursor that landed later was overtaken, and landed on this job instead.
+    // A precursor that landed later than this job was overtaken by it.
     if (found != nodes_.end() && found->second->landed_at <= node.landed_at) follow(*found->second);
   }
 }
@@ -46,7 +46,7 @@ void Past::complete() {
   keep(std::move(recent));
 }
 
-/// Keeps all jobs that landed on the jobs in LEFT, which are already kept.
+/// Keeps all jobs that landed on the jobs in LEFT. The jobs in LEFT must already be kept.
 void Past::keep(std::vector<Node*> left) {
   while (!left.empty()) {
     const Node* node = left.back();

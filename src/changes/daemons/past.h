@@ -1,10 +1,10 @@
-// Decides which finished jobs of a queue are old and no longer needed. Uses neither files nor a
+// Decides which finished jobs of a queue are old and no longer needed. Does not use files or a
 // clock.
 //
-// A job is kept if it is not old, if an unfinished job depends on it directly or indirectly, or if
-// it landed on a job that is kept, since a rollback of that job has to roll back this one too. The
-// other jobs may be deleted, but each only after the jobs that it landed on: otherwise a rollback
-// of one of those could miss it.
+// A job is kept if it is not old, or if an unfinished job depends on it directly or indirectly. It
+// is also kept if it landed on a job A that is kept, because a rollback of A has to roll back this
+// job too. All other jobs can be deleted. If a job landed on A, A is deleted first, because
+// otherwise a rollback of A would not find the job.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,17 @@ namespace quarry::changes {
 
 class Past {
  public:
-  /// Adds a finished job. Its list of files is not used. All finished jobs must be added first.
+  /// Adds a finished job. Its list of files is not used. Add all finished jobs before calling any
+  /// other function.
   void add(const ModelJob& known, bool is_old);
-  /// Call when all finished jobs have been added.
+  /// Call after all finished jobs have been added.
   void complete();
   /// Records that an unfinished job depends on ID.
   void need(const ChangeSetId& id);
-  /// At most LIMIT jobs that may be deleted now, in any order. Each job is returned only once.
+  /// Returns at most LIMIT jobs that can be deleted now, in any order. Each job is returned only
+  /// once.
   std::vector<JobLocation> next(std::size_t limit);
-  /// Records that ID has been deleted permanently. Jobs that landed on it may be next.
+  /// Records that the deletion of ID is durable. Jobs that landed on ID can then be deleted.
   void gone(const ChangeSetId& id);
 
  private:
@@ -37,9 +39,9 @@ class Past {
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;
-    bool is_kept = false;                        // every job that landed on it is kept too
-    bool is_needed = false;                      // its dependencies are needed too
-    std::size_t ahead = 0;                       // number of remaining jobs that it landed on
+    bool is_kept = false;                        // also applies to every job that landed on it
+    bool is_needed = false;                      // also applies to its dependencies
+    std::size_t ahead = 0;                       // number of existing jobs that it landed on
     std::vector<ChangeSetId> names, precursors;  // empty after complete()
     std::vector<Node*> dependencies;
     std::vector<Node*> followers;  // jobs that landed on it
@@ -48,7 +50,7 @@ class Past {
   void keep(std::vector<Node*> left);
 
   std::unordered_map<ChangeSetId, std::unique_ptr<Node>> nodes_;
-  std::deque<Node*> free_;  // jobs that may be deleted: all jobs that they landed on are deleted
+  std::deque<Node*> free_;  // jobs that can be deleted now
 };
 
 }  // namespace quarry::changes

@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-/// Whether ERROR may be temporary.
+/// Returns whether ERROR might be temporary.
 bool is_passing(const base::Error& error) {
   return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy ||
          error.code == ErrorCode::kNoSpace;
@@ -24,20 +24,19 @@ Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
   return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
-/// Carries out the collected moves.
 Result<void> Prequeue::commit() {
   Result<void> done;
   if (moving_.size() == 0) return done;
   for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // The folders need not be synced first: if a crash of the machine leaves two files of a job, the
-  // newer one counts.
+  // The folders need not be synced first. If a crash of the machine leaves two files of a job, the
+  // newer file is used.
   context_.wake(Trigger::kQueue);
   return done;
 }
 
-/// Locks NAME and prepares its check. Returns nullopt if it need not be checked.
+/// Locks NAME and prepares its check. Returns nullopt if the job need not be checked.
 Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& name) {
   auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
   if (!lock) {
@@ -46,7 +45,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
     QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
-  // A retried job whose metadata is complete has been checked before.
+  // If the metadata of a retried job is complete, the job has already been checked.
   if (!lock->is_new() && lock->job.meta.check()) {
     QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "checked before"));
     return std::nullopt;
@@ -93,8 +92,7 @@ Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
-/// Checks NAMES, which are at most as many as may move together. If one check fails, the others are
-/// not affected.
+/// Checks NAMES, at most JointMove::kMax. If a check fails, the other checks are not affected.
 Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
   const auto note = [&](Result<void> checked) {

@@ -1,4 +1,4 @@
-// Step 2: makes a job in queue/ from a submission, or fails it and records the reason.
+// Checks each submission. Moves it as a job to queue/, or fails it and records the reason.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Prequeue final : public QueueWorker {
   /// A job that is being checked.
   struct Candidate {
     JobLock lock;
-    std::optional<Checker::Case> to_check;  // nullopt if it need not be checked; REASON says why
+    std::optional<Checker::Case> to_check;  // nullopt if the job need not be checked; see `reason`
     base::Error reason;
   };
   base::Result<std::optional<Candidate>> take(const ChangeSetName& name);

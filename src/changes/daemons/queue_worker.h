@@ -18,18 +18,18 @@
 namespace quarry::changes {
 
 enum class Scan : std::uint8_t {
-  kNew,  // reads what a trigger may have reported
-  kAll,  // also reads what triggers may have missed
+  kNew,  // reads changes that a trigger can report
+  kAll,  // also reads changes without a trigger
 };
 
-/// The data of each queue that the parts of a daemon share.
+/// The data of a queue that is shared by all parts of a daemon.
 struct DaemonContext {
   const QueueOptions& options;
   Directories& directories;
   const base::Clock& clock;
   const Report& report;
 
-  /// Moves the job of LOCK, then logs and reports the move. Errors: those of the move.
+  /// Moves the job of LOCK, then logs and reports the move. Passes on errors of the move.
   base::Result<void> move(JobLock& lock, Stage to, std::string_view why) const;
   /// Commits MOVE, then logs and reports the jobs that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;
@@ -45,19 +45,19 @@ class QueueWorker {
   virtual ~QueueWorker() = default;
   /// Called once, when the daemon starts to serve the queue.
   virtual base::Result<void> begin() { return {}; }
-  /// Does the pending work. After an error, the rest is done at the next scan.
+  /// Does the pending work. After an error, the remaining work is done at the next scan.
   virtual base::Result<void> run(Scan scan) = 0;
-  /// Descriptors to poll, apart from the trigger.
+  /// Returns the descriptors to poll in addition to the trigger.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// When to run even without a trigger; nullopt if this is not needed.
+  /// Returns the time at which run() has to be called even without a trigger, or nullopt.
   virtual std::optional<base::UnixMillis> next_time() const { return std::nullopt; }
-  /// Whether no work is in progress.
+  /// Returns whether no work is in progress.
   virtual bool is_idle() const { return true; }
-  /// Called when the daemon is about to exit: no new work may be started.
+  /// Called when the daemon is about to exit. Afterwards, run() must not start new jobs.
   virtual void finish() {}
-  /// Called when the daemon has to exit within seconds: interrupts work that is in progress.
+  /// Called when the daemon has to exit within seconds. Interrupts work that is in progress.
   virtual void interrupt() {}
-  /// For use in a child: closes everything that belongs to the daemon.
+  /// Called in a child: closes all files of the daemon.
   virtual void leave_daemon() {}
 };
 

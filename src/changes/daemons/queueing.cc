@@ -13,8 +13,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on jobs in pending/. Other jobs wait in staging/ even if they may go: there they can still
-// be overtaken, and scanning pending/ remains fast.
+// Limit on jobs in pending/. The other jobs wait in staging/ even if they can run. In staging/,
+// they can still be overtaken. The limit also keeps scans of pending/ fast.
 constexpr std::size_t kMaxPending = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<void> Queueing::make_logs() {
     QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // If it is not a job, or has moved, it is handled later.
+      // If the file is not a valid job, or has moved, it is handled later.
       const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) context_.log(made.error());
@@ -66,7 +66,6 @@ Result<void> Queueing::scan_folders(Scan scan) {
   return tracker_.resolve();
 }
 
-/// Carries out the collected moves.
 Result<void> Queueing::commit() {
   Result<void> done;
   for (const JointMove::Member& moved : context_.move(moving_)) {
@@ -77,7 +76,8 @@ Result<void> Queueing::commit() {
   return done;
 }
 
-/// Moves ID to TO. If another process has locked or moved the job, it is left for the next scan.
+/// Moves ID to TO. If another process has locked or moved the job, does nothing. The next scan
+/// handles the job.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
@@ -101,7 +101,7 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
-/// Fails jobs whose dependencies did not land, and then the dependents of these jobs.
+/// Fails jobs that can never run, then the dependents of these jobs.
 Result<void> Queueing::fail_doomed() {
   for (auto doomed = tracker_.model().doomed(); !doomed.empty();
        doomed = tracker_.model().doomed()) {
@@ -134,7 +134,8 @@ Result<void> Queueing::move_ready() {
   return {};
 }
 
-/// Moves NAME, which is not in the model, to fail/ if it is not a job.
+/// Moves the file NAME to fail/ if it is not a valid job. Called for files that are not in the
+/// model.
 Result<void> Queueing::put_aside(const ChangeSetName& name) {
   const auto lock = context_.directories.lock_job(Stage::kQueue, name);
   if (lock || lock.error().code != ErrorCode::kCorrupt) return {};
@@ -142,7 +143,6 @@ Result<void> Queueing::put_aside(const ChangeSetName& name) {
   return context_.directories.put_aside(Stage::kQueue, name);
 }
 
-/// Moves jobs that have to wait to staging/.
 Result<void> Queueing::stage() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kQueue));
   for (const ChangeSetName& name : names) {
@@ -163,7 +163,7 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
-    // The execution daemon need not wait until the folders are synced (see Prequeue::commit).
+    // The folders need not be synced first (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);
     return stage();
   };

@@ -1,5 +1,4 @@
-// Steps 3 and 4: finds precursors, fails jobs that can never go, and moves to pending/ those that
-// may go.
+// Finds precursors, fails jobs that can never run, and moves jobs that can run to pending/.
 #pragma once
 
 #include <optional>
@@ -37,7 +36,7 @@ class Queueing final : public QueueWorker {
 
   DaemonContext context_;
   Tracker tracker_;
-  JointMove moving_;  // moves that the tracker already regards as done
+  JointMove moving_;  // moves that are already recorded in the tracker
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

@@ -41,8 +41,8 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   return go_on();
 }
 
-/// The change sets to roll back. After a crash, all change sets that were listed before it are
-/// included, but not processed again if they have been rolled back.
+/// Returns the change sets to roll back. If the list was made before a crash, it can include change
+/// sets that have already been rolled back. These are skipped later.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
@@ -61,7 +61,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   return closure;
 }
 
-/// Asks the running jobs in the list to stop, and kills those that take too long.
+/// Requests the running jobs in the list to stop. Kills jobs that take too long.
 void Rollback::stop_running() {
   const base::UnixMillis now = context_.clock.now();
   for (const ChangeSetId& id : lock_->job.closure) {
@@ -82,8 +82,7 @@ Result<void> Rollback::abandon_all() {
   return {};
 }
 
-/// Adds jobs to the list that depend on listed jobs, or have landed on them, since the list was
-/// made.
+/// Adds new jobs to the list: jobs that depend on listed jobs, or have landed on them.
 Result<void> Rollback::extend() {
   QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
   QUARRY_TRY_ASSIGN(auto closure, closure_of(lock_->job));
@@ -100,8 +99,8 @@ Result<void> Rollback::go_on() {
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
-  // Only the rollback itself may be in run/, because children of a previous daemon may be running
-  // too.
+  // Wait until only the rollback is in run/. Children of a previous daemon might still be executing
+  // jobs.
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
   if (auto extended = extend(); !extended) {
@@ -116,10 +115,10 @@ Result<void> Rollback::go_on() {
   return {};
 }
 
-/// Moves ID to abandon/, from any stage in which it waits, and records that stage.
+/// Moves the waiting job ID to abandon/, and records its previous stage.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
   const ChangeSetId& by = lock_->job.name.id;
-  // The queueing daemon may be moving the job.
+  // The queueing daemon might be moving the job.
   for (int attempt = 0;; ++attempt) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_rolled_back) return {};
@@ -177,7 +176,7 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
-  // If the move fails, the job stays where it is, unlocked, as after a crash.
+  // If the move fails, the job stays in run/ without a lock, as after a crash.
   JobLock lock = std::move(*lock_);
   lock_.reset();
   deadline_.reset();
@@ -201,7 +200,7 @@ Result<void> Rollback::take(const Answer& answer) {
   if (!lock_) return {};
   Job& job = lock_->job;
   if (!answer.outcome) {
-    // The abandoned jobs return to their previous stages. If the rollback is retried, it lists them
+    // Return the abandoned jobs to their previous stages. If the rollback is retried, it lists them
     // again.
     const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);

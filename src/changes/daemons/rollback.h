@@ -1,14 +1,14 @@
-// Step 7: a rollback rolls back the change sets that it names and all that depend on them. No other
-// job is executed meanwhile.
+// Carries out a rollback: rolls back the change sets that it names and all change sets that depend
+// on them. While it runs, no other job is executed.
 //
-//   1. The rollback moves to run/ and lists everything that it will roll back (##closure), so that
-//      it rolls back the same after a crash.
-//   2. The waiting jobs in the list move to abandon/, with ##rollback and their previous stage;
-//      dependents first, since they would fail otherwise.
-//   3. The running jobs in the list are stopped (SIGHUP); other running jobs finish.
+//   1. The rollback moves to run/ and lists all change sets that it will roll back (##closure).
+//      After a crash, it uses the same list.
+//   2. The waiting jobs in the list move to abandon/, with ##rollback and their previous stage.
+//      Dependents move first, because otherwise they would fail.
+//   3. The running jobs in the list are stopped (SIGHUP). Other running jobs finish.
 //   4. A child makes one reverse check-in for all jobs that have landed. It lands only once, like
 //      any other check-in.
-//   5. The landed jobs are marked with ##rollback; the rollback moves to done/.
+//   5. The landed jobs are marked with ##rollback. The rollback moves to done/.
 //
 // If step 2 or 4 fails, the jobs in abandon/ return to their previous stages.
 #pragma once
@@ -30,18 +30,18 @@ class Rollback {
       : context_(context), tracker_(tracker), children_(children) {}
 
   bool is_under_way() const { return lock_.has_value(); }
-  /// Starts the rollback NAME, which is in pending/. After an error, it is retried.
+  /// Starts the rollback NAME, which is in pending/. After an error, the rollback is retried.
   base::Result<void> begin(const ChangeSetName& name);
-  /// Continues the rollback. Call it until no rollback is under way. After an error, the rest is
-  /// done at the next scan.
+  /// Continues the rollback. Call this function until no rollback is in progress. After an error,
+  /// the remaining steps are done at the next scan.
   base::Result<void> go_on();
   /// Handles the child's answer or death.
   base::Result<void> take(const Answer& answer);
-  /// Returns the jobs that JOB, a failed rollback, has moved to abandon/ to their previous stages.
+  /// JOB is a failed rollback. Moves the jobs that it has abandoned back to their previous stages.
   base::Result<void> restore(const Job& job);
-  /// The time at which go_on() has to be called again.
+  /// Returns the time at which go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
-  /// For use in a child: releases the lock.
+  /// Called in a child: releases the lock.
   void leave_daemon() { lock_.reset(); }
 
  private:

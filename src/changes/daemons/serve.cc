@@ -36,7 +36,7 @@ class Mailbox {
  public:
   explicit Mailbox(int socket) : socket_(socket) {}
 
-  /// Reads the bytes that are available. Returns false if the connection is closed.
+  /// Reads the available bytes. Returns false if the connection is closed.
   bool receive() {
     std::array<char, 1024> bytes{};
     ssize_t count = 0;
@@ -61,7 +61,7 @@ class Mailbox {
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
-    // A signal that arrives directly before the call is noticed after the timeout.
+    // The timeout is needed for a signal that arrives directly before the call.
     ::poll(&poll, 1, 1'000);
   }
 
@@ -81,13 +81,13 @@ class Mailbox {
   std::map<ChangeSetId, std::string> stops_;
 };
 
-/// Whether the child has to exit after the current jobs.
+/// Returns whether the child has to exit after the current jobs.
 bool is_exiting() {
   return stop_signal == SIGTERM || stop_signal == SIGUSR1;
 }
 
-/// Handles requests to stop the current jobs, which are sent as SIGTERM, SIGHUP and SIGUSR1, and the
-/// end of DAEMON.
+/// Handles requests to stop the current jobs, which are sent as SIGTERM, SIGHUP and SIGUSR1. If
+/// DAEMON exits, the jobs are also interrupted.
 class SignalledStop final : public Stop {
  public:
   SignalledStop(Mailbox& mailbox, pid_t daemon) : mailbox_(mailbox), daemon_(daemon) {
@@ -95,7 +95,7 @@ class SignalledStop final : public Stop {
     action.sa_handler = on_stop;
     ::sigemptyset(&action.sa_mask);
     for (const int signal : {SIGTERM, SIGHUP, SIGUSR1}) ::sigaction(signal, &action, nullptr);
-    // Signals that stop the daemon must not interrupt the current jobs.
+    // Ignore signals that are sent to the daemon and its children by a terminal.
     for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
     ::sigemptyset(&none);
@@ -109,7 +109,7 @@ class SignalledStop final : public Stop {
   std::optional<std::string> why(const ChangeSetId& id) const override {
     mailbox_.receive();
     const auto& stops = mailbox_.stops();
-    // A signal without a stop line concerns all jobs.
+    // A signal without a stop line applies to all jobs.
     if (stops.empty()) return std::string();
     const auto found = stops.find(id);
     return found == stops.end() ? std::nullopt : std::optional(found->second);
@@ -158,7 +158,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
                           return mailbox.stops().contains(name.id);
                         });
   if (is_meant) return order;
-  // Stop requests that have arrived so far are for previous jobs.
+  // Stop requests that have arrived before the order are for previous jobs.
   mailbox.forget_stops();
   if (is_exiting()) return std::nullopt;
   SignalledStop::forget();
@@ -203,7 +203,7 @@ void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directori
     const auto begun = [&](const ChangeSetId& id) {
       if (!reports_begin) return;
       const std::string line = fmt::format("{}{}\n", kBegun, id.str());
-      // If the daemon has exited, sending the answer fails too.
+      // Sending fails only if the daemon has exited.
       [[maybe_unused]] const auto sent =
           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     };

@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on finished jobs in the model. If a removed job is needed again, it is found again.
+// Limit on finished jobs in the model. If a removed job is needed again, it is read again.
 constexpr std::size_t kMaxFinished = 20'000;
 
 }  // namespace
@@ -51,7 +51,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // The change sets that a finished rollback has rolled back have changed too.
+    // A finished rollback has also changed the change sets that it has rolled back.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));
@@ -81,7 +81,7 @@ Result<void> Tracker::locate(const ChangeSetId& id) {
   const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
-  // Searches twice, since jobs may also move to earlier stages.
+  // Search twice, because jobs can also move to earlier stages.
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
@@ -102,7 +102,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // A job in queue/ may change without moving.
+      // A job in queue/ can change without moving.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
     }

@@ -20,21 +20,21 @@ class Tracker {
   Tracker(const Directories& directories, const Rules& rules);
 
   const Model& model() const { return *model_; }
-  /// Reads new jobs in STAGES, and finds the current stage of the jobs that have left them.
+  /// Reads new jobs in STAGES, and finds the current stage of jobs that are no longer in STAGES.
   base::Result<void> scan(std::initializer_list<Stage> stages);
-  /// Records that JOB is in STAGE. Called by the process that holds its lock.
+  /// Records that JOB is in STAGE. The caller must hold the lock of the job.
   void put(const Job& job, Stage stage);
   /// Treats ID, which is in pending/, as running until locate() is called for it.
   void start(const ChangeSetId& id);
-  /// Prevents ID from running before TIME, whatever its file says.
+  /// Prevents ID from running before TIME, even if its file has an earlier time.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
-  /// Finds the jobs on which other jobs depend.
+  /// Reads the jobs to which known jobs refer but that are not in the model.
   base::Result<void> resolve();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);
   /// Reads the frozen branches from ctrl/frozen.
   base::Result<void> read_frozen();
-  /// All known unfinished jobs.
+  /// Returns all known unfinished jobs.
   std::vector<ChangeSetId> open() const;
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
 

@@ -26,7 +26,8 @@ Outcome outcome(Verdict verdict, std::string why) {
   return {.verdict = verdict, .why = std::move(why), .landed = {}};
 }
 
-/// System errors, and conflicts with other processes, are temporary.
+/// Returns the verdict after an error. System errors and conflicts with other processes are
+/// temporary.
 Verdict verdict_on(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalid:
@@ -74,7 +75,7 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
 base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
-  // Use the cache, if the contents were cached when the tarball was checked.
+  // The contents might have been cached when the tarball was checked.
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -82,7 +83,7 @@ base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const Chang
   return readers.read(file.get(), options.tarball, options.temporary);
 }
 
-/// The order for JOB, without files.
+/// Returns the landing order for JOB, without files.
 LandingOrder order_of(const Job& job) {
   return {.id = job.name.id,
           .branch = job.meta.target,
@@ -95,7 +96,8 @@ LandingOrder order_of(const Job& job) {
           .rolls_back = {}};
 }
 
-/// The order for JOB, with the files in TARBALL. Errors: those of TarballReaders::read().
+/// Returns the landing order for JOB, with the files in TARBALL. Passes on errors of
+/// TarballReaders::read().
 base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
                                     TarballReaders& readers, const ExecutorOptions& options) {
   QUARRY_TRY_ASSIGN(const ChangeSetContent content,
@@ -112,7 +114,6 @@ base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path&
   return order;
 }
 
-/// A job that is being landed.
 struct Item {
   LandingOrder order;
   const Executor::Say* say;
@@ -124,13 +125,14 @@ void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
 }
 
-/// Whether the job may land later. Then later jobs that touch the same files have to wait too.
+/// Returns whether the job can still land later. If it can, later jobs that touch the same files
+/// have to wait.
 bool is_deferred(const Outcome& outcome) {
   return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
 
-/// The outcome of a job after the deferred job OTHER, if they touch the same files: it must not
-/// overtake OTHER.
+/// Returns the outcome of a job that touches the same files as the earlier job OTHER. OTHER was
+/// deferred, and the job must not overtake it.
 Outcome behind(const Outcome& other) {
   return outcome(other.verdict, "a change set ahead of it was deferred: " + other.why);
 }
@@ -139,7 +141,7 @@ void say_to_all(Items items, std::string_view text) {
   for (const Item& item : items) (*item.say)(text);
 }
 
-/// Input of a gate for those of ITEMS that have check-ins in PROSPECT.
+/// Returns the input of a gate for the ITEMS that have check-ins in PROSPECT.
 GateCase case_of(Items items, const Prospect& prospect) {
   GateCase gate_case{.change_set = {},
                      .branch = prospect.branch,
@@ -197,7 +199,7 @@ base::Result<void> RepositoryExecutor::open() {
   return repository_->check_schema();
 }
 
-/// Lands all of ITEMS or none. Long waits end when a stop is requested.
+/// Lands all ITEMS or none. If a stop is requested, a long wait ends early.
 base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items,
                                                                           const Gate& gate,
                                                                           const Stop& stop) {
@@ -252,13 +254,13 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       decided = outcome(Verdict::kFailed, verdict->reason);
       break;
     case GateDecision::kInterrupted:
-      break;  // the stop request has the reason
+      break;
   }
   return base::fail(ErrorCode::kDenied, verdict->reason);
 }
 
-/// Lands ITEMS together. If that fails, tries each half, so that in the end only the jobs that
-/// cause the failure fail.
+/// Lands ITEMS together. If this fails, tries the two halves separately, so that finally only the
+/// jobs that cause the failure fail.
 void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (items.empty()) return;
   if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
@@ -277,12 +279,12 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const auto wanted = stop.wanted();
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
-  // A deferral is caused by the system, and applies to all jobs.
+  // A deferral has a cause in the system, and applies to all jobs.
   if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
-  // With a gate, the items do not have files in common.
+  // If there is a gate, the items do not have files in common.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }
@@ -310,14 +312,14 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Land the jobs before this one, so that only the outcome of the last of them decides about
-      // the next one.
+      // Land the jobs before this one, so that the next job depends only on the outcome of the last
+      // job.
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
-    // Limits the memory for files to the amount that one change set may have.
+    // Limit the memory for files to the limit for one change set.
     if (size >= options_.tarball.expanded) land_items();
   }
   land_items();

@@ -10,12 +10,12 @@ namespace quarry::changes {
 
 class BoundedOutput {
  public:
-  /// Keeps up to LIMIT bytes, using up to twice as much memory.
+  /// Keeps up to LIMIT bytes. Uses up to twice as much memory.
   explicit BoundedOutput(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);
-  /// The output as lines for logs and terminals: control characters and invalid UTF-8 are escaped,
-  /// and a note says how many bytes were omitted.
+  /// Returns the output as lines for logs and terminals. Escapes control characters and invalid
+  /// UTF-8. If bytes were omitted, inserts a note with their number.
   std::string text() const;
 
  private:

@@ -86,7 +86,7 @@ GateVerdict verdict_of(int code) {
   return {GateDecision::kFail, fmt::format("the gate exited with code {}", code), {}};
 }
 
-/// Why the gate was stopped before it gave a verdict.
+/// Returns the reason why the gate was stopped before it gave a verdict.
 std::string reason_of(GateProcess::End end, const GateOptions& options) {
   switch (end) {
     case GateProcess::End::kTimedOut:

@@ -23,20 +23,21 @@ constexpr uid_t kInnerUser = 1000;  // user id inside the sandbox
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// 1 byte is too small for a core file. A limit of 0 would still start a core_pattern program.
+/// Prevents core files. A limit of 0 is not used, because the kernel would still start a
+/// core_pattern program.
 constexpr const char* kNoCore = "--core=1";
 
-/// Symbolic links to folders in /usr on systems with a merged /usr.
+/// Folders, or symbolic links to folders in /usr on systems with a merged /usr.
 constexpr auto kSystemFolders =
     std::to_array<std::string_view>({"bin", "sbin", "lib", "lib32", "lib64", "libx32"});
-/// Needed by compilers, by the dynamic linker, and for local time.
+/// Files that are needed by compilers, by the dynamic linker, and for local time.
 constexpr auto kSystemFiles =
     std::to_array<const char*>({"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
                                 "/etc/alternatives", "/etc/localtime"});
 
-/// A script that does not contain file names; its arguments are the gate's command line. Files get
-/// the current time, since make does not trust the year 1970. The warning is
-/// turned off because tar does not know the pax keyword for names that are not UTF-8.
+/// A script whose arguments are the gate's command line. The script does not contain file names.
+/// Files get the current time, because make does not work well with files from 1970. The warning is
+/// turned off because tar does not support the pax keyword for names that are not UTF-8.
 constexpr const char* kUnpack =
     "umask 022\n"
     "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
@@ -176,7 +177,7 @@ std::vector<std::string> inner_words(const GateOptions& options) {
       "/usr/bin/prlimit", kNoCore, fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
   if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
-  // Without a user namespace, the user's other processes would be counted too.
+  // Without a sandbox, the user's processes outside the gate are also counted.
   if (options.is_sandboxed) words.push_back(fmt::format("--nproc={}", options.processes));
   append(words, {"--", "/bin/sh", "-c", kUnpack, "gate"});
   append(words, options.command);
@@ -202,7 +203,7 @@ std::vector<std::string> sandbox_words(const GateOptions& options, const GateCas
   append(words, {"--size", fmt::format("{}", options.disk), "--tmpfs", kFolder, "--dir",
                  "/gate/tree", "--dir", "/gate/tmp", "--symlink", "gate/tmp", "/tmp", "--dir",
                  "/var", "--symlink", "../gate/tmp", "/var/tmp"});
-  // These come after the folders that may contain them.
+  // Mount these paths after the folders that might contain them.
   append_readable(words, options);
   append(words, {"--remount-ro", "/", "--chdir", "/gate/tree"});
   append(words, {"--clearenv"});

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCheckInterval{100};
-/// Time limit for killed processes to disappear, because the kernel may have to free gigabytes.
+/// Time limit for the end of killed processes. The kernel might have to free gigabytes of memory.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMaxStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -110,7 +110,6 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
 }
 
 GateProcess::~GateProcess() {
-  // A moved-from object does not own a process.
   if (!ending_ || has_ended_) return;
   kill_all();
   base::wait_for_end(pid_);
@@ -137,7 +136,7 @@ void GateProcess::wait() {
   read_status();
   kill_all();
   if (first_) is_readable(first_, kPatience);
-  // Without a sandbox, other processes may keep the pipe open, so do not wait for the end of the
+  // Without a sandbox, other processes might keep the pipe open, so do not wait for the end of the
   // output.
   const auto end = Clock::now() + (is_sandboxed_ ? milliseconds(kPatience) : milliseconds(0));
   do {
@@ -156,13 +155,13 @@ bool GateProcess::has_ended() {
   int status = 0;
   const pid_t pid = ::waitpid(pid_, &status, WNOHANG);
   if (pid == 0 || (pid < 0 && errno == EINTR)) return false;
-  // If another thread has reaped it, its status is unknown.
+  // If another thread has reaped the process, its status is unknown.
   if (pid == pid_) status_ = status;
   has_ended_ = true;
   return true;
 }
 
-/// Waits briefly for events and handles them.
+/// Waits for events for a short time, and handles them.
 void GateProcess::exchange() {
   std::array<pollfd, 4> ready{{{ending_.get(), POLLIN, 0},
                                {output_end_.get(), POLLIN, 0},
@@ -187,7 +186,7 @@ void GateProcess::check_bounds() {
 
 void GateProcess::read_output() {
   std::array<char, 65536> buffer{};
-  // The loop is limited, so that it returns even if the gate writes without pause.
+  // The loop is limited, so that it ends even if the gate writes continuously.
   for (int i = 0; i < 16 && output_end_; ++i) {
     const ssize_t size = ::read(output_end_.get(), buffer.data(), buffer.size());
     if (size == 0) output_end_.reset();
@@ -217,8 +216,8 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// Kills all processes of the gate. They do not get another signal first, because bwrap would not
-/// pass it on, and the gate must not be able to delay its end.
+/// Kills all processes of the gate with SIGKILL. Another signal is not sent before, because bwrap
+/// does not forward signals, and the gate could use the time to delay its end.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

@@ -22,8 +22,9 @@ class GateProcess {
  public:
   enum class End { kByItself, kTimedOut, kInterrupted, kTooMuchMemory, kTooManyFiles };
 
-  /// Starts WORDS in FOLDER, and enforces the limits in OPTIONS that cannot be set per process. If
-  /// there is a sandbox, WORDS start bwrap, which reports the status of the gate.
+  /// Starts the command line WORDS in FOLDER, and enforces the limits in OPTIONS that cannot be set
+  /// per process. If the gate has a sandbox, WORDS starts bwrap, which reports the status of the
+  /// gate.
   static base::Result<GateProcess> start(const std::vector<std::string>& words,
                                          const std::string& folder, const GateOptions& options,
                                          std::function<bool()> interrupted);
@@ -32,19 +33,19 @@ class GateProcess {
   /// Kills the gate.
   ~GateProcess();
 
-  /// Writes BYTES to the gate's standard input. Errors: kDiscarded (the gate has closed its input
-  /// or exited).
+  /// Writes BYTES to the gate's standard input. Error: kDiscarded (the gate has closed its input or
+  /// exited).
   base::Result<void> feed(std::string_view bytes);
   /// Closes the gate's standard input, and waits until the gate and all processes in its sandbox
   /// have ended.
   void wait();
 
-  // How the gate ended. Call after wait().
+  // The result of the gate. Call these functions after wait().
 
   End end() const { return end_; }
-  /// The gate's exit code or, as in shells, 128 plus the signal's number if a signal killed it.
-  /// nullopt if the gate never ran, because the sandbox could not be set up, or if the sandbox was
-  /// torn down.
+  /// Returns the gate's exit code or, as in shells, 128 plus the signal's number if a signal killed
+  /// it. Returns nullopt if the sandbox could not be set up, so that the gate never ran, or if the
+  /// sandbox was killed.
   std::optional<int> exit_code() const;
   std::string output() const { return output_.text(); }
 
@@ -72,12 +73,12 @@ class GateProcess {
   std::function<bool()> interrupted_;
   std::chrono::steady_clock::time_point deadline_;
   std::chrono::steady_clock::time_point next_check_{};
-  base::Fd ending_;  // readable when pid_ has ended
+  base::Fd ending_;  // a pidfd; becomes readable when pid_ ends
   base::Fd input_;
   base::Fd output_end_;
   base::Fd status_end_;
   pid_t first_pid_ = -1;
-  base::Fd first_;  // the first process of the sandbox; when it ends, the kernel kills the others
+  base::Fd first_;  // the first process of the sandbox; if it ends, the kernel kills the others
   std::string status_text_;
   BoundedOutput output_{kMaxGateOutput};
   bool has_ended_ = false;

@@ -25,17 +25,17 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "the number of this architecture (linux/audit.h) has to be added here"
 #endif
 
-/// Higher numbers are system calls of another ABI on x86-64 (x32).
+/// On x86-64, higher numbers are system calls of the x32 ABI.
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({
-    // These allocate memory that remains allocated without being mapped.
+    // These calls allocate memory that does not have to be mapped and is therefore not counted.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,
     SYS_msgget,
     SYS_semget,
-    // Builds do not need these.
+    // Not needed by builds.
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,

@@ -1,5 +1,5 @@
-// System calls that a gate may not use: those that allocate memory outside all limits, and those
-// that builds do not need and that are known for kernel vulnerabilities.
+// System calls that a gate must not use. Some of them allocate memory outside all limits. The
+// others are known for kernel vulnerabilities and are not needed by builds.
 #pragma once
 
 #include "quarry/base/fd.h"
@@ -7,8 +7,8 @@
 
 namespace quarry::changes {
 
-/// The seccomp filter, in a file for bwrap. Filtered calls, and all calls of other architectures,
-/// fail with ENOSYS, as in a kernel that does not have them.
+/// Returns the seccomp filter, in a file for bwrap. Filtered calls, and all calls of other
+/// architectures, fail with ENOSYS, as if the kernel did not support them.
 base::Result<base::Fd> gate_calls();
 
 }  // namespace quarry::changes

@@ -18,7 +18,8 @@
 namespace quarry::changes {
 namespace {
 
-/// The number of kB after NAME in a line of /proc/PID/status; 0 if LINE has another name.
+/// Returns the number of kB after NAME in a line of /proc/PID/status, or 0 if LINE has another
+/// name.
 std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return 0;
   line.remove_prefix(name.size());
@@ -26,8 +27,8 @@ std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   return base::take_number<std::uint64_t>(line).value_or(0);
 }
 
-/// Shared memory is counted once per process, because counting too much is safer than counting too
-/// little.
+/// Returns the memory of PROCESS. Shared memory is counted once per process: it is safer to count
+/// too much than too little.
 std::uint64_t memory_of(const std::filesystem::path& process) {
   std::ifstream status(process / "status");
   std::uint64_t sum = 0;
@@ -56,14 +57,14 @@ Usage usage_of(pid_t first) {
   const std::string root = fmt::format("/proc/{}/root", first);
   struct stat its {};
   struct stat ours {};
-  // Until the sandbox has its own root, this is our root.
+  // Before the sandbox has its own root, `root` is our root.
   if (::stat(root.c_str(), &its) != 0 || ::stat("/", &ours) != 0 || its.st_dev == ours.st_dev) {
     return usage;
   }
   add_files(usage, root + "/gate");
   add_files(usage, root + "/dev/shm");
   std::error_code error;
-  // This is the sandbox's own /proc, which shows only its own processes.
+  // The sandbox has its own /proc, which contains only the processes of the sandbox.
   for (std::filesystem::directory_iterator at(root + "/proc", error), end; !error && at != end;
        at.increment(error)) {
     if (is_number(at->path().filename().string())) usage.memory += memory_of(at->path());

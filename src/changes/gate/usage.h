@@ -1,8 +1,8 @@
-// Resource usage of a whole sandbox, for limits that cannot be set per process. It is measured from
-// outside, through the first process of its namespaces.
+// Resource usage of a whole sandbox, for limits that cannot be set per process. It is measured
+// outside the sandbox, through the first process of its namespaces.
 //
 //   memory   used by its processes, shared memory and files (which are in memory)
-//   files    number of files, because a tmpfs limits only bytes
+//   files    number of files, which a tmpfs does not limit
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ struct Usage {
   std::uint64_t files = 0;
 };
 
-/// Usage of the sandbox whose first process is FIRST. A value that cannot be read, because the
-/// sandbox is not set up yet or has ended, counts as zero.
+/// Returns the usage of the sandbox whose first process is FIRST. If the sandbox is not set up yet
+/// or has ended, values that cannot be read are zero.
 Usage usage_of(pid_t first);
 
 }  // namespace quarry::changes

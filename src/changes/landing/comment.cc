@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kMaxListed = 50;
 constexpr std::size_t kMaxLineBytes = 100;  // bytes
-constexpr std::size_t kIdDigits = 8;        // as shown in lists of the queue
-constexpr std::size_t kCheckInDigits = 10;  // as shown by fossil
+constexpr std::size_t kIdDigits = 8;        // as in lists of the queue
+constexpr std::size_t kCheckInDigits = 10;  // as in fossil
 
-/// The first line of TEXT that is not blank.
+/// Returns the first line of TEXT that is not blank.
 std::string_view first_line(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return {};
@@ -23,7 +23,7 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// TEXT, shortened if necessary, without splitting a character.
+/// Returns TEXT, shortened if necessary. Does not split a UTF-8 character.
 std::string shortened(std::string_view text) {
   if (text.size() <= kMaxLineBytes) return std::string(text);
   std::size_t size = 0;
@@ -39,7 +39,7 @@ std::string reference_to(const RolledBackCheckIn& each) {
                      each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
-/// The object of "roll back": a description of the change sets.
+/// Returns the description of the change sets in a rollback's comment.
 std::string references_to(std::span<const RolledBackCheckIn> rolled_back) {
   const std::size_t count = rolled_back.size();
   if (count == 1) return reference_to(rolled_back.front());
@@ -58,7 +58,6 @@ std::string references_to(std::span<const RolledBackCheckIn> rolled_back) {
 
 std::string comment_of(const std::string& given, std::span<const RolledBackCheckIn> rolled_back) {
   const bool is_empty = given.find_first_not_of(" \t\r\n") == given.npos;
-  // As in fossil.
   if (rolled_back.empty()) return is_empty ? "(no comment)" : given;
   if (is_empty) return "Roll back " + references_to(rolled_back);
   return fmt::format("{}\n\nRolls back {}", given, references_to(rolled_back));

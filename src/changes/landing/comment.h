@@ -16,9 +16,10 @@ struct RolledBackCheckIn {
   std::string comment;  // the check-in's comment, in fossil's markup, like GIVEN below
 };
 
-/// The comment of a check-in. GIVEN is the author's comment, which may be empty. ROLLED_BACK are
-/// the change sets that it rolls back, in order of landing; each is mentioned with its abbreviated
-/// id, the first line of its comment and a link to its check-in.
+/// Returns the comment of a check-in. GIVEN is the author's comment, which may be empty.
+/// ROLLED_BACK are the change sets that the check-in rolls back, in order of landing. For each of
+/// them, the comment has its abbreviated id, the first line of its comment, and a link to its
+/// check-in.
 std::string comment_of(const std::string& given, std::span<const RolledBackCheckIn> rolled_back);
 
 }  // namespace quarry::changes

@@ -20,11 +20,11 @@ using repository::Receipt;
 
 namespace {
 
-// Limit on the number of branches whose checksum state is cached.
+// Maximum number of branches for which a TreeChecksum is cached.
 constexpr std::size_t kMaxChecksums = 8;
 
-/// Calls ACTION, and converts an exception into an error. Some queries of a repository throw if the
-/// file cannot be read, or if the caller must not wait any longer.
+/// Calls ACTION, and converts an exception into an error. Some functions of a repository throw if
+/// the file cannot be read, or if their time limit has passed.
 template <typename Action>
 auto guarded(Action&& action) -> decltype(action()) {
   try {
@@ -63,7 +63,7 @@ TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
   return checksums[branch];
 }
 
-/// Caches the landed check-ins, from which the next landing continues. The receipt is still open.
+/// Caches the landed check-ins for the next landing. Called before the receipt is committed.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
@@ -77,10 +77,10 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Whether PROSPECT's tip is still the only open leaf of the branch, and none of its change sets
-/// has landed. A new fork counts even if its leaf is older, although fossil would then continue
-/// from our tip: whether a merge is required must not depend on timing. If the file has not changed
-/// since, no query is needed; there may be a thousand branches.
+/// Returns whether PROSPECT's tip is still the only open leaf of the branch, and none of its change
+/// sets has landed. Also returns false if a fork has been pushed that is older than the tip. Fossil
+/// would continue from the tip, but the result must not depend on timing. If the file has not
+/// changed, queries are skipped, because they take long if there are many branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);

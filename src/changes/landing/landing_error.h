@@ -1,4 +1,5 @@
-// Why a check-in could not be computed: either the change set is refused, or an error occurred.
+// The reason why a check-in could not be computed: the change set was refused, or an error
+// occurred.
 #pragma once
 
 #include <expected>
@@ -12,7 +13,7 @@
 namespace quarry::changes {
 
 struct LandingError {
-  // The constructors are implicit, so that QUARRY_TRY converts both kinds of failures.
+  // Implicit constructors, so that QUARRY_TRY converts both kinds of failures.
   LandingError(base::Error error) : code(error.code), message(std::move(error.message)) {}
   LandingError(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}

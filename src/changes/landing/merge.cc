@@ -10,13 +10,13 @@
 namespace quarry::changes {
 namespace {
 
-// Longer than git's markers, because lines of the file that look like markers would count as
-// conflicts.
+// Longer than git's markers, because a line of the file that looks like a marker counts as a
+// conflict.
 constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
 
-/// Initializes libgit2 until the process ends.
+/// Initializes libgit2. It stays initialized until the process exits.
 void need_library() {
   struct Library {
     Library() {
@@ -67,7 +67,7 @@ git_merge_file_input input_of(std::string_view content) {
   return input;
 }
 
-/// TEXT with control characters replaced, for logs that people read on terminals.
+/// Returns TEXT with control characters replaced, for logs that people read on terminals.
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) {
@@ -77,7 +77,8 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-/// The conflicting regions in MERGED, each with the number of its first line, up to the limit.
+/// Returns the conflicting regions in MERGED, each with the number of its first line. Limited to
+/// kMaxConflictText bytes.
 std::string regions_of(std::string_view merged) {
   const std::string first(kMarkerSize, '<');
   const std::string last(kMarkerSize, '>');
@@ -133,8 +134,8 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
   return merged(lines.text(), permission);
 }
 
-/// The side that differs from BASE, or either one if they are equal; nullopt if both differ in
-/// different ways.
+/// Returns the side that differs from BASE. Returns either side if the two sides are equal. Returns
+/// nullopt if they differ from BASE and from each other.
 template <typename T>
 std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
   if (ours == theirs || theirs == base) return ours;
@@ -154,8 +155,8 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("changed on both sides, and a symbolic link on one of them");
   }
-  // For files that are not links, there are only two permissions, so the sides cannot have made
-  // different changes.
+  // Files that are not links have only two possible permissions, so the changes of the two sides
+  // cannot differ.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

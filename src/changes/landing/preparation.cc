@@ -18,7 +18,7 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr std::size_t kHashDigits = 10;  // as shown by fossil
+constexpr std::size_t kHashDigits = 10;  // as in fossil
 
 std::string_view brief(const HashName& name) {
   return name.str().substr(0, kHashDigits);
@@ -68,7 +68,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // Other orders do not use its new contents.
+    // The other orders do not use the new contents of a refused order.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
     LandingError error = std::move(outcome).error();
     if (!error.is_refusal()) return std::unexpected(std::move(error).error());
@@ -126,8 +126,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Rolls back the last change set first. So the changes of each are as it left them, apart from
-/// later changes by others.
+/// Rolls back the change sets of ORDER, the last one first. When a change set is rolled back, later
+/// change sets of the order no longer have an effect on its files.
 Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const auto& [id, submitter] : order.rolls_back | std::views::reverse) {
@@ -162,7 +162,8 @@ Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& ch
   return change.apply(order.files, &base->files, with_base);
 }
 
-/// Whether all clients that receive the artifact also have NAME, so that it may be a delta on NAME.
+/// Returns whether an artifact can be stored as a delta on NAME, because all clients that receive
+/// the artifact also have NAME.
 bool Preparation::may_be_source(const HashName& name) {
   if (prospect_.added.contains(name)) return true;
   const auto found = repository_.find(name);
@@ -181,7 +182,7 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // A private artifact is stored in full, which makes it public.
+  // Private artifacts are stored in full, because storing their full content makes them public.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);
@@ -196,12 +197,11 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   return {};
 }
 
-/// The argument of the R card; empty if there is no such card.
+/// Returns the argument of the R card, or an empty string if there is no such card.
 base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
   auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
-  // A tree with a missing file cannot be checked out, so no check-out exists with which to compare
-  // the checksum.
+  // A tree with a missing file cannot be checked out, so its checksum is not needed.
   if (!checksum && checksum.error().code == ErrorCode::kNotFound) return std::string();
   return checksum;
 }

@@ -18,11 +18,11 @@ namespace quarry::changes {
 
 class Preparation {
  public:
-  /// The arguments are not owned. REPOSITORY must have a Snapshot.
+  /// The arguments are not owned. Use inside a Snapshot of REPOSITORY.
   Preparation(repository::Repository& repository, StoredFiles& stored, TreeChecksum& checksum)
       : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
 
-  /// KNOWN is the tip of the branch, if it is already known.
+  /// Computes the check-ins for ORDERS. KNOWN is the tip of the branch, if it is already known.
   base::Result<Prospect> run(std::span<const LandingOrder> orders,
                              const std::optional<repository::BranchTip>& known);
 
@@ -50,8 +50,7 @@ class Preparation {
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;    // parent of the next check-in
   std::vector<RolledBackCheckIn> rolled_back_;  // check-ins that the current check-in rolls back
-  std::vector<artifact::HashName> fresh_;       // contents that the current check-in has added to
-                                                // prospect_.added
+  std::vector<artifact::HashName> fresh_;       // added by the current check-in
 };
 
 }  // namespace quarry::changes

@@ -16,7 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Enough for the tips of this many branches, and for rollbacks.
+// Sufficient for the tips of several branches, and for rollbacks.
 constexpr std::size_t kCheckIns = 16;
 
 struct Manifest {
@@ -42,7 +42,6 @@ base::Result<Manifest> read_manifest(repository::Repository& repository, const H
   return Manifest{std::move(text), std::move(*parsed)};
 }
 
-/// Applies the F cards of MANIFEST to FILES.
 base::Result<void> put_files(const Structural& manifest, FileTree& files) {
   for (const artifact::FileCard& card : manifest.files) {
     if (card.hash.empty()) {

@@ -1,5 +1,5 @@
-// A cache of what a Lander reads from a repository: check-ins with their files, and contents. The
-// hash of an entry is its key, so entries never become invalid.
+// A cache of the check-ins and contents that a Lander reads from a repository. The key of an entry
+// is its hash, so entries never become invalid.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace quarry::changes {
 
-/// The data of a check-in that is needed to make its child.
+/// The data of a check-in that is needed to create a child of it.
 struct StoredCheckIn {
   artifact::HashName name;
   FileTree files;
@@ -33,9 +33,10 @@ class StoredFiles {
   StoredFiles(repository::Repository& repository, std::size_t kept)
       : repository_(repository), kept_limit_(kept) {}
 
-  /// Errors: kNotFound (the check-in or its baseline is missing), kCorrupt (not a check-in), kIo.
+  /// Returns the check-in NAME. Errors: kNotFound (the check-in or its baseline is missing),
+  /// kCorrupt (not a check-in), kIo.
   base::Result<CheckInPtr> check_in(const artifact::HashName& name);
-  /// Errors: those of a ContentSource.
+  /// Returns the content of NAME. Passes on errors of a ContentSource.
   base::Result<Content> content(const artifact::HashName& name);
 
   /// Caches data that has just been stored.

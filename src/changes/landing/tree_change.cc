@@ -17,15 +17,15 @@ namespace {
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
 constexpr std::size_t kMaxNamesListed = 10;
 constexpr std::size_t kMaxLog = std::size_t{64} << 10;
-// Limit on the number of merged lines in all files of a change set. In the worst case, merging this
-// many takes half a minute.
+// Limit on the number of merged lines in all files of a change set. In the worst case, merging so
+// many lines takes half a minute.
 constexpr std::size_t kMaxLines = 10 * kMaxLinesMerged;
 
 std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
 }
 
-/// Why NAME is not possible; null if it is possible.
+/// Returns the reason why NAME is not valid, or null if it is valid.
 const char* fault_of(std::string_view name) {
   if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
     return "not a valid file name in a repository";
@@ -34,8 +34,8 @@ const char* fault_of(std::string_view name) {
   return artifact::is_checkout_database(name) ? "a name reserved by fossil" : nullptr;
 }
 
-/// The file in TREE that conflicts with the file NAME, because one of them would have to be a
-/// folder; nullopt if both can exist.
+/// Returns a file in TREE that conflicts with the file NAME: the path of one of them is a folder in
+/// the path of the other. Returns nullopt if TREE does not have such a file.
 std::optional<std::string> obstacle_of(const FileTree& tree, std::string_view name) {
   for (std::size_t slash = name.find('/'); slash != std::string_view::npos;
        slash = name.find('/', slash + 1)) {
@@ -69,16 +69,16 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
     return bad(file.name, "the target of the symbolic link is invalid");
   }
-  // If a control artifact were stored as a file, it would still take effect. The right to submit
-  // does not include, for example, closing branches.
+  // Reject files that are control artifacts, because they take effect when they are stored. For
+  // example, the right to submit does not include closing branches.
   if (artifact::parse_structural(*file.content)) {
     return bad(file.name, "fossil would read its content as a manifest or control artifact");
   }
   return {};
 }
 
-/// The name for CONTENT. Unchanged content keeps its name, even if the name uses another hash
-/// algorithm.
+/// Returns the name of CONTENT. Unchanged content keeps its name, even if the name uses another
+/// hash algorithm.
 HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base) {
   for (const MaybeFile& file : {ours, base}) {
     if (file && file->hash.algorithm() != algorithm_ && file->hash.names(*content)) {
@@ -193,7 +193,7 @@ void TreeChange::find_obstacles() {
   }
 }
 
-/// A single refusal that lists all conflicts.
+/// Returns a single refusal that lists all conflicts.
 std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
   std::ranges::stable_sort(conflicts_, {}, &Conflict::name);
   std::string names, log;

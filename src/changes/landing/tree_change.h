@@ -1,5 +1,5 @@
-// The files of a check-in that is being made: those of its parent, with the changes of a change
-// set, or with earlier changes rolled back.
+// The files of a new check-in: the files of its parent, with the changes of a change set, or with
+// earlier changes rolled back.
 #pragma once
 
 #include <map>
@@ -19,26 +19,26 @@ namespace quarry::changes {
 
 class TreeChange {
  public:
-  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and may have at most MAX_SIZE
-  /// bytes.
+  /// BEFORE, the files of the parent, is copied. New contents are named by hashes of ALGORITHM, and
+  /// must not exceed MAX_SIZE bytes.
   TreeChange(const FileTree& before, ContentSource contents, artifact::HashAlgorithm algorithm,
              std::size_t max_size)
       : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}
 
-  /// Changes FILES. If BASE is not null, merges each file that the tree has changed since BASE;
-  /// otherwise FILES replace the files in the tree.
+  /// Applies FILES. If BASE is not null, merges each file that differs between BASE and the tree.
+  /// Otherwise, FILES replace the files in the tree.
   Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
   /// Rolls back the changes between BEFORE and AFTER.
   Attempt<void> roll_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
 
-  /// A new content.
+  /// The content of a file that the parent does not have.
   struct Added {
     artifact::HashName name;
     Content content;
     std::optional<artifact::HashName> prior;  // previous content of the same file
   };
-  /// Returns the new contents. LABELS are the names of the versions in messages. Refusals:
+  /// Returns the new contents. LABELS are the names of the versions for messages. Refusals:
   /// kConflict (with all conflicts), kNothing.
   Attempt<std::vector<Added>> finish(const MergeLabels& labels);
   FileTree& tree() { return tree_; }

@@ -13,7 +13,7 @@ constexpr std::size_t kStride = std::size_t{128} << 10;
 
 }  // namespace
 
-/// The number of files at the beginning of TREE that are the same as in the previous tree.
+/// Returns the number of files at the beginning of TREE that are the same as in the previous tree.
 std::size_t TreeChecksum::in_common(const FileTree& tree) const {
   std::size_t count = 0;
   for (const auto& [name, file] : tree) {

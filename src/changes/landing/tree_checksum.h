@@ -2,8 +2,8 @@
 //
 //   MD5 of   NAME ' ' SIZE '\n' CONTENT   of all files, in order of names
 //
-// Consecutive check-ins have nearly all files in common. So the state of the digest is saved at
-// checkpoints, and the next checksum continues from the last checkpoint before the first
+// Consecutive check-ins have nearly all files in common. Therefore, the state of the digest is
+// saved at checkpoints, and the next checksum continues from the last checkpoint before the first
 // difference.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace quarry::changes {
 
 class TreeChecksum {
  public:
-  /// The checksum of TREE in hexadecimal digits. Errors: those of CONTENTS.
+  /// Returns the checksum of TREE in hexadecimal digits. Passes on errors of CONTENTS.
   base::Result<std::string> of(const FileTree& tree, const ContentSource& contents);
 
  private:

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "r
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "released",
                                                    "abandoned", "retried", "terminated"};
-// A daemon holds the lock of a job only briefly, except while the job is executed.
+// Except during execution, a daemon holds the lock of a job only briefly.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMaxText = 500;
@@ -41,7 +41,7 @@ bool may_be_in(Action action, Stage stage) {
     case Action::kRetry:
       return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
     case Action::kTerminate:
-      return false;  // possible only in run/, which is handled elsewhere
+      return false;  // kTerminate is possible only in run/; see stop()
     default:
       return waits(stage);
   }
@@ -71,7 +71,7 @@ Result<void> hold(const ActionRequest& request, Job& job) {
   return {};
 }
 
-/// The error for a job that another process has locked.
+/// Returns the error for a job that another process has locked.
 std::unexpected<base::Error> in_hand(const JobLocation& location) {
   return fail(ErrorCode::kBusy, fmt::format("{} is being {}: try again", location.name.id.str(),
                                             location.stage == Stage::kRun        ? "executed"
@@ -94,7 +94,7 @@ std::string why_of(const ActionRequest& request) {
   return why;
 }
 
-/// Asks the execution daemon to stop the job at LOCATION, which is in run/.
+/// Requests the execution daemon to stop the job at LOCATION, which is in run/.
 Result<Job> stop(Directories& directories, const JobLocation& location,
                  const ActionRequest& request, base::UnixMillis now,
                  const std::function<bool(const Job&)>& may) {
@@ -115,7 +115,7 @@ Result<Job> act_on(Directories& directories, const JobLocation& location,
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // A job that has not been checked does not have any data yet.
+  // A job in prequeue/ does not have any data yet, because it has not been checked.
   if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
@@ -188,7 +188,7 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
     case Action::kRetry:
       job.crashes = 0;
       job.deferrals = 0;
-      // Precursors are determined again.
+      // The queueing daemon determines the precursors again.
       job.meta.precursors.clear();
       // A job that failed because of its meta file is checked again.
       if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
@@ -216,8 +216,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
 
 namespace {
 
-/// Finds the job of ID by the name in its log, which is faster than listing folders with many
-/// files.
+/// Finds the job ID by the name in its log, because listing folders with many files is slower.
 std::optional<JobLocation> find_by_log(const Directories& directories, const ChangeSetId& id) {
   auto name = ChangeLog(directories).name_of(id);
   if (!name || name->id != id) return std::nullopt;

@@ -74,10 +74,10 @@ class Reading {
   std::size_t files_ = 0;
 };
 
-/// Less than the size of a few job files: the daemons cannot write even one.
+/// Free space, in bytes, below which a disk is treated as full. A job file needs more space.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// A remark for waiting jobs if the disk of the queue is full; otherwise empty.
+/// Returns a remark for waiting jobs if the disk of the queue is full, otherwise an empty string.
 std::string why_stuck(const Directories& directories) {
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};

@@ -17,7 +17,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMeasured = 20;  // number of landings used for the estimate
+constexpr std::size_t kMeasured = 20;  // number of executions that are used for the estimate
 
 Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stage stage) {
   auto names = directories.list(stage);
@@ -25,8 +25,8 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
   return names;
 }
 
-/// The view of a job. If the job cannot be read, the view has its name and the error. nullopt if
-/// the job has moved.
+/// Returns the view of a job. If the job cannot be read, the view has its name and the error.
+/// Returns nullopt if the job has moved.
 std::optional<JobView> view_at(const Directories& directories, const JobLocation& location) {
   JobView view;
   view.stage = location.stage;
@@ -46,7 +46,7 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   return view;
 }
 
-/// The time from the start of JOB until it was done; nullopt if it is not done.
+/// Returns the time from the start of JOB until it was done, or nullopt if it is not done.
 std::optional<milliseconds> time_of_execution(const Job& job) {
   std::optional<base::UnixMillis> began;
   for (const HistoryLine& line : job.history) {
@@ -58,7 +58,7 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
   return std::nullopt;
 }
 
-/// The mean time of the newest jobs in DONE.
+/// Returns the mean time of the newest jobs in DONE.
 std::optional<milliseconds> mean_time(const Directories& directories,
                                       const std::vector<JobLocation>& done) {
   milliseconds total{0};
@@ -74,24 +74,24 @@ std::optional<milliseconds> mean_time(const Directories& directories,
   return total / count;
 }
 
-/// Running jobs come first, then the others in order of execution.
+/// Compares waiting jobs: running jobs come first, then the others in order of execution.
 bool goes_before(const JobLocation& a, const JobLocation& b) {
   const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
   if (a_runs != b_runs) return a_runs;
   return changes::goes_before(a.name, b.name);
 }
 
-// ID_TAI_…: the first parts of all names have the same lengths.
+// All names begin with ID_TAI_, and these two parts have constant lengths.
 constexpr std::size_t kId = 16;
 constexpr std::size_t kTai = 24;
 
-/// Whether A is newer than B: compares the times, then the ids. Both must be names of jobs.
+/// Returns whether A is newer than B: compares the times, then the ids. Both must be names of jobs.
 bool is_newer(std::string_view a, std::string_view b) {
   const int order = a.substr(kId + 1, kTai).compare(b.substr(kId + 1, kTai));
   return order != 0 ? order > 0 : a.substr(0, kId) > b.substr(0, kId);
 }
 
-/// Whether FILE looks like the name of a job. A fast check.
+/// Returns whether FILE might be the name of a job. This check is fast, but not complete.
 bool may_be_job(std::string_view file) {
   return file.size() > kId + 1 + kTai && file[kId] == '_' && file[kId + 1 + kTai] == '_';
 }
@@ -99,12 +99,11 @@ bool may_be_job(std::string_view file) {
 /// Selects the newest of many jobs, using only their file names.
 class Newest {
  public:
-  /// Keeps the LIMIT newest jobs among those submitted before BEFORE.
+  /// Keeps the LIMIT newest jobs of the jobs that were submitted before BEFORE.
   explicit Newest(std::size_t limit, std::optional<ChangeSetName> before = std::nullopt)
       : limit_(limit), before_(before ? before->text() : std::string()) {}
 
   void offer(Stage stage, std::string_view file);
-  /// Returns the selected jobs, newest first.
   std::vector<JobLocation> take();
 
  private:
@@ -114,7 +113,7 @@ class Newest {
   };
 
   std::size_t limit_;
-  std::string before_;      // as a file name; empty for any time
+  std::string before_;      // as a file name; empty for no limit
   std::vector<Kept> kept_;  // a heap with the oldest on top
 };
 
@@ -152,7 +151,7 @@ struct Page {
   std::string more;
 };
 
-/// The first LIMIT jobs of LISTED that match OPTIONS.
+/// Returns the first LIMIT jobs of LISTED that match OPTIONS.
 Page page_of(const Directories& directories, const std::vector<Listed>& listed,
              const ViewOptions& options, std::size_t limit) {
   Page page;
@@ -202,8 +201,8 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   return listed;
 }
 
-/// Offers the finished jobs that match OPTIONS to OVER, and all jobs that have landed to DONE, and
-/// counts all finished jobs. There may be too many to keep even their names.
+/// Offers the finished jobs that match OPTIONS to OVER, and all landed jobs to DONE. Counts all
+/// finished jobs. The names are not kept, because there can be too many jobs.
 Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
                         Newest& over, Newest& done) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
@@ -239,7 +238,7 @@ std::string headline(const Job& job) {
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
-  // One more than the number of jobs shown or read, to find out whether there are more.
+  // Keep one more job than is shown or read, to find out whether more jobs exist.
   const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;
   Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
@@ -262,7 +261,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
 }
 
 Result<JobView> view_job(const Directories& directories, const JobLocation& location) {
-  // The job may move meanwhile, but not as often as this.
+  // Retry if the job moves, but not without limit.
   JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {

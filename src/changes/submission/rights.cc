@@ -22,7 +22,6 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// Whether LETTERS include or imply LETTER.
 bool has(std::string_view letters, char letter) {
   const auto holds = [letters](std::string_view any) {
     return letters.find_first_of(any) != std::string_view::npos;
@@ -108,7 +107,7 @@ std::optional<std::string> objection(const Rights& rights, MoveType type, const 
     if (may(rights, deed, actor)) return std::nullopt;
     return not_permitted(what, deed, rights);
   };
-  // A rollback concerns the work of others, so its author does not need the right to submit.
+  // A rollback needs only its own right, not the right to submit.
   if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
   if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
   if (type == MoveType::kEmergency)
@@ -122,7 +121,7 @@ std::optional<std::string> objection(const Rights& rights, const Meta& meta, con
   if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
     return not_permitted("naming another author (##author)", Deed::kAuthor, rights);
   }
-  // Only users who may approve may refer to an approval.
+  // Only users with the right to approve are allowed to refer to an approval.
   if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
     return not_permitted("giving an approval (##approval)", Deed::kApprove, rights);
   }

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Does not throw an exception for invalid UTF-8, but replaces it.
+/// Returns JSON as text. Replaces invalid UTF-8 instead of throwing an exception.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// Options of a queue's page, as in a query string or on a command line.
+// Parses the options of a view from a query string or a command line.
 #include <fmt/core.h>
 
 #include <algorithm>

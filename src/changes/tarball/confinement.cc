@@ -37,11 +37,10 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // the system call numbers are unknown, so calls are not
-                                       // filtered
+constexpr std::uint32_t kMachine = 0;  // unknown system calls: no filter
 #endif
 
-/// Calls for memory, open files and exiting. fstat() is newfstatat().
+/// Calls for memory, for open files and for exiting. fstat() uses newfstatat.
 constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_read,         SYS_write,      SYS_pread64,    SYS_pwrite64,      SYS_lseek,
     SYS_fstat,        SYS_newfstatat, SYS_brk,        SYS_mmap,          SYS_munmap,
@@ -49,7 +48,8 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
-/// Too small for a core file. A limit of 0 would still start a core_pattern program.
+/// Prevents core files. A limit of 0 is not used, because the kernel would still start a
+/// core_pattern program.
 constexpr rlim_t kNoCore = 1;
 
 bool filter_calls() {
@@ -72,7 +72,7 @@ bool limit(int what, rlim_t value) {
   return ::setrlimit(static_cast<__rlimit_resource>(what), &both) == 0;
 }
 
-/// The size of this process's address space in bytes.
+/// Returns the size of this process's address space in bytes.
 rlim_t memory_in_use() {
   unsigned long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {

@@ -56,8 +56,7 @@ class Plain : public Expansion {
 class Gzip : public Expansion {
  public:
   explicit Gzip(int file) : input_(file), bytes_(kPiece) {
-    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // 15 is the largest window; 16 allows
-                                                           // only the gzip format
+    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // maximum window; only gzip
   }
   ~Gzip() override {
     if (is_open_) ::inflateEnd(&stream_);
@@ -78,7 +77,7 @@ class Gzip : public Expansion {
         stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());
         stream_.avail_in = static_cast<uInt>(size);
       }
-      // A gzip file may consist of several members.
+      // A gzip file can consist of several members.
       if (is_between_members_) ::inflateReset(&stream_);
       is_between_members_ = false;
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
@@ -116,7 +115,7 @@ class Zstd : public Expansion {
 
  private:
   Result<void> open() {
-    // A warning would mean that libarchive uses an external program.
+    // A warning means that libarchive uses an external program.
     if (::archive_read_support_filter_zstd(archive_) != ARCHIVE_OK) {
       return fail(ErrorCode::kIo, "libarchive does not support zstd");
     }
@@ -125,7 +124,7 @@ class Zstd : public Expansion {
       return failure();
     archive_entry* entry = nullptr;
     if (::archive_read_next_header(archive_, &entry) != ARCHIVE_OK) return failure();
-    // The filters must be the zstd filter and our source: the output of another filter would not be
+    // Only the zstd filter and our source are allowed, because the output of another filter is not
     // limited.
     if (::archive_filter_count(archive_) != 2) {
       return fail(ErrorCode::kInvalid, "the tarball is compressed more than once");

@@ -1,8 +1,8 @@
-// Reads the archive inside a tarball, up to a limit: copies it, or decompresses it with gzip or
-// zstd.
+// Reads the uncompressed archive of a tarball, up to a limit. The tarball is uncompressed, or
+// compressed with gzip or zstd.
 //
-// For gzip, zlib is used directly, since libarchive does not verify gzip's checksums. For zstd,
-// libarchive is used, with only one layer of compression.
+// For gzip, zlib is used directly, because libarchive does not verify the checksums of gzip. For
+// zstd, libarchive is used. Only one layer of compression is allowed.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Expansion {
   static base::Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
   virtual ~Expansion() = default;
 
-  /// Reads into BUFFER and returns the number of bytes; 0 at the end of a complete archive. Errors:
+  /// Reads into BUFFER. Returns the number of bytes, or 0 at the end of a complete archive. Errors:
   /// kInvalid (damaged or truncated), kLimit (larger than allowed), kIo.
   base::Result<std::size_t> read(std::span<char> buffer);
 

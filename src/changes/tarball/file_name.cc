@@ -18,10 +18,9 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
-// The limit of file systems. A tree with a longer name could not be checked out.
+// The limit of file systems. A tree with a longer name cannot be checked out.
 constexpr std::size_t kMaxComponent = 255;
 
-/// Whether TEXT is UTF-8 without control characters.
 bool is_plain_utf8(std::string_view text) {
   while (!text.empty()) {
     const auto byte = static_cast<unsigned char>(text.front());
@@ -33,7 +32,6 @@ bool is_plain_utf8(std::string_view text) {
   return true;
 }
 
-/// Calls FUNCTION for each component of PATH.
 template <typename Function>
 void for_each_component(std::string_view path, const Function& function) {
   while (true) {
@@ -51,9 +49,9 @@ bool has_long_component(std::string_view path) {
   return has;
 }
 
-/// Whether PATH has a component that fossil reserves. Fossil keeps its own files at the top of a
-/// check-out, and any folder may be the top of another check-out. ".fos" was their name in its
-/// first versions.
+/// Returns whether PATH has a component that fossil reserves. Fossil stores its own files in the
+/// top folder of a check-out, and any folder can be the top folder of another check-out. The first
+/// versions of fossil used the name ".fos".
 bool has_fossil_files(std::string_view path) {
   bool has = false;
   for_each_component(path, [&](std::string_view component) {
@@ -110,9 +108,9 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   if (target.front() == '/') return refuse("is absolute; it has to stay within the tree");
   if (has_fossil_files(target)) return refuse("is a name reserved by fossil");
   auto depth = std::ranges::count(name, '/');  // number of folders above the link
-  // The components of the link's own path are folders. But the components of its target may be
-  // links, whose parents are elsewhere. So ".." is allowed only at the start of the target; then no
-  // chain of links can lead out of the tree.
+  // The components of the link's own path are folders. But the components of its target can be
+  // links to other folders, so ".." after such a component can lead out of the tree. Therefore,
+  // ".." is allowed only at the start of the target.
   bool is_out = false, has_gone_down = false, goes_up_again = false;
   for_each_component(target, [&](std::string_view component) {
     if (component == "..") {

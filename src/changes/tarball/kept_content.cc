@@ -29,8 +29,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Contents larger than this are not cached but read again, which costs little compared to landing
-// them.
+// Larger contents are not cached. They are read again, which is fast compared to landing them.
 constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 

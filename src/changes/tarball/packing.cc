@@ -21,7 +21,7 @@ void put(std::string& out, std::string_view text) {
   out += text;
 }
 
-/// Parses the output of the child. If an item is missing, all items after it count as missing too.
+/// Parses the output of the child. After an item is missing, all later items also count as missing.
 class Unpacking {
  public:
   explicit Unpacking(std::string_view bytes) : rest_(bytes) {}
@@ -40,7 +40,7 @@ class Unpacking {
     rest_.remove_prefix(text.size());
     return text;
   }
-  /// Reads the number of items that follow, each of which needs at least one number.
+  /// Reads a number of items. Each item needs at least the bytes of one number.
   std::uint64_t count() {
     const std::uint64_t count = number();
     return count > rest_.size() / sizeof count ? spoil() : count;
@@ -63,7 +63,8 @@ std::unexpected<base::Error> senseless() {
               "the tarball reader sent an invalid reply; the tarball might be malicious");
 }
 
-/// Whether FILE is within LIMITS and within the CONTENTS bytes that exist.
+/// Returns whether FILE is within LIMITS and within the CONTENTS bytes of the file with the
+/// contents.
 bool is_possible(const SubmittedFile& file, std::uint64_t contents, const TarballLimits& limits) {
   const bool is_permission =
       file.permission == 0 || file.permission == 'x' || file.permission == 'l';

@@ -1,13 +1,13 @@
-// Reads tarballs in forked processes. Such a reader writes the contents of files to files that both
-// processes have open. It writes all other data to a pipe (packing.h); the entries of each tarball
-// are preceded by their size in 8 bytes. Its output is not trusted, since a hostile tarball may
-// have taken over the reader.
+// Reads tarballs in forked processes (readers). A reader writes the contents of each tarball to a
+// file that it has in common with the owner. It writes all other data to a pipe (packing.h). In the
+// pipe, the entries of each tarball are preceded by their size in 8 bytes. The output of a reader
+// is not trusted, because a hostile tarball might have taken over the reader.
 //
-// A helper process forks the readers. It receives an order for each: the limits and, as
+// A helper process forks the readers. For each reader, it receives an order: the limits and, as
 // descriptors, the pipe, the tarballs, and a file for the contents of each tarball. It forks the
-// reader, waits for it, and answers with its exit status, so there is only one reader at a time.
-// The helper also sends an answer before the first order, which says that it is running and has no
-// other files open.
+// reader, waits for it, and answers with its exit status. Therefore, only one reader runs at a
+// time. Before the first order, the helper sends an answer to report that it is running and has
+// closed all other files.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -51,7 +51,7 @@ using base::fail;
 using base::Result;
 
 constexpr int kFailed = 1;
-/// A time limit in case the disk hangs. CPU time is limited separately.
+/// A time limit, in case the disk does not respond. CPU time is limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
 static_assert(1 + 2 * TarballReaders::kMax <= base::kMaxDescriptors);
@@ -69,7 +69,8 @@ void send_message(int pipe, std::string_view text) {
   }
 }
 
-/// Removes the next message from the front of REST and returns it; empty if it is incomplete.
+/// Removes the next message from the front of REST and returns it. Returns an empty string if the
+/// message is incomplete.
 std::string_view next_message(std::string_view& rest) {
   std::uint64_t size = 0;
   if (rest.size() < sizeof size) return {};
@@ -86,7 +87,7 @@ std::string_view next_message(std::string_view& rest) {
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // loaded here, because its files cannot be opened after confine()
+  const Utf8Locale locale;  // its files cannot be opened after confine()
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("cannot sandbox the tarball reader");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
@@ -118,7 +119,8 @@ bool answer(int socket, int status) {
 [[noreturn]] void fork_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
-  // The helper ends with its owner, and ignores signals to the terminal or the process group.
+  // The helper exits when its owner exits, and ignores signals from the terminal or to the process
+  // group.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
@@ -136,14 +138,14 @@ bool answer(int socket, int status) {
       read_as_child(files.first(count), limits, files.last(count), descriptors[0]);
     }
     for (const int each : descriptors) ::close(each);
-    // If fork() failed, this is reported as if the reader was killed: the tarball is not the cause,
-    // but there is no answer from a reader either.
+    // If fork() has failed, report a killed reader, because the tarball is not the cause of the
+    // failure.
     status = pid > 0 ? base::wait_for_end(pid).value_or(SIGKILL) : SIGKILL;
   }
   ::_exit(0);
 }
 
-/// The helper's next answer. Returns an error if it has died.
+/// Returns the helper's next answer, or an error if the helper has exited.
 Result<int> answer_of_helper(int socket) {
   int status = 0;
   ssize_t size = 0;
@@ -154,7 +156,7 @@ Result<int> answer_of_helper(int socket) {
   return fail(ErrorCode::kIo, "the helper process that starts tarball readers exited unexpectedly");
 }
 
-/// Reads everything from PIPE, up to LIMIT bytes.
+/// Reads from PIPE until its end or until LIMIT bytes have been read.
 Result<std::string> read_all(int pipe, std::size_t limit) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   std::string all;
@@ -252,7 +254,7 @@ TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs
   const auto end = messages ? answer_of_helper(helper_->socket.get())
                             : Result<int>(std::unexpected(messages.error()));
   if (!end) {
-    // The reader ends when the helper does.
+    // The reader is killed when the helper ends.
     ::kill(helper_->pid, SIGKILL);
     helper_.reset();
     return std::unexpected(end.error());

@@ -43,7 +43,7 @@ class Source {
     return -1;
   }
 
-  /// The error that stopped reading; empty if there was none.
+  /// Returns the error that stopped reading. Its message is empty if no error occurred.
   const base::Error& error() const { return error_; }
 
   /// Reads the rest of the tarball, so that the checksums of the compression are verified.
@@ -53,7 +53,7 @@ class Source {
       if (size == 0) return {};
     }
   }
-  /// Whether all bytes beginning with the one at OFFSET are zero.
+  /// Returns whether all bytes from OFFSET on are zero.
   bool is_blank_from(std::uint64_t offset) const { return end_of_text_ <= offset; }
 
  private:
@@ -113,7 +113,7 @@ class TarReader {
       archive_entry* entry = nullptr;
       const int code = ::archive_read_next_header(archive_.get(), &entry);
       if (code == ARCHIVE_EOF) break;
-      // A warning means that the entry is ambiguous.
+      // Warnings are errors, because they mean that the entry is ambiguous.
       if (code != ARCHIVE_OK) return failure();
       if (count == limits_.entries) {
         return fail(ErrorCode::kLimit,
@@ -241,8 +241,8 @@ class TarReader {
                 fmt::format("the tarball is truncated in \"{}\"", base::printable(name, 120)));
   }
 
-  /// Checks the end marker. If a tarball was truncated between two entries, it would look as if the
-  /// missing files were deleted. Only the end marker shows that the tarball is complete.
+  /// Checks the end marker. If a tarball is truncated between two entries, the missing files appear
+  /// to be deleted. Only the end marker shows that the tarball is complete.
   Result<void> check_end() {
     const std::uint64_t end = position();
     QUARRY_TRY(source_.drain());

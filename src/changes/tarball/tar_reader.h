@@ -1,6 +1,7 @@
-// Reads a tarball in two steps. The first one reads it entry by entry, and checks the types and
-// sizes of the entries and the end of the archive (tar_reader.cc). The second one checks all
-// entries together (tarball_reader.cc), since they may come from another process.
+// Reads a tarball in two steps. The first step reads one entry after another, and checks the types
+// and sizes of the entries and the end of the archive (tar_reader.cc). The second step checks all
+// entries together (tarball_reader.cc). It does not trust the first step, which usually runs in
+// another process.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct TarballEntries {
   std::string meta;
   /// The files below lroot/, with names relative to it, in the archive's order.
   std::vector<SubmittedFile> files;
-  /// The folders that have their own entries, in the same form.
+  /// The folders below lroot/ that have their own entries, with names relative to it.
   std::vector<std::string> folders;
 };
 

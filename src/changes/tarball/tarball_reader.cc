@@ -1,4 +1,4 @@
-// Checks the contents of a tarball together, and against its meta file.
+// Checks the entries of a tarball together, and compares them with its meta file.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct NamedEntry {
   bool is_folder = false;
 };
 
-/// An order in which the contents of a folder directly follow the folder.
+/// Compares names so that the contents of a folder directly follow the folder.
 bool comes_before(const NamedEntry& a, const NamedEntry& b) {
   const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; };
   return std::ranges::lexicographical_compare(a.name, b.name, {}, rank, rank);
@@ -38,7 +38,6 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.size() > folder.size() && name.starts_with(folder) && name[folder.size()] == '/';
 }
 
-/// Checks that each name is valid and unique.
 Result<void> check_names(const TarballEntries& entries) {
   std::vector<NamedEntry> named;
   named.reserve(entries.files.size() + entries.folders.size());
@@ -62,7 +61,7 @@ Result<void> check_names(const TarballEntries& entries) {
   return {};
 }
 
-/// Checks that META names every file. Both are sorted.
+/// Checks that NAMED contains every file in FILES. Both lists must be sorted.
 Result<void> check_against(const std::vector<std::string>& named,
                            const std::vector<SubmittedFile>& files) {
   for (const std::string& name : named) {

@@ -26,7 +26,7 @@ struct TarballWriter::State {
 
   static la_ssize_t on_write(archive* writer, void* self, const void* bytes, std::size_t size) {
     auto& state = *static_cast<State*>(self);
-    // libarchive finishes an abandoned archive as if it were complete, so drop that output.
+    // libarchive also writes an end marker to an abandoned archive, so discard this output.
     if (!state.is_open) return -1;
     const auto done = state.sink({static_cast<const char*>(bytes), size});
     if (done) return static_cast<la_ssize_t>(size);
@@ -55,8 +55,7 @@ TarballWriter::~TarballWriter() {
 Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compression) {
   TarballWriter writer(std::make_unique<State>(std::move(sink), ::archive_write_new()));
   archive* out = writer.state_->writer;
-  // This format allows names of any length and with any characters, and is plain ustar for ordinary
-  // names.
+  // This format allows all names, and is the same as ustar for ordinary names.
   ::archive_write_set_format_pax_restricted(out);
   int code = ARCHIVE_OK;
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
@@ -116,13 +115,12 @@ Result<void> TarballWriter::finish() {
 Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                            std::span<const FileToSubmit> files, TarballCompression compression) {
   const std::string text = meta.text();
-  // Do not write a tarball that read_tarball() would reject.
+  // Do not write a tarball that read_tarball() rejects.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
     QUARRY_TRY(check_file_name(name));
-    // If a name changes when it is written and parsed, the change set would change a different
-    // file.
+    // If writing and parsing changes a name, the change set would change a different file.
     if (!std::ranges::binary_search(same.files, name)) {
       return fail(ErrorCode::kInvalid, fmt::format("the name \"{}\" cannot be written in ##files",
                                                    base::printable(name, 120)));

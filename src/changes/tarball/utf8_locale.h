@@ -1,12 +1,12 @@
-// The locale that libarchive needs.
+// Sets the locale that libarchive needs.
 #pragma once
 
 #include <locale.h>
 
 namespace quarry::changes {
 
-/// Sets a locale of this thread in which libarchive does not convert UTF-8; the destructor
-/// restores the previous one.
+/// Sets a locale of this thread in which libarchive does not convert UTF-8. The destructor restores
+/// the previous locale.
 class Utf8Locale {
  public:
   Utf8Locale()
