@@ -1,8 +1,8 @@
-// Faster computation of all derived tables together, starting from empty tables: frequently needed
-// data is held in memory, rows are written in table order, and indexes that are not needed
-// meanwhile are created at the end.
+// Makes the computation of all derived tables faster, if they are empty at the start. Frequently
+// needed data is held in memory, rows are written in table order, and indexes that are not needed
+// during the computation are created at the end.
 //
-// Not used if a tag sets the parents of check-ins, because links held in memory cannot be removed.
+// Not used if a tag sets the parents of check-ins, because links in memory cannot be removed.
 #pragma once
 
 #include <map>
@@ -21,10 +21,10 @@ class BulkLoad {
 
   /// Sets Work::is_whole.
   void begin();
-  /// Writes all links, tags, and inherited tags. Call it after all artifacts have been added. Marks
-  /// rows to recompute.
+  /// Writes all links, tags, and inherited tags. Marks rows to recompute. Call after all artifacts
+  /// have been added.
   void write_lineage_and_tags();
-  /// Creates the indexes and releases the memory. Call it after all rows have been written.
+  /// Creates the indexes and releases the memory. Call after all rows have been written.
   void end();
 
  private:

@@ -27,14 +27,15 @@ using artifact::StructuralType;
 
 namespace {
 
-/// One run over the pending work. It owns the parts and defines the order of the work. A part calls
-/// only parts that are declared before it.
+/// One run over the pending work. It owns the parts and defines the order of the work. Each part
+/// calls only parts that are declared before it.
 class DerivationRun {
  public:
   DerivationRun(const DerivationContext& context, Pending&& pending, bool is_quiet)
       : work_(context, std::move(pending), is_quiet) {}
 
-  /// Updates all derived tables. Returns artifacts that a tag has made private. Throws SqliteError.
+  /// Updates all derived tables. Returns the artifacts that a tag has made private. Throws
+  /// SqliteError.
   std::vector<Rid> run();
 
  private:
@@ -63,10 +64,10 @@ class DerivationRun {
   Forum forum_{work_, events_, document_links_};
 };
 
-/// Gives the cluster a tag, and removes its members from `unclustered`, because sync sessions need
-/// not announce them one by one.
+/// Sets the tag of the cluster, and removes its members from `unclustered`: sync sessions announce
+/// only the cluster.
 void DerivationRun::add_cluster(Rid rid, const Structural& cluster) {
-  // A cluster does not have a date. Like fossil, this uses the time of processing for the tag.
+  // A cluster does not have a date. As in fossil, the date of its tag is the time of processing.
   tags_.set_tag(kTagCluster, 1, std::nullopt, rid, base::julian_day(work_.clock.now()), rid);
   for (const std::string_view member : cluster.members) {
     work_.database.execute("DELETE FROM unclustered WHERE rid=?1", work_.names.need(member));
@@ -90,7 +91,8 @@ void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
   }
 }
 
-/// Recomputes rows that depend on several artifacts: those of pages, tickets and threads.
+/// Recomputes rows that depend on several artifacts: pages, technotes, attachments, tickets and
+/// threads.
 void DerivationRun::refresh_others() {
   tickets_.refresh_tickets();
   for (const std::int64_t tag : work_.pending.stale_pages) pages_.refresh_wiki_links(tag);
@@ -134,8 +136,7 @@ void DerivationRun::add_controls_and_others() {
 void DerivationRun::refresh_stale() {
   checkin_links_.resolve_cherrypicks();
   for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
-  checkin_links_.resolve_cherrypicks();  // the rows above may have added the targets of
-                                         // cherry-picks
+  checkin_links_.resolve_cherrypicks();  // their targets might have been added above
   for (const Rid rid : work_.pending.stale_events) event_tags_.refresh_event(rid);
   work_.lineage.read_picks();
   event_times_.adjust_times();

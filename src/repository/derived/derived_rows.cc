@@ -9,8 +9,8 @@
 namespace quarry::repository {
 namespace {
 
-// The tables to compare. A missing table counts as empty. The ticket tables, whose columns each
-// project defines, are added to these.
+// The tables to compare. A missing table is treated as empty. The ticket tables are added later,
+// because their columns depend on the project.
 const auto kComparisons = std::to_array<DerivedRows>({
     {"event", "objid,type,mtime,omtime,user,euser,bgcolor,comment,ecomment,brief,tagid",
      "(SELECT uuid FROM blob WHERE rid=objid)||': '||type||' '||quote(mtime)||' '||"
@@ -58,8 +58,8 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime)",
      "", "fpid,0"},
-    // The next two tables may contain shunned artifacts until a rebuild removes them. The first one
-    // may also contain artifacts that a rebuild has made private, until the next rebuild.
+    // Until a rebuild, the next two tables can contain shunned artifacts. `unclustered` can also
+    // contain artifacts that a rebuild has made private, until the next rebuild.
     {"unclustered", "rid", "(SELECT uuid FROM blob WHERE blob.rid=unclustered.rid)",
      "EXISTS(SELECT 1 FROM blob WHERE blob.rid=unclustered.rid AND uuid NOT IN"
      " (SELECT uuid FROM shun)) AND rid NOT IN (SELECT rid FROM private)",
@@ -74,8 +74,8 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "", "rid,0"},
 });
 
-/// The rows of a ticket table. Columns with row ids are rendered as names, because a rebuild
-/// changes the ids of tickets.
+/// Returns the rows of a ticket table. Columns with row ids are rendered as names, because a
+/// rebuild changes the ids of tickets.
 DerivedRows ticket_rows(Database& database, const char* table) {
   std::string rows;
   Query columns = database.query("SELECT name FROM pragma_table_info(?1)", table);

@@ -1,8 +1,8 @@
-// The rows of the derived tables, without row ids that a recomputation may change. So the rows can
+// The rows of the derived tables, without row ids that a recomputation can change. These rows can
 // be compared between two files with the same artifacts, or before and after a rebuild.
 //
-// Rows are rendered as text for people, with names instead of ids. That is slower than comparing
-// the columns, which is enough if both sides have the same ids.
+// Rows can be rendered as text for people, with names instead of ids. If both sides have the same
+// ids, the columns are compared directly, which is faster.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@
 
 namespace quarry::repository {
 
-/// A table, and how to compare and render its rows.
+/// A table, and the SQL for comparing and rendering its rows.
 struct DerivedRows {
   const char* table;
   std::string columns;    // the columns to compare
   std::string text;       // an expression over these columns
   std::string condition;  // condition for the rows to compare; empty for all rows
-  std::string key;        // two columns or constants that form the key for OrderDependence
+  std::string key;        // two columns or constants: the key for OrderDependence
 
-  /// A SELECT of these columns of the rows to compare.
+  /// Returns the SELECT statement for the columns of the rows to compare.
   std::string select_columns() const;
 };
 
-/// The derived tables of DATABASE. Throws SqliteError.
+/// Returns the derived tables of DATABASE. Throws SqliteError.
 std::vector<DerivedRows> derived_rows(Database& database);
 
 }  // namespace quarry::repository

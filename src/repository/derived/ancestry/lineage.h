@@ -1,8 +1,8 @@
 // Parents and children (`plink`), cherry-picks (`cherrypick`), and which artifacts are check-ins,
 // from their rows of `event`.
 //
-// These are needed several times for every artifact. So a complete recomputation holds them in
-// memory, and writes the rows of `plink` together, in index order.
+// This data is needed several times for every artifact. Therefore, a complete recomputation holds
+// the data in memory, and writes the rows of `plink` together, in index order.
 #pragma once
 
 #include <optional>
@@ -35,14 +35,14 @@ class Lineage {
 
   // All functions throw SqliteError.
 
-  /// Begins to hold the links in memory. The tables must be empty.
+  /// Begins holding the links in memory. The tables must be empty.
   void hold();
   /// Writes the data held in memory.
   void write();
   /// Releases the memory, and uses the tables again.
   void let_go();
 
-  /// Does nothing if PARENT is already a parent of CHILD.
+  /// Adds LINK. Does nothing if the parent is already a parent of the child.
   void link(const ParentLink& link);
   /// Removes all parents of CHILD. Must not be called while the links are held in memory.
   void unlink(Rid child);
@@ -51,19 +51,20 @@ class Lineage {
   /// Reads `cherrypick` again if the links are held in memory.
   void read_picks();
 
-  /// Does not include shunned parents that were removed.
+  /// Returns the parents of CHILD, except shunned parents that were removed.
   std::vector<Rid> parents(Rid child);
-  /// The primary parent of CHILD; 0 if there is none.
+  /// Returns the primary parent of CHILD, or 0 if there is none.
   Rid primary_parent(Rid child);
   std::vector<Child> children(Rid parent);
-  /// The check-ins that were cherry-picked into CHILD, and those into which RID was cherry-picked.
-  /// Backouts do not count.
+  /// picked_for() returns the check-ins that were cherry-picked into CHILD. picked_by() returns the
+  /// check-ins into which RID was cherry-picked. Backouts are not included.
   std::vector<Rid> picked_for(Rid child);
   std::vector<Rid> picked_by(Rid rid);
-  /// The date of the check-in RID; nullopt if it is not a check-in or is waiting for its baseline.
+  /// Returns the date of the check-in RID. Returns nullopt if RID is not a check-in or is waiting
+  /// for its baseline.
   std::optional<double> check_in_day(Rid rid);
   bool is_check_in(Rid rid) { return check_in_day(rid).has_value(); }
-  /// All primary links. Call only while the links are held in memory.
+  /// Returns all primary links. Call only while the links are held in memory.
   std::vector<ParentLink> primary_links();
 
  private:

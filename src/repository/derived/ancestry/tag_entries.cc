@@ -96,8 +96,8 @@ const TagEntry* TagEntries::find_inherited(std::int64_t tag, Rid rid) const {
   return found == inherited.end() ? nullptr : found->second;
 }
 
-/// The entries that children inherit from an artifact: the propagating entries in INHERITED and
-/// OWN. Entries in OWN take precedence.
+/// Returns the entries that children inherit from an artifact: the propagating entries in INHERITED
+/// and OWN. Entries in OWN take precedence.
 TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, const Own& own) {
   auto passed = std::make_shared<Passed>();
   if (inherited) {

@@ -1,8 +1,8 @@
-// Rows of `tagxref`: which tag is on which artifact.
+// Rows of `tagxref`: the tags of each artifact.
 //
 // A complete recomputation first collects the cards in memory. Then a single walk from parents to
-// children finds the inherited tags, which most artifacts share with their parent, and writes all
-// rows in index order.
+// children determines the inherited tags and writes all rows in index order. Most artifacts share
+// their inherited tags with their parent.
 #pragma once
 
 #include <functional>
@@ -41,18 +41,18 @@ class TagEntries {
 
   // All functions throw SqliteError.
 
-  /// The entry for TAG on RID; nullopt if there is none. Before spread(), finds only entries that
-  /// are not inherited.
+  /// Returns the entry for TAG on RID, or nullopt if it does not exist. Before spread() is called,
+  /// finds only entries that are not inherited.
   std::optional<TagEntry> get(std::int64_t tag, Rid rid);
   void put(std::int64_t tag, Rid rid, const TagEntry& entry);
-  /// Must not be called while entries are held in memory.
+  /// Removes the entry for TAG on RID. Must not be called while entries are held in memory.
   void remove(std::int64_t tag, Rid rid);
 
   /// Begins to collect entries in memory. The table must be empty.
   void hold();
   bool is_held() const { return is_held_; }
   /// Computes inherited entries along LINEAGE, and writes all rows. Calls INHERITED for each
-  /// inherited entry. After that, put() and remove() must not be called until let_go().
+  /// inherited entry. put() and remove() must not be called between spread() and let_go().
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);
   /// Releases the memory, and uses the table again.
   void let_go();
@@ -78,7 +78,7 @@ class TagEntries {
   Database& database_;
   bool is_held_ = false;
   std::unordered_map<Rid, Own> own_;
-  std::vector<TaggedArtifact> artifacts_;           // in the order of a walk along primary parents
+  std::vector<TaggedArtifact> artifacts_;           // parents before children
   std::unordered_map<Rid, std::size_t> positions_;  // positions in artifacts_
 };
 

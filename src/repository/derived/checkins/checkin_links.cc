@@ -88,7 +88,7 @@ void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
          .baseline = manifest.is_delta_manifest() ? work_.names.need(manifest.baseline) : 0});
     is_primary = false;
   }
-  // The branch tag may have arrived before the check-in.
+  // The branch tag might have arrived before the check-in.
   if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
 }
 
@@ -96,9 +96,9 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
   for (const auto& cherrypick : manifest.cherrypicks) {
     const Rid target = work_.names.find_as_written(cherrypick.target);
     if (target == 0) {
-      // Fossil does not create a phantom here, so the link is kept in a table that fossil's rebuild
-      // does not delete. A hash with upper-case letters never gets a row in `cherrypick`, but the
-      // files of its check-in are compared; it is stored as -1.
+      // Fossil does not create a phantom for an unknown target, so the link is kept in our own
+      // table, which fossil's rebuild does not delete. A target with upper-case letters never gets
+      // a row in `cherrypick`, but its files are compared. Such a link is stored as -1.
       const std::string lower = lower_hash(cherrypick.target);
       const bool has_capitals = lower != cherrypick.target;
       if (has_capitals && cherrypick.is_backout) continue;

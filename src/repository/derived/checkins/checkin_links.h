@@ -1,8 +1,8 @@
 // Parents and children: `plink` and `cherrypick`, and `orphan` for check-ins that wait for a
 // baseline. Cherry-picks whose target is unknown are kept in `fx_quarry_cherrypick`.
 //
-// Called for new check-ins, and for other new artifacts that a check-in names as its parent. Marks
-// the files and times of all check-ins that are compared with the new artifact. Check-ins that were
+// Called for new check-ins, and for other new artifacts that are parents of check-ins. Marks the
+// files and times of all check-ins that are compared with the new artifact. Check-ins that were
 // waiting for it become pending again.
 #pragma once
 
@@ -20,7 +20,7 @@ class CheckinLinks {
 
   // All functions throw SqliteError.
 
-  /// Marks everything that must be recomputed because the check-in RID has arrived.
+  /// Marks all rows that must be recomputed because the check-in RID has arrived.
   void collect_relatives(Rid rid);
   /// Marks check-ins that are compared with RID, an artifact of any kind that has arrived.
   void collect_children(Rid rid);

@@ -1,16 +1,17 @@
-// The files that each check-in changed (mlink). The rows depend only on its manifest and those of
-// its parents. All of them are recomputed when one of these arrives.
+// The files that each check-in changed (mlink). The rows of a check-in depend only on its manifest
+// and the manifests of its parents. When one of these manifests arrives, all rows of the check-in
+// are recomputed.
 //
 //   without a parent       every file is new (pmid 0)
 //   primary parent missing, or plain data
 //                          no rows (yet), not even for merge parents
-//   otherwise              the differences from the primary parent, and for each existing merge
-//                          parent (isaux 1) the differences from it in the same files. If a file is
-//                          new compared with the primary parent, but not with all parents, it was
-//                          added by a merge: pid -1
+//   otherwise              the differences from the primary parent and, for each existing merge
+//                          parent (isaux 1), the differences from it in the same files. If a file
+//                          is new compared with the primary parent, but exists in a merge parent,
+//                          it was added by a merge (pid -1)
 //
-// A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even
-// if it does not add any rows.
+// A parent that is not a check-in does not have files. Each comparison adds file names and
+// phantoms, even if it does not add rows.
 
 #include "file_links.h"
 
@@ -49,22 +50,22 @@ std::optional<FileSet> FileLinks::file_set(Rid rid) {
 
 namespace {
 
-/// One difference. A hash is empty if the file does not exist on that side. The views point into
-/// the cards.
+/// A difference between two file lists. A hash is empty if the file does not exist on that side.
+/// The views point into the cards.
 struct FileChange {
   std::string_view from, to, name, prior;
   int permission;
 };
 
-/// The value of mlink.mperm.
+/// Returns the value of mlink.mperm for FILE.
 int permission_number(const FileCard& file) {
   if (file.permission == 'x') return 1;
   if (file.permission == 'l') return 2;
   return 0;
 }
 
-/// The change of FILE in the child; nullopt if it is unchanged. OLD is the file with that name in
-/// PARENT, or null.
+/// Returns the change of FILE in the child, or nullopt if it is unchanged. OLD is the file with the
+/// same name in PARENT, or null.
 std::optional<FileChange> change_of(const FileCard& file, const FileCard* old,
                                     const FileSet& parent) {
   const int permission = permission_number(file);
@@ -110,8 +111,8 @@ std::vector<FileChange> changes_between_lists(const FileSet& parent, const FileS
   return changes;
 }
 
-/// Compares two delta manifests: adds files that only the parent's manifest lists, because they
-/// have the baseline's version in the child.
+/// Compares two delta manifests. Adds files that only the parent's manifest lists. In the child,
+/// these files have the versions of the baseline.
 void add_reverted(const FileSet& parent, const FileSet& child, std::vector<FileChange>& changes) {
   parent.own().for_each([&](const FileCard& old) {
     if (!old.hash.empty() && child.find_own(old.name) != nullptr) return;
@@ -155,7 +156,7 @@ class MlinkRows {
                        .is_aux = is_aux};
     contents_.push_back(row.fid);
     if (!row.is_aux) primary_names_.insert(row.fnid);
-    // A difference from a merge parent counts only for files that also differ from the primary
+    // Differences from a merge parent are used only for files that also differ from the primary
     // parent.
     if (row.is_aux && !primary_names_.contains(row.fnid)) return;
     ++rows_per_name_[row.fnid];
@@ -179,9 +180,9 @@ class MlinkRows {
     primary_names_.clear();
     rows_per_name_.clear();
   }
-  /// Replaces the existing rows. IS_NONE says that there are none.
+  /// Replaces the existing rows. IS_NONE means that no rows exist.
   void write(Database& database, Rid mid, bool is_none) const;
-  /// The contents of the child in all compared files.
+  /// Returns the contents of the child in all compared files.
   const std::vector<Rid>& contents() const { return contents_; }
 
  private:
@@ -205,7 +206,7 @@ void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
   }
 }
 
-/// The artifacts with which CHILD is compared, in addition to its primary parent.
+/// Returns the artifacts with which CHILD is compared, in addition to its primary parent.
 std::vector<std::string_view> merged_into(const Structural& child) {
   std::vector<std::string_view> merged;
   if (!child.parents.empty()) merged.assign(child.parents.begin() + 1, child.parents.end());
@@ -223,8 +224,8 @@ struct FileLinks::Comparison {
   MlinkRows rows;
 };
 
-/// Computes the rows for PARENTS, primary first. There are no rows if the primary parent cannot be
-/// compared.
+/// Computes the rows for PARENTS, primary first. If the primary parent cannot be compared, no rows
+/// are added.
 void FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
     child.files.own().for_each([&](const FileCard& file) {

@@ -1,7 +1,7 @@
 // The files that each check-in changed (`mlink`), and file names (`filename`).
 //
-// Computed for marked check-ins when all links between check-ins are known. Also makes the files of
-// a public check-in public. Does not mark any rows.
+// Computed for marked check-ins after all links between check-ins have been written. Also makes the
+// files of a public check-in public. Does not mark rows.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ class FileLinks {
   /// Computes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
 
-  /// The files of RID; nullopt if RID or its baseline is missing.
+  /// Returns the files of RID, or nullopt if RID or its baseline is missing.
   std::optional<FileSet> file_set(Rid rid);
 
  private:

@@ -22,16 +22,17 @@ bool Leaves::has_child_on_its_branch(Rid rid) {
   });
 }
 
-/// Whether the parents of RID are known when its branch changes. They are if the branch is
-/// inherited, or set by the card of another artifact, or by RID's own card if RID is a check-in.
-/// (Other artifacts apply their own cards before they are linked.)
+/// Returns whether the parents of RID are already linked when its branch changes. This is the case
+/// if the branch is inherited, is set by another artifact, or is set by RID's own card and RID is a
+/// check-in. (For other artifacts, their own cards are applied before they are linked.)
 bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   return !branch || branch->source != rid || work_.lineage.is_check_in(rid);
 }
 
-/// Fossil checks only artifacts whose branch tag changes, and their parents. So an artifact is
-/// never a leaf if neither it nor its children have the tag. CHANGED is RID or a child of it.
+/// Returns whether fossil checks RID. Fossil checks only artifacts whose branch tag changes, and
+/// their parents. An artifact is never a leaf if neither the artifact nor any of its children has
+/// the tag. CHANGED is RID or a child of RID.
 bool Leaves::is_leaf_candidate(Rid rid, Rid changed) {
   if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
   return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {

@@ -1,8 +1,8 @@
-// A leaf is a check-in without a child on its own branch (`leaf`). As in fossil, only check-ins
-// with a known branch and their parents count, so a history without branch tags does not have
+// Leaves (`leaf`): check-ins without a child on their own branch. As in fossil, only check-ins with
+// a branch tag and their parents are checked, so a history without branch tags does not have
 // leaves.
 //
-// Computed for marked check-ins when all tags and links are known. Does not mark any rows.
+// Computed for marked check-ins after all tags and links have been written. Does not mark rows.
 #pragma once
 
 #include "derived/common/work.h"

@@ -1,15 +1,15 @@
-// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag
-// `parent` lists the parents, primary first.
+// Check-ins whose parents are set by a tag (`fossil reparent`). The value of the tag `parent` lists
+// the parents, primary first.
 //
 //   plink      the tag's parents
 //   mlink      differences from the tag's primary parent, and from the manifest's merge parents.
-//              (The names in filename and the phantoms in blob also include those that result from
-//              a comparison with the manifest's primary parent.)
+//              (filename and blob also contain the names and phantoms from a comparison with the
+//              manifest's primary parent.)
 //   tagxref    tags are inherited only from the tag's primary parent (see tags.h)
 //
 // Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If it
-// processes that tag before the check-in, it does not create an event; here there is always an
-// event.
+// processes this tag before the check-in, it does not create an event for the check-in. This module
+// always creates the event.
 
 #include "reparenting.h"
 
@@ -23,7 +23,8 @@ using artifact::StructuralType;
 
 namespace {
 
-/// The hashes in VALUE, separated by single spaces. Empty if VALUE is malformed.
+/// Returns the hashes in VALUE, separated by single spaces. Returns an empty list if VALUE is
+/// malformed.
 std::vector<HashName> parents_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
@@ -39,14 +40,14 @@ std::vector<HashName> parents_in(std::string_view value) {
 }  // namespace
 
 std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
-  if (work_.is_whole) return {};  // never true if there is such a tag
+  if (work_.is_whole) return {};  // is_whole is never set if such a tag exists
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
   return parents_in(*entry->value);
 }
 
-/// Marks the check-ins with such a tag. A rebuild first compares them with the parents in the
-/// manifest, which adds file names. One of those parents may have arrived now.
+/// Marks the check-ins with such a tag. A rebuild first compares them with the parents in their
+/// manifests, and this comparison adds file names. One of these parents might have arrived now.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   const std::vector<Rid> reparented = work_.database.integers(
@@ -57,7 +58,7 @@ void Reparenting::note_reparented() {
 bool Reparenting::reparent(Rid rid) {
   const Manifest manifest = work_.manifests.get(rid);
   if (!manifest || manifest->type != StructuralType::kCheckIn) return false;
-  // If the check-in is pending, or is waiting for its baseline, it will be linked later.
+  // If the check-in is pending or is waiting for its baseline, it will be linked later.
   if (!work_.lineage.is_check_in(rid)) return false;
 
   std::vector<Rid> concerned = work_.lineage.parents(rid);

@@ -1,8 +1,8 @@
-// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag
-// `parent` lists the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
+// Check-ins whose parents are set by a tag (`fossil reparent`). The value of the tag `parent` lists
+// the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
 //
-// Called when the tag is set on a check-in, and for a new check-in that may already have it. Marks
-// the files, times and leaves of all affected check-ins.
+// Called when the tag is set on a check-in, and for a new check-in that might already have the tag.
+// Marks the files, times and leaves of all affected check-ins.
 #pragma once
 
 #include <vector>
@@ -21,12 +21,14 @@ class Reparenting {
 
   // All functions throw SqliteError.
 
-  /// The parents that a tag sets for the check-in RID; empty if it does not have such a tag.
+  /// Returns the parents that a tag sets for the check-in RID, or an empty list if it does not have
+  /// such a tag.
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
-  /// Links RID with the parents that a tag sets, or else with those in its manifest. If RID has to
-  /// wait, or is not a check-in, returns false without a change.
+  /// Links RID with the parents that a tag sets or, without such a tag, with the parents in its
+  /// manifest. If RID has to wait, or is not a check-in, returns false and does not change
+  /// anything.
   bool reparent(Rid rid);
-  /// Marks all check-ins with such a tag, because a parent in their manifest may have arrived.
+  /// Marks all check-ins with such a tag, because a parent in their manifest might have arrived.
   void note_reparented();
 
  private:

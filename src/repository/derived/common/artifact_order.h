@@ -1,6 +1,7 @@
-// The order that applies if several artifacts decide about one row: by the time of the D card, then
-// by hash, ascending, and each artifact after those to which it refers. So the derived tables
-// depend only on the set of artifacts (quarry-protocol(7) documents the rule).
+// The order of artifacts that affect the same row. Artifacts are sorted by the time of the D card,
+// then by hash, ascending. Each artifact comes after the artifacts to which it refers. With this
+// order, the derived tables depend only on the set of artifacts. The rule is documented in
+// quarry-protocol(7).
 #pragma once
 
 #include <compare>
@@ -15,7 +16,8 @@ namespace quarry::repository {
 
 class ArtifactOrder {
  public:
-  /// The time of the artifact's D card (a Julian day; 0 if there is none), and the artifact's hash.
+  /// The time of the artifact's D card (a Julian day, or 0 without a D card), and the artifact's
+  /// hash.
   struct Position {
     double day;
     std::string hash;
@@ -29,9 +31,9 @@ class ArtifactOrder {
   // All functions throw SqliteError.
 
   Position position(Rid rid);
-  /// Whether A comes before B, if neither refers to the other.
+  /// Returns whether A comes before B. The two artifacts must not refer to each other.
   bool before(Rid a, Rid b) { return position(a) < position(b); }
-  /// Sorts RIDS, each after its parents or earlier versions among them.
+  /// Sorts RIDS. Parents and earlier versions come before the artifacts that refer to them.
   void sort(std::vector<Rid>& rids);
 
  private:

@@ -1,4 +1,4 @@
-// The table `backlink`: which texts link to an artifact. It is shown on the artifact's page.
+// The table `backlink`: the texts that link to an artifact. They are shown on the artifact's page.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace quarry::repository {
 
-/// The values of backlink.srctype. The comment of each says what srcid refers to. (Technotes have a
-/// number, 3, but no rows.)
+/// The values of backlink.srctype, with the meaning of srcid. (Technotes have the number 3, but do
+/// not have rows.)
 enum class BacklinkSource {
   kComment = 0,  // the artifact with the comment
   kTicket = 1,   // the ticket change
@@ -17,12 +17,13 @@ enum class BacklinkSource {
   kForum = 4,    // the post
 };
 
-/// Removes the rows of one source.
+/// Removes the rows of SOURCE.
 void remove_backlinks(Database& database, BacklinkSource type, std::int64_t source);
-/// Adds rows for TARGETS to those of one source. DAY is stored in the form that fossil prints.
+/// Adds rows for TARGETS to the rows of SOURCE. DAY is stored in the form that fossil writes
+/// (printed_day.h).
 void add_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                    const std::vector<std::string>& targets, double day);
-/// Replaces the rows of one source with rows for TARGETS.
+/// Replaces the rows of SOURCE with rows for TARGETS.
 void write_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                      const std::vector<std::string>& targets, double day);
 

@@ -13,7 +13,7 @@ using artifact::Structural;
 
 namespace {
 
-constexpr std::size_t kShownDigits = 10;  // default, which `hash-digits` can change
+constexpr std::size_t kShownDigits = 10;  // default of the setting `hash-digits`
 constexpr std::size_t kMinShownDigits = 6;
 constexpr std::size_t kMaxShownDigits = 40;
 constexpr std::size_t kMoreInLinks = 6;
@@ -27,8 +27,8 @@ void Events::note_for_alerts(char type, Rid rid) {
                          fmt::format("{}{}", type, rid));
 }
 
-// When fossil next updates its index, it processes rows whose `idxed` is 0. The index keeps the
-// words of the older text, because only fossil's own SQL functions can remove them.
+// When fossil next updates its index, it processes rows whose `idxed` is 0. The index still has the
+// words of the older text, because only fossil's own SQL functions can remove these words.
 void Events::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;
@@ -91,7 +91,7 @@ void Events::note_compared_times(Rid rid) {
 }
 
 void Events::note_earlier_tags(Rid rid) {
-  if (work_.is_whole) return;  // Tags::set_tag() has already marked it
+  if (work_.is_whole) return;  // Tags::set_tag() has already marked the event
   const bool has_tags = work_.database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4", rid);
   if (has_tags) work_.pending.stale_events.insert(rid);

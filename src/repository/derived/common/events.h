@@ -2,7 +2,7 @@
 // alerts (`pending_alert`) and the search index (`ftsdocs`).
 //
 // Called by all parts whose artifacts appear in the timeline. Marks events that tags change, and
-// times that must be compared with those of children.
+// times that must be compared with the times of children.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ namespace quarry::repository {
 /// A row of `event` before tags change it. The views are not owned.
 struct EventRow {
   char type;
-  double day;  // in the form that fossil prints
+  double day;  // in the form that fossil writes (printed_day.h)
   std::optional<std::string> comment;
   std::optional<std::string> brief = {};
-  std::int64_t tag = 0;  // 0 if there is none
+  std::int64_t tag = 0;  // 0 for no tag
 };
 
-/// The user that ARTIFACT names; nullopt if it does not name one.
+/// Returns the user that ARTIFACT names, or nullopt if it does not name one.
 inline std::optional<std::string_view> user_of(const artifact::Structural& artifact) {
   return artifact.has_user ? std::optional(artifact.user) : std::nullopt;
 }
@@ -34,12 +34,13 @@ class Events {
 
   // All functions throw SqliteError.
 
-  /// Writes the row for the artifact RID, unless the same row exists. Marks rows to recompute.
+  /// Writes the row for the artifact RID, unless the same row already exists. Marks rows to
+  /// recompute.
   void put_event(Rid rid, const artifact::Structural& artifact, const EventRow& event);
-  /// Marks the event of RID if tags for it arrived before it.
+  /// Marks the event of RID if its tags arrived before the artifact.
   void note_earlier_tags(Rid rid);
-  /// Marks the new event of RID, which is not a check-in, if its time may have to be changed to be
-  /// before that of a child.
+  /// Marks the new event of RID if its time might have to be adjusted to the time of a child. RID
+  /// must not be a check-in.
   void note_compared_times(Rid rid);
   /// Adds a new event to pending_alert if email alerts are set up. TYPE is event.type.
   void note_for_alerts(char type, Rid rid);
@@ -47,9 +48,9 @@ class Events {
   /// for the kind of document. NAME is its title, if it has one.
   void touch_search(char type, Rid rid, std::optional<std::string_view> name = std::nullopt);
 
-  /// The first digits of HASH, as shown to users.
+  /// Returns the first digits of HASH, as shown to users.
   std::string shown(std::string_view hash) { return std::string(hash.substr(0, shown_digits())); }
-  /// The first digits of HASH for a link: six more than shown() returns.
+  /// Returns the first digits of HASH for a link: six more than shown() returns.
   std::string linked(std::string_view hash);
 
  private:

@@ -31,8 +31,8 @@ bool is_same_file(const FileCard& a, const FileCard& b) {
 
 }  // namespace
 
-/// The slot of the number for which IS_SAME is true, or a free slot for a new number.
-/// HASH_OF_NUMBER returns the hash of a number.
+/// Returns the slot of the number for which IS_SAME returns true, or a free slot if it does not
+/// exist. HASH_OF_NUMBER returns the hash for a number.
 template <typename IsSame, typename HashOf>
 std::uint32_t& FileCards::slot(Index& index, std::uint32_t hash, IsSame&& is_same,
                                HashOf&& hash_of_number) {

@@ -1,13 +1,14 @@
 // A compact store for the file lists of many check-ins.
 //
-// A check-in has nearly all its files in common with its neighbours. So each distinct F card is
-// stored once, under a number. The list of a check-in is divided into pieces of about 32 cards. The
-// hashes of file names determine where a piece ends, so that two lists have the same pieces again
-// after a difference. Each distinct piece is stored once, also under a number:
+// A check-in has nearly all files in common with its parents and children. Therefore, each distinct
+// F card is stored only once, with a number. The list of a check-in is divided into pieces of about
+// 32 cards. The hashes of file names determine the ends of the pieces, so that two lists have the
+// same pieces again after a difference. Each distinct piece is also stored only once, with a
+// number:
 //
 //   cards    0: README 1a2b   1: main.c 3c4d   2: main.c 5e6f   3: zoo.c 7a8b
 //   pieces   0: [0 1]   1: [0 2]   2: [3]
-//   lists    first check-in [0 2]   second, which changed main.c [1 2]
+//   lists    first check-in: [0 2]   second check-in, with a changed main.c: [1 2]
 //
 // A comparison of two lists skips pieces that both contain.
 #pragma once
@@ -29,12 +30,12 @@ class FileCards {
   std::vector<std::uint32_t> pieces_of(const std::vector<artifact::FileCard>& files);
 
   const artifact::FileCard& card(std::uint32_t number) const { return cards_[number].file; }
-  /// The numbers of the cards in the piece NUMBER. Never empty.
+  /// Returns the numbers of the cards in the piece NUMBER. A piece is never empty.
   std::span<const std::uint32_t> piece(std::uint32_t number) const;
-  /// Whether a card of the piece NUMBER has an old name, which makes the card a change in every
+  /// Returns whether a card of the piece NUMBER has an old name. Such a card is a change in every
   /// list.
   bool has_prior(std::uint32_t number) const { return pieces_[number].has_prior; }
-  /// Approximate size in bytes.
+  /// Returns the approximate size in bytes.
   std::size_t memory() const;
 
  private:
@@ -49,7 +50,7 @@ class FileCards {
     std::uint32_t hash;
     bool has_prior;
   };
-  /// A hash table of numbers, with open addressing, at most half full.
+  /// A hash table of numbers with open addressing. At most half of the slots are used.
   struct Index {
     std::vector<std::uint32_t> slots;  // number + 1; 0 if free
     std::size_t used = 0;
@@ -77,7 +78,7 @@ class FileList {
   FileList(std::shared_ptr<FileCards> cards, const std::vector<artifact::FileCard>& files)
       : pieces_(cards->pieces_of(files)), cards_(std::move(cards)) {}
 
-  /// The card for NAME; null if there is none.
+  /// Returns the card for NAME, or null if there is none.
   const artifact::FileCard* find(std::string_view name) const;
   template <typename Visit>
   void for_each(Visit&& visit) const {
@@ -87,7 +88,7 @@ class FileList {
   }
   std::size_t memory() const { return sizeof *this + pieces_.capacity() * sizeof(std::uint32_t); }
 
-  /// Iterates over a list, and can skip pieces that another list contains too.
+  /// Iterates over a list. Can skip pieces that another list also contains.
   class Cursor {
    public:
     explicit Cursor(const FileList& list) : list_(list) {}
@@ -98,8 +99,8 @@ class FileList {
       at_ = 0;
       ++piece_;
     }
-    /// If both cursors are at the start of the same piece, and none of its cards has an old name,
-    /// skips the piece in both and returns true.
+    /// If both cursors are at the start of the same piece, skips the piece in both lists and
+    /// returns true. Does not skip a piece that has a card with an old name.
     bool pass_same(Cursor& other);
 
    private:

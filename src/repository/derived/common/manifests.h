@@ -1,10 +1,10 @@
-// A store of parsed structural artifacts, by rid. It keeps them in a compact form: the text without
-// the F cards, and the F cards as a FileList. So a check-in that is compared with its relatives is
-// not expanded and parsed again each time.
+// A store of parsed structural artifacts, by rid. The artifacts are kept in a compact form: the
+// text without the F cards, and the F cards as a FileList. Therefore, a check-in need not be
+// expanded and parsed again for each comparison with its parents and children.
 //
-// A receipt keeps a limited number of artifacts. A complete recomputation, which parses all
-// artifacts first, keeps all of them: above a limit, texts are moved to a temporary file, and file
-// lists are dropped and computed again when needed.
+// A receipt keeps a limited number of artifacts. A complete recomputation first parses all
+// artifacts, and keeps all of them. Above a limit, texts are moved to a temporary file, and file
+// lists are discarded and computed again when needed.
 #pragma once
 
 #include <list>
@@ -32,13 +32,14 @@ class Manifests {
   Manifests(ContentExpansion& contents, const WalkBounds& bounds)
       : contents_(contents), lists_of_all_(bounds.lists), texts_(bounds.texts) {}
 
-  /// The parsed artifact RID; null if its content is missing, corrupt (which verify() reports), or
-  /// plain data. Throws SqliteError.
+  /// Returns the parsed artifact RID, or null if its content is missing, corrupt or plain data.
+  /// (Corrupt contents are reported by verify().) Throws SqliteError.
   Manifest get(Rid rid);
-  /// The files of its F cards; null if get() returns null. Throws SqliteError.
+  /// Returns the files in the F cards of RID, or null if get() returns null. Throws SqliteError.
   Files files(Rid rid);
-  /// Parses and stores CONTENT, the content of RID. Returns nullopt if it is plain data. Several
-  /// threads may call this function concurrently, but no other function at the same time.
+  /// Parses and stores CONTENT, the content of RID. Returns nullopt if CONTENT is plain data.
+  /// Several threads may call add() at the same time, but must not call other functions at the same
+  /// time.
   std::optional<artifact::StructuralType> add(Rid rid, std::string_view content);
   /// Keeps all artifacts until forget_all(). get() then returns only artifacts that were added.
   void hold_all() { holds_all_ = true; }
@@ -70,19 +71,19 @@ class Manifests {
   std::list<Parsed> parsed_;  // most recently used first
 };
 
-/// The files of a check-in: its own F cards and, for a delta manifest, those of its baseline.
+/// The files of a check-in: its own F cards and, for a delta manifest, the F cards of its baseline.
 class FileSet {
  public:
-  /// BASELINE is null for a manifest that does not have one.
+  /// BASELINE is null for a manifest without a baseline.
   FileSet(Manifest manifest, Files own, Files baseline)
       : manifest_(std::move(manifest)), own_(std::move(own)), baseline_(std::move(baseline)) {}
 
-  /// The file NAME of this check-in; null if there is none.
+  /// Returns the file NAME of this check-in, or null if there is none.
   const artifact::FileCard* find(std::string_view name) const;
-  /// The F card for NAME in the manifest itself; null if there is none.
+  /// Returns the F card for NAME in the manifest itself, or null if there is none.
   const artifact::FileCard* find_own(std::string_view name) const { return own_->find(name); }
   const FileList& own() const { return *own_; }
-  /// Calls VISIT for every file of the check-in, including those of the baseline.
+  /// Calls VISIT for every file of the check-in, including the files of the baseline.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     own_->for_each([&](const artifact::FileCard& file) {

@@ -1,9 +1,9 @@
-// Pending work on the derived tables: the artifacts that arrived, and the rows that have to be
-// recomputed because of them.
+// Pending work on the derived tables: new artifacts, and the rows that have to be recomputed
+// because of these artifacts.
 //
-// Derivation collects arrivals here, and moves the object into a run. During the run, the parts
-// mark rows that other parts have to recompute (see derivation.h), so that no part needs to call
-// its caller.
+// Derivation collects new artifacts in this object, and moves it into a run. During the run, the
+// parts mark rows that other parts have to recompute (see derivation.h). With these marks, a part
+// never has to call the part that called it.
 #pragma once
 
 #include <compare>
@@ -29,22 +29,22 @@ struct Dated {
 struct Pending {
   // --- arrivals ----------------------------------------------------------------------------------
   std::vector<Rid> clusters;
-  std::vector<Rid> non_check_ins;  // a check-in may name them as its parents
+  std::vector<Rid> non_check_ins;  // can be parents of check-ins
   std::set<Dated> check_ins;
   std::set<Dated> controls;
   std::set<Dated> others;
-  bool has_parent_tags = false;  // one of the artifacts sets the parents of a check-in
-  bool is_everything = false;    // the tables are empty, and these are all artifacts of the file
+  bool has_parent_tags = false;  // an artifact sets the parents of a check-in
+  bool is_everything = false;    // the tables are empty, and all artifacts of the file are pending
 
   // --- rows to recompute -------------------------------------------------------------------------
   // Check-ins.
   std::set<Rid> stale_mlinks;
   std::set<Rid> stale_times;  // event.mtime
   // Rows of `event`:
-  std::set<Rid> stale_events;  // the tags that change them have changed
+  std::set<Rid> stale_events;  // rows with changed tags
   // Leaves.
   std::set<Rid> stale_leaves;
-  std::set<Rid> new_children;  // check-ins whose parents may no longer be leaves
+  std::set<Rid> new_children;  // check-ins whose parents might no longer be leaves
   // Rows that depend on several artifacts:
   std::set<std::int64_t> stale_pages;      // tags of wiki pages
   std::set<std::int64_t> stale_technotes;  // tags of technotes
@@ -55,7 +55,7 @@ struct Pending {
   // --- results -----------------------------------------------------------------------------------
   std::vector<Rid> hidden;  // made private by a tag
 
-  /// Whether there is no work to do.
+  /// Returns whether there is no work to do.
   bool is_empty() const {
     return stale_tickets.empty() && non_check_ins.empty() && check_ins.empty() &&
            controls.empty() && others.empty() && clusters.empty();

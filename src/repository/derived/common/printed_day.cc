@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kSignificantDigits = 16;
 
-/// DAY with 16 significant digits. DAY must be at least 1 and below 1e8.
+/// Returns DAY with 16 significant digits. DAY must be at least 1 and below 1e8.
 std::string printed(double day) {
   long double value = day;
   int point = 1;
@@ -35,7 +35,7 @@ std::string printed(double day) {
 }  // namespace
 
 double printed_day(Database& database, double day) {
-  // The days of the years 0 to 9999, which are the only ones that a D card can contain.
+  // A D card can contain only the years 0 to 9999, whose days are in this range.
   if (day < 1.0 || day >= 1e8) return day;
   const std::string text = printed(day);
   Query query = database.query("SELECT CAST(?1 AS REAL)", text);

@@ -1,6 +1,6 @@
-// Data that the parts share during one run of the derivation: the file, caches, and the pending
-// work. Like the parts, it exists for one run only, so that a failed run does not affect the next
-// one.
+// Data that is shared by the parts during one run of the derivation: the file, caches, and the
+// pending work. Like the parts, the object exists for only one run, so that a failed run does not
+// affect the next run.
 #pragma once
 
 #include "artifact_order.h"

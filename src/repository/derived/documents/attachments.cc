@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, and their removals.
 //
-// Only the tags of pages, tickets and technotes show what kind of target an attachment has. So the
-// attachment's row of `event` depends on whether the attachment or its target comes first
-// (artifact_order.h). An attachment that comes before its target counts as one of a wiki page. When
-// a ticket change or a technote with that id follows, it rewrites the comment.
+// The kind of an attachment's target is determined from the tags of pages, tickets and technotes.
+// Therefore, the attachment's row of `event` depends on whether the attachment or its target comes
+// first (artifact_order.h). An attachment that comes before its target is treated as an attachment
+// of a wiki page. A later ticket change or technote with the target's id changes the comment.
 
 #include "attachments.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-/// The position of the last artifact that sets TAG on itself; nullopt if there is none.
+/// Returns the position of the last artifact that sets TAG on itself, or nullopt if there is none.
 std::optional<ArtifactOrder::Position> Attachments::last_with(const std::string& tag) {
   Query query = work_.database.query(
       "SELECT mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid) AS hash"
@@ -44,7 +44,7 @@ void Attachments::add_attachment(Rid rid, const Structural& artifact) {
   work_.pending.stale_targets.insert(std::string(card.target));
 }
 
-/// The row of the timeline for the attachment RID.
+/// Returns the row of the timeline for the attachment RID.
 Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                                                            const artifact::AttachmentCard& card,
                                                            const AttachmentTarget& target) {

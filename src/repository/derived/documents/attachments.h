@@ -1,7 +1,7 @@
 // Attachments to wiki pages, tickets and technotes, their removals (`attachment`), and their rows
 // in the timeline.
 //
-// Called for new attachments and removals; marks their targets. The timeline rows for all
+// Called for new attachments and removals. Marks their targets. The timeline rows for all
 // attachments of a target are computed after all new artifacts have been added.
 #pragma once
 
@@ -20,7 +20,7 @@ class Attachments {
 
   // All functions throw SqliteError.
 
-  /// Adds ARTIFACT, whose row id is RID: an attachment, or the removal of one.
+  /// Adds ARTIFACT, whose row id is RID. It adds or removes an attachment.
   void add_attachment(Rid rid, const artifact::Structural& artifact);
   /// Recomputes the events of all attachments of TARGET.
   void refresh_attachments(const std::string& target);
@@ -31,7 +31,7 @@ class Attachments {
     char type;
     std::string comment;
   };
-  /// The last artifact of each kind that may be the target of an attachment.
+  /// The last artifact of each kind that can be the target of an attachment.
   struct AttachmentTarget {
     std::optional<ArtifactOrder::Position> ticket, note;
   };

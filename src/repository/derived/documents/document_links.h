@@ -1,9 +1,9 @@
-// Documents with several versions (wiki pages, technotes, forum posts): each version is an artifact
-// that refers to the previous one (P card). Writes the rows of `plink`, and the tags that are
+// Documents with several versions (wiki pages, technotes, forum posts). Each version is an artifact
+// that refers to the previous version (P card). Writes the rows of `plink`, and the tags that are
 // inherited along these links.
 //
-// Called for new versions. If a version refers to a check-in, marks the check-in, which may no
-// longer be a leaf.
+// Called for new versions. If a version refers to a check-in, marks the check-in, because it might
+// no longer be a leaf.
 #pragma once
 
 #include "derived/checkins/checkin_links.h"
@@ -22,8 +22,8 @@ class DocumentLinks {
 
   /// Links LATER, whose row id is RID, with the previous version.
   void link_versions(Rid rid, const artifact::Structural& later);
-  /// Whether fossil finds the version before LATER. Fossil ignores upper-case hashes and shunned
-  /// artifacts.
+  /// Returns whether fossil finds the version before LATER. Fossil ignores upper-case hashes and
+  /// shunned artifacts.
   bool has_prior(const artifact::Structural& later);
 
  private:

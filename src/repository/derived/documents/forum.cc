@@ -1,10 +1,10 @@
-// Forum threads: the first post (the root), replies, and edits of both. Each of these is an
-// artifact.
+// Forum threads. A thread has a first post (the root), replies, and edits of these posts. Each of
+// them is an artifact.
 //
-// Every row of `event` shows the title of the thread, which is that of the root's last version
-// (artifact_order.h). A reply may name another reply as its root. It then begins a separate thread,
-// which has the title of the thread above unless it has its own. If the root is missing or is not a
-// post, the title is "Unknown".
+// Every row of `event` has the title of the thread, which is the title of the root's last version
+// (artifact_order.h). If a post names a reply as its root, this reply is the root of a separate
+// thread. Without its own title, a separate thread has the title of the thread above. If the root
+// is missing or is not a post, the title is "Unknown".
 
 #include "forum.h"
 
@@ -35,7 +35,7 @@ void make_table(Database& database) {
       "CREATE INDEX forumthread ON forumpost(froot,fmtime);");
 }
 
-/// The topmost thread above ROOT.
+/// Returns the topmost thread above ROOT.
 Rid thread_above(Database& database, Rid root) {
   Query query = database.query("SELECT froot FROM forumpost WHERE fpid=?1");
   while (query.bind(root).step() && query.integer(0) != root) {
@@ -87,8 +87,8 @@ std::vector<Forum::Post> Forum::posts_of(Rid thread) {
   return posts;
 }
 
-/// The title of the thread that consists of POSTS. TITLE_ABOVE is the title of the thread in which
-/// the root of this one is a reply.
+/// Returns the title of the thread that consists of POSTS. TITLE_ABOVE is the title of the thread
+/// above: the thread in which the root is a reply.
 std::string Forum::title_of(const std::vector<Post>& posts, const std::string& title_above) {
   std::vector<Rid> versions;
   for (const Post& post : posts) {
@@ -100,7 +100,7 @@ std::string Forum::title_of(const std::vector<Post>& posts, const std::string& t
   return std::string(last && !last->thread_title.empty() ? last->thread_title : kNoTitle);
 }
 
-/// Recomputes the posts of a thread, and of threads whose root is one of these posts.
+/// Recomputes the posts of the thread ROOT, and of the threads below it.
 void Forum::refresh_thread(Rid root) {
   std::vector<std::pair<Rid, std::string>> threads{{root, kUnknownTitle}};
   while (!threads.empty()) {
@@ -117,7 +117,7 @@ void Forum::refresh_thread(Rid root) {
 
 void Forum::put_event(const Post& post, const std::string& title) {
   {
-    // Most posts of a thread already have the right title.
+    // Do not write unchanged rows: most posts of a thread already have the right title.
     const bool is_same = work_.database.has_row(
         "SELECT 1 FROM event WHERE objid=?1 AND type='f'"
         " AND substr(comment,instr(comment,':')) = ': '||?2",

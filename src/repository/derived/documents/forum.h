@@ -1,7 +1,7 @@
 // Forum threads (`forumpost`): the rows of posts in the timeline, and the links in posts
 // (`backlink`).
 //
-// Called for new posts; marks their threads. Titles are computed after all new artifacts have been
+// Called for new posts. Marks their threads. Titles are computed after all new artifacts have been
 // added.
 #pragma once
 

@@ -3,7 +3,7 @@
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
 //   event     a row for every version of a wiki page, and for the last version of a technote in the
 //             order of artifact_order.h
-//   backlink  the links in the latest version of a wiki page; technotes have no rows
+//   backlink  the links in the latest version of a wiki page; technotes do not have rows
 
 #include "pages.h"
 
@@ -24,7 +24,7 @@ using artifact::StructuralType;
 
 namespace {
 
-/// The length of TEXT without leading white space, up to the first NUL.
+/// Returns the length of TEXT without leading white space, up to the first NUL.
 std::size_t counted_length(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\n\v\f\r");
   if (begin == std::string_view::npos) return 0;
@@ -79,8 +79,8 @@ void Pages::add_technote(Rid rid, const Structural& note, double day) {
   work_.pending.stale_targets.insert(std::string(note.technote_id));
 }
 
-// Recomputes the events of a technote. A version adds a row unless there is a later version. If it
-// refers to the previous version, it also removes the rows of all other versions.
+// Recomputes the events of a technote. A version has a row unless a later version exists. If a
+// version refers to the previous version, it also removes the rows of all other versions.
 void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
@@ -115,7 +115,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    // If the name was missing, fossil would crash when a search finds the technote.
+    // Without the name, fossil crashes when a search finds the technote.
     events_.touch_search('e', rid, note->comment);
     events_.put_event(
         rid, *note,

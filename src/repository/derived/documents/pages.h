@@ -1,7 +1,7 @@
 // Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`).
 // pages.cc describes the rows.
 //
-// Called for new versions; marks the page or technote, and the attachments of a technote. Rows that
+// Called for new versions. Marks the page or technote, and the attachments of a technote. Rows that
 // depend on all versions are computed after all new artifacts have been added.
 #pragma once
 
@@ -24,7 +24,7 @@ class Pages {
 
   /// Adds PAGE. RID is its row id, and DAY the Julian day of its D card.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
-  /// The same for the technote NOTE.
+  /// Adds the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);
   /// Recomputes the links in the latest version of the page with TAG.
   void refresh_wiki_links(std::int64_t tag);

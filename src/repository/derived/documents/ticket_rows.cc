@@ -120,7 +120,8 @@ void Ticket::write_rows(Rid rid, const Structural& change, double day) {
   std::optional<std::string> of_ticket = update_ticket(rid, change, day);
   std::optional<std::string> of_change;
   if (fields_.has_changes) of_change = add_change(rid, change, day);
-  // If the computed column of one table is missing or empty, that of the other table is used.
+  // If the computed column of one table is missing or empty, the computed column of the other table
+  // is used.
   if (!of_ticket) of_ticket = of_change;
   if (!of_change) of_change = of_ticket;
   if (fields_.find("mimetype") >= 0) {

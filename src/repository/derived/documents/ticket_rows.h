@@ -1,4 +1,4 @@
-// The rows of one ticket in `ticket` and `ticketchng`, computed from its changes one by one.
+// The rows of one ticket in `ticket` and `ticketchng`, computed from its changes in order.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace quarry::repository {
 
-/// A ticket while its rows are computed. The limits for the project's own tables apply
+/// Computes the rows of a ticket. The limits for the project's own tables apply
 /// (ticket_restraint.h).
 class Ticket {
  public:
@@ -26,9 +26,9 @@ class Ticket {
   void forget();
   /// Applies the change RID, which is dated DAY.
   void apply(Rid rid, const artifact::Structural& change, double day);
-  /// The current value of a column; "unknown" if the ticket does not have a row.
+  /// Returns the current value of a column, or "unknown" if the ticket does not have a row.
   std::string value_of(const std::string& column);
-  /// Writes the links in the latest values. (apply() writes the links in ticketchng.)
+  /// Writes the links in the latest values. (The links in ticketchng are written by apply().)
   void write_latest_links();
   std::int64_t row() const { return row_; }
 

@@ -1,11 +1,13 @@
-// Tickets: the fields that result from applying a ticket's changes in the order of their dates.
+// Tickets: their fields are computed by applying the changes in the order of their dates.
 //
 //   ticket, ticketchng  the repository's own tables, see ticket_fields.h
 //   event               a row for each change, with the title and status of the ticket at that time
-//   backlink            the links in the texts that a change adds to ticketchng, and in the latest
-//                       value of each field of ticket, as links of the change that set it
+//   backlink            the links in the texts that a change adds to ticketchng, and the links in
+//                       the latest values in ticket. The latter belong to the change that set the
+//                       value
 //
-// A change may arrive between two others, so the whole ticket is recomputed.
+// The date of a new change can be between the dates of other changes, so the whole ticket is
+// recomputed.
 
 #include "tickets.h"
 
@@ -43,7 +45,8 @@ std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// The long and the short text for CHANGE in the timeline, with the same wording as in fossil.
+/// Returns the long and the short text for CHANGE in the timeline, with the same wording as in
+/// fossil.
 std::pair<std::string, std::string> words_of(const Structural& change, bool is_first,
                                              const EventWords& words, Ticket& ticket) {
   const std::string title = base::escape_markup(ticket.value_of(words.title_column));
@@ -68,7 +71,7 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
   return {std::move(comment), fmt::format("{} ticket {}.", now, words.ticket)};
 }
 
-/// The changes with TAG, sorted by date and then by hash.
+/// Returns the changes with TAG, sorted by date and then by hash.
 std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
   return database.integers(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
@@ -81,7 +84,8 @@ void remake_tickets(Database& database) {
   try {
     make_ticket_tables(database);
   } catch (const SqliteError& error) {
-    // Some errors roll back the whole transaction, and an interruption ends the whole request.
+    // After some errors, SQLite rolls back the whole transaction. An interruption ends the whole
+    // request.
     if (!database.in_transaction() || error.is_interrupt()) throw;
     base::log(base::LogLevel::kWarning,
               "cannot recreate the ticket tables, keeping the old ones: {}", error.what());
@@ -120,9 +124,9 @@ void Tickets::refresh_tickets() {
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
-      // The project defines these tables. If a value violates a constraint, this is not a reason to
-      // reject a push; but a rebuild fails, as in fossil. An interruption, or an error that rolled
-      // back the transaction, cannot be skipped.
+      // The project defines these tables. A push is not rejected if a value violates a constraint
+      // of them. A rebuild fails, as in fossil. An interruption, or an error that has rolled back
+      // the transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(

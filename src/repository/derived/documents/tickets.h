@@ -1,7 +1,7 @@
 // Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in
 // the timeline.
 //
-// Called for new changes; marks the ticket and its attachments. Tickets are computed after all new
+// Called for new changes. Marks the ticket and its attachments. Tickets are computed after all new
 // artifacts have been added.
 #pragma once
 

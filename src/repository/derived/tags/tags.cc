@@ -1,10 +1,10 @@
 // Tags that T cards set on an artifact (`tagxref` with srcid != 0). The latest card takes effect.
 //
 // Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
-// card (origid), as long as each check-in between them has a propagating entry (tagtype 2).
+// card (origid) if each check-in between them has a propagating entry (tagtype 2).
 //
-// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that the
-// result does not depend on the order of arrival.
+// An artifact's own entry always takes precedence over an inherited entry, independent of the
+// dates. Therefore, the result does not depend on the order of arrival.
 
 #include "tags.h"
 
@@ -31,8 +31,8 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   }
 }
 
-/// For two cards on TARGET with the same date: whether the card of SOURCE comes before the card of
-/// OTHER. The card of TARGET itself comes before those of artifacts that refer to it.
+/// Returns whether the card of SOURCE comes before the card of OTHER. Both cards set a tag on
+/// TARGET and have the same date. The card of TARGET itself comes first.
 bool Tags::comes_first(Rid source, Rid other, Rid target) {
   if (other == target || source == other) return false;
   return source == target || work_.order.before(source, other);
@@ -50,7 +50,7 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (tag == kTagPrivate) {
     work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
-    // A rebuild fills this table before it processes tags.
+    // During a rebuild, this table has already been filled before tags are processed.
     if (!work_.is_quiet) {
       work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
     }

@@ -1,6 +1,6 @@
 // Tags that T cards set on artifacts, and that descendants inherit (`tag`, `tagxref`).
 //
-// Called for every card, and when an artifact has been linked with its parent. Marks the affected
+// Called for every card, and after an artifact has been linked with its parent. Marks the affected
 // events and leaves. Adds artifacts that a tag makes private to Pending::hidden.
 #pragma once
 
@@ -25,7 +25,7 @@ class Tags {
   /// its date. TYPE is tagxref.tagtype.
   void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                double day, Rid target);
-  /// Applies the tags that RID inherits from PARENT, its primary parent, with which it has been
+  /// Applies the tags that RID inherits from PARENT, its primary parent. The two must already be
   /// linked.
   void inherit_tags(Rid rid, Rid parent);
   /// Replaces the inherited tags of RID, whose primary parent was changed by a tag.

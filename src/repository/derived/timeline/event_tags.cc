@@ -1,11 +1,11 @@
 // Changes that tags make to a row of `event`: background colour, comment, user, date.
 //
-//   check-ins   their colour, even inherited; comment, user and date only if set on the check-in
+//   check-ins   the colour, even if inherited; comment, user and date only if set on the check-in
 //               itself
-//   others      the same, with two exceptions: an inherited colour applies only if its card comes
-//               after the artifact (artifact_order.h), and tags that an artifact sets on itself do
-//               not apply, except a technote's colour, which is read when the row is created. Rows of
-//               ticket changes are created last, so no tag applies to them.
+//   others      the same, with two exceptions. An inherited colour applies only if its card comes
+//               after the artifact (artifact_order.h). Tags that an artifact sets on itself do not
+//               apply, except the colour of a technote, which is read when the row is created.
+//               Tags do not apply to ticket changes, because their rows are created last
 
 #include "event_tags.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// A tag, as far as it affects the row of `event`.
+/// The properties of a tag that affect the row of `event`.
 struct Seen {
   bool is_seen = false;
   std::optional<std::string> value;
@@ -48,8 +48,8 @@ void EventTags::refresh_event(Rid rid) {
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
-  // The links in an edited comment belong to the artifact, whatever its kind. If the edit is
-  // cancelled, they are removed.
+  // For all kinds of artifacts, the links in an edited comment belong to the artifact. If the edit
+  // is cancelled, the links are removed.
   Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagid=2 AND rid=?1 AND srcid<>0",
@@ -90,7 +90,7 @@ void EventTags::refresh_check_in_event(Rid rid) {
       rid, comment ? comment->value : std::nullopt, user ? user->value : std::nullopt);
   work_.pending.stale_times.insert(rid);
 
-  // The links in an edited comment replace those in the original comment.
+  // The links in an edited comment replace the links in the original comment.
   if (!comment) return;
   write_backlinks(work_.database, BacklinkSource::kComment, rid,
                   text_links(comment->value.value_or(""), Markup::kWiki),

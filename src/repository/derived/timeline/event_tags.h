@@ -1,6 +1,6 @@
 // Changes that tags make to rows of `event`, and to the links (`backlink`) in edited comments.
 //
-// Computed for marked events when all tags are known. Marks times that must be recomputed.
+// Computed for marked events after all tags have been written. Marks times that must be recomputed.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct OwnTag {
   double day;
 };
 
-/// The tag that a card sets on the check-in RID itself; nullopt if there is none. Throws
+/// Returns the tag that a card sets on the check-in RID itself, or nullopt if there is none. Throws
 /// SqliteError.
 std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag);
 
@@ -29,7 +29,7 @@ class EventTags {
   /// Arguments are not owned.
   EventTags(Work& work, EventTimes& event_times) : work_(work), event_times_(event_times) {}
 
-  /// Updates the row for RID if there is one. Throws SqliteError.
+  /// Updates the row for RID if it exists. Throws SqliteError.
   void refresh_event(Rid rid);
 
  private:

@@ -1,15 +1,15 @@
-// The column event.mtime: if a child is dated less than two seconds before its parent, or at the
+// The column event.mtime. If a child is dated less than two seconds before its parent, or at the
 // same time, the parent is shown 25 ms before the child, so that the timeline is in order.
 //
-// Fossil does this in rounds over all check-ins with a child that is dated less than two seconds
-// after them. (If there are several such children, the earliest one counts here; in fossil it is
-// the one that was compared last.) In each round, a parent that is not before its child is moved to
-// 25 ms before it; then all parents read the times of their children again. There are at most 30
-// rounds. The result for a check-in depends only on its chain of such children, so it can be
-// computed from that chain.
+// Fossil adjusts times in at most 30 rounds. Each round processes all check-ins that have a close
+// child: a child that is dated less than two seconds after them. In each round, a parent that is
+// not before its child is moved to 25 ms before it. Then all parents read the times of their
+// children again. If a parent has several close children, this module uses the earliest child, and
+// fossil uses the child that was compared last. The result for a check-in depends only on its chain
+// of close children, so it is computed from this chain.
 //
-// Artifacts of other kinds are included if a check-in names them as its parent. Their time is that
-// of the D card, even for technotes.
+// Artifacts of other kinds are included if they are parents of check-ins. Their time is the time of
+// the D card, even for technotes.
 
 #include "event_times.h"
 
@@ -29,11 +29,11 @@ constexpr int kRounds = 30;
 
 struct Link {
   double parent;                // the parent's displayed time
-  std::optional<double> child;  // the child's time when the parent last read it
+  std::optional<double> child;  // the child's time that the parent has read last
 };
 
-/// The final time of the check-in at the beginning of CHAIN, in which each one is the chosen child
-/// of the previous one.
+/// Returns the final time of the first check-in in CHAIN. Each check-in in CHAIN is the chosen
+/// child of the previous one.
 double adjusted_time(std::vector<Link> chain) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
@@ -53,8 +53,8 @@ double adjusted_time(std::vector<Link> chain) {
 
 }  // namespace
 
-/// The time in the D card of the artifact RID; nullopt if RID is missing, or is waiting for its
-/// baseline.
+/// Returns the time in the D card of the artifact RID, or nullopt if RID is missing or is waiting
+/// for its baseline.
 std::optional<double> EventTimes::date_of(Rid rid) {
   if (const std::optional<double> day = work_.lineage.check_in_day(rid)) return day;
   const Manifest artifact = work_.manifests.get(rid);
@@ -63,7 +63,8 @@ std::optional<double> EventTimes::date_of(Rid rid) {
   return printed_day(work_.database, *artifact->date);
 }
 
-/// Whether the files of the check-in CHILD were compared with those of its parent (file_links.cc).
+/// Returns whether the files of the check-in CHILD were compared with the files of its parent
+/// (file_links.cc).
 bool EventTimes::is_compared(Rid child, bool is_primary) {
   return is_primary || file_links_.file_set(work_.lineage.primary_parent(child)).has_value();
 }
@@ -78,8 +79,8 @@ void EventTimes::forget_moved_time(Rid rid) {
                          printed_day(work_.database, *date));
 }
 
-/// The children of RID that are dated close to DAY, and whose files were compared with those of
-/// RID.
+/// Returns the children of RID that are dated close to DAY and that were compared with RID
+/// (is_compared()).
 std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   std::map<Rid, bool> related;  // whether RID is the primary parent
   for (const Rid child : work_.lineage.picked_by(rid)) related[child] = false;
@@ -94,7 +95,8 @@ std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   return children;
 }
 
-/// The marked artifacts, and the ancestors whose times may depend on them.
+/// Returns the marked artifacts and the ancestors whose times can depend on them, and clears the
+/// marks.
 std::set<Rid> EventTimes::take_stale() {
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;
@@ -115,9 +117,9 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
-/// The close child that determines the time of RID, which is dated DAY; nullopt if there is none.
-/// The choice does not change while times are adjusted. It is cached because all ancestors in a
-/// chain need it.
+/// Returns the close child that determines the time of RID, or nullopt if there is none. RID is
+/// dated DAY. The result does not change while times are adjusted. It is cached because it is
+/// needed for all ancestors in a chain.
 std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
   const auto [known, is_new] = chosen_.try_emplace(rid);
   if (!is_new) return known->second;
@@ -128,8 +130,8 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
          });
 }
 
-/// The displayed time of RID, which is dated DAY, before its close children; nullopt if it has
-/// none.
+/// Returns the displayed time of RID, which has to be before its close children. Returns nullopt if
+/// it does not have close children. RID is dated DAY.
 std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kRounds) {

@@ -1,7 +1,7 @@
 // The column event.mtime. If a close child is not dated later than its parent, the parent is shown
 // 25 ms before the child, to keep the timeline in order.
 //
-// Computed for marked artifacts after all events exist. Does not mark other rows.
+// Computed for marked artifacts after all events have been written. Does not mark other rows.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace quarry::repository {
 
-/// A child is close to its parent if it is dated less than this many days after it.
+/// A child is close to its parent if it is dated less than this many days after the parent.
 constexpr double kCloseTimes = 2.0 / 86400.0;
 
 class EventTimes {
@@ -26,10 +26,9 @@ class EventTimes {
 
   // Both functions throw SqliteError.
 
-  /// Recomputes the times of the marked artifacts, and of the ancestors that this can affect.
+  /// Recomputes the times of the marked artifacts and of affected ancestors.
   void adjust_times();
-  /// Resets the event of RID, which is not a check-in, to the time that it had before
-  /// adjust_times().
+  /// Resets the event of RID to its time before adjust_times(). RID must not be a check-in.
   void forget_moved_time(Rid rid);
 
  private:

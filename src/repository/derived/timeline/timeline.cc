@@ -19,7 +19,7 @@ using artifact::TagCard;
 
 namespace {
 
-/// The description of TAG if it has a special one; otherwise nullopt.
+/// Returns the description of TAG if it has a special description, otherwise nullopt.
 std::optional<std::string> special_sentence(const std::string& tag, std::string_view value) {
   if (tag == "*bgcolor") {
     return fmt::format(" Change branch background color to \"{}\".", base::escape_markup(value));
@@ -38,7 +38,8 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   std::string text;
   std::string_view with = "value";
   if (card.name.starts_with("sym-")) {
-    // A move to another branch implies the new symbolic tag, and the cancellation of the old one.
+    // The description of a move to another branch includes setting the new symbolic tag and
+    // cancelling the old one.
     if (in_branch_move && card.kind != '+') return {};
     const std::string name = base::escape_markup(card.name.substr(4));
     text = card.kind == '-'   ? fmt::format(" Cancel tag \"{}\"", name)

@@ -1,7 +1,8 @@
 // The timeline: one `event` row for each check-in and control artifact, and the links in check-in
 // comments (`backlink`).
 //
-// Called for new check-ins and control artifacts. Marks the event if tags for it arrived first.
+// Called for new check-ins and control artifacts. Marks the event if its tags arrived before the
+// artifact.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ class Timeline {
 
   /// Writes the row and links of the check-in RID, whose baseline must exist.
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
-  /// The same for a control artifact.
+  /// Writes the row of the control artifact RID.
   void make_control_event(Rid rid, const artifact::Structural& control);
 
  private:
