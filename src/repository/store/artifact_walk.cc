@@ -13,7 +13,7 @@ namespace quarry::repository {
 namespace {
 
 constexpr unsigned kMaxHelpers = 3;
-// Limits on contents that wait to be inspected, in bytes: per batch, and in total.
+// Limits on the size of contents that are waiting for inspection, in bytes: per batch and in total.
 constexpr std::size_t kBatch = std::size_t{256} << 10;
 constexpr std::size_t kMaxWaiting = std::size_t{24} << 20;
 constexpr std::size_t kMaxPerBatch = 256;  // artifacts
@@ -30,7 +30,7 @@ struct Job {
 
 }  // namespace
 
-/// The threads that inspect contents. If they cannot keep up, the calling thread does some of the
+/// The threads that inspect contents. If they are too slow, the calling thread does a part of the
 /// work.
 class ArtifactWalk::Inspectors {
  public:
@@ -40,8 +40,8 @@ class ArtifactWalk::Inspectors {
     try {
       while (threads_.size() < helpers) threads_.emplace_back([this] { run(); });
     } catch (const std::exception&) {
-      // The system does not allow more threads. The existing ones or the calling thread do the
-      // work.
+      // If the system does not allow more threads, the existing threads or the calling thread do
+      // the work.
     }
   }
   ~Inspectors() {
@@ -59,7 +59,8 @@ class ArtifactWalk::Inspectors {
     batch_.push_back({std::move(artifact), std::move(content)});
     if (size_ >= kBatch || batch_.size() >= kMaxPerBatch) dispatch();
   }
-  /// Waits until all contents have been inspected. Rethrows an exception of a thread.
+  /// Waits until all contents have been inspected. If a thread has thrown an exception, rethrows
+  /// it.
   void finish() {
     dispatch();
     while (inspect_one()) {
@@ -152,11 +153,11 @@ class ArtifactWalk::Inspectors {
   std::vector<std::thread> threads_;
 };
 
-/// An artifact on the current path, with deltas on it that are not visited yet.
+/// An artifact on the current path. Some deltas on it have not been visited yet.
 struct ArtifactWalk::Branch {
   Rid rid;
-  base::Result<Content> content;  // null if it must be expanded again
-  std::size_t next = 0;           // index of the next child
+  base::Result<Content> content;  // null if the artifact must be expanded again
+  std::size_t next = 0;
 };
 
 const std::vector<Rid>& ArtifactWalk::children_of(Rid rid) const {
@@ -165,7 +166,7 @@ const std::vector<Rid>& ArtifactWalk::children_of(Rid rid) const {
   return found == nodes_.end() ? kNone : found->second.children;
 }
 
-/// The roots of the trees, in rid order.
+/// Returns the roots of the trees, in rid order.
 std::vector<Rid> ArtifactWalk::read_trees() {
   {
     Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
@@ -184,7 +185,7 @@ std::vector<Rid> ArtifactWalk::read_trees() {
       if (found == nodes_.end() || found->second.source == 0) roots.push_back(query.integer(0));
     }
   }
-  // Adds sources that are missing in `blob`, so that deltas on them are visited too.
+  // Add sources that are missing in `blob`, so that deltas on them are also visited.
   Query query = database_.query(
       "SELECT DISTINCT srcid FROM delta WHERE srcid<>0 AND srcid NOT IN (SELECT rid FROM blob)"
       " AND srcid NOT IN (SELECT rid FROM delta)");
@@ -208,7 +209,7 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
   }
 }
 
-/// Expands RID. SOURCE is the content of its delta source; null if RID is stored whole.
+/// Expands RID. SOURCE is the content of its delta source, or null if RID is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
   Artifact artifact{.rid = rid};
@@ -242,7 +243,8 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
   return content;
 }
 
-/// If the contents on the path are too large together, drops those that are furthest up.
+/// If the total size of the contents on the path exceeds the limit, releases the contents nearest
+/// to the root.
 void ArtifactWalk::drop_contents(std::vector<Branch>& branches) {
   std::size_t held = 0;
   for (const Branch& branch : branches) {

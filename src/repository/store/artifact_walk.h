@@ -1,13 +1,13 @@
 // Expands every artifact of a file once.
 //
 // Deltas form trees: the root is stored whole, and children are deltas on their parent. The walk is
-// depth-first. It visits the largest subtree of an artifact last; at that point the content of the
-// artifact itself is no longer needed. So only a few contents are held in memory, however many
-// artifacts there are.
+// depth-first. It visits the largest subtree of an artifact last, when the content of the artifact
+// itself is no longer needed. Therefore, only a few contents are held in memory, even in a large
+// repository.
 //
-// The calling thread reads and expands the artifacts. If there are enough processors, other threads
-// inspect the contents (hashing and parsing are most of the work). Only for programs that do not
-// fork.
+// The calling thread reads and expands the artifacts. If the machine has several processors, other
+// threads inspect the contents: they hash and parse them, which is most of the work. Use only in
+// programs that do not fork.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class ArtifactWalk {
     std::int64_t size = -1;  // size in the row; negative for a phantom
   };
   struct Visitor {
-    /// Called concurrently by several threads, in any order.
+    /// Called by several threads at the same time, in any order.
     std::function<void(const Artifact&, const std::string& content)> inspect;
     /// Called in the calling thread for artifacts that cannot be expanded: kCorrupt, kLimit, or
     /// kNotFound if the artifact or its source is a phantom.
@@ -38,14 +38,14 @@ class ArtifactWalk {
     std::function<void(std::size_t, std::size_t)> progress;
   };
 
-  /// DATABASE and CONTENTS are not owned. CONTENTS is used to expand artifacts again that did not
-  /// fit in memory.
+  /// DATABASE and CONTENTS are not owned. If a content is needed again but is no longer in memory,
+  /// CONTENTS expands it.
   ArtifactWalk(Database& database, ContentExpansion& contents, const WalkBounds& bounds)
       : database_(database), contents_(contents), bounds_(bounds) {}
 
-  /// Calls VISITOR for every row of `blob`. Rethrows the exceptions of VISITOR. Throws SqliteError.
+  /// Calls VISITOR for every row of `blob`. Rethrows exceptions of VISITOR. Throws SqliteError.
   void run(const Visitor& visitor);
-  /// Number of times that an artifact was expanded.
+  /// Returns the total number of times that artifacts were expanded.
   std::size_t expansions() const { return expansions_; }
 
  private:
@@ -71,7 +71,7 @@ class ArtifactWalk {
   WalkBounds bounds_;
   const Visitor* visitor_ = nullptr;
   Inspectors* inspectors_ = nullptr;
-  std::unordered_map<Rid, Node> nodes_;  // all artifacts that are deltas or sources of deltas
+  std::unordered_map<Rid, Node> nodes_;  // only artifacts that are deltas or sources of deltas
   std::size_t total_ = 0;
   std::size_t done_ = 0;
   std::size_t expansions_ = 0;

@@ -8,10 +8,11 @@
 namespace quarry::repository {
 namespace {
 
-// A chain that is longer than this is a cycle. (Fossil keeps chains far below a thousand.)
+// A chain that is longer than this is a cycle. (Chains that Fossil makes have far less than a
+// thousand deltas.)
 constexpr std::size_t kMaxChain = 200000;
-// Every 16th content in a chain is cached too, so that a client that reads the versions of a file
-// from old to new applies at most 16 deltas for each.
+// Every 16th content in a chain is also cached. Therefore, reading the versions of a file from old
+// to new needs at most 16 deltas per version.
 constexpr std::size_t kCacheEvery = 16;
 
 }  // namespace
@@ -106,7 +107,7 @@ void ContentExpansion::store_whole(Rid rid) {
 }
 
 void ContentExpansion::remember(Rid rid, Content content) {
-  // An artifact that would evict most of the cache is not worth caching.
+  // Do not cache an artifact that needs more than half of the cache.
   if (content->size() > cache_limit_ / 2) return;
   forget(rid);
   cached_size_ += content->size();

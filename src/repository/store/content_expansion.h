@@ -1,7 +1,7 @@
-// Expands artifacts: a row of `blob` holds the content itself or a delta on another row, and deltas
-// form chains. First the chain is followed, reading only row ids. Then the deltas are applied from
-// its end, so that only two buffers are needed, however long the chain is. Recently expanded
-// artifacts are cached, because neighbours share sources.
+// Expands artifacts. A row of `blob` contains the whole content or a delta on another row, and
+// deltas form chains. First, only the row ids of the chain are read. Then the deltas are applied,
+// beginning at the end of the chain, so that only two buffers are needed. Recently expanded
+// artifacts are cached, because neighbouring artifacts often have the same sources.
 #pragma once
 
 #include <list>
@@ -29,17 +29,17 @@ class ContentExpansion {
   ContentExpansion(Database& database, std::size_t max_artifact_size, std::size_t cache_size)
       : database_(database), max_artifact_size_(max_artifact_size), cache_limit_(cache_size) {}
 
-  /// The whole content of RID. Errors: kNotFound (RID or the end of its chain is a phantom),
-  /// kCorrupt, kLimit.
+  /// Returns the whole content of RID. Errors: kNotFound (RID or the end of its chain is a
+  /// phantom), kCorrupt, kLimit.
   base::Result<Content> get(Rid rid);
-  /// The delta source of RID; 0 if RID is stored whole.
+  /// Returns the delta source of RID, or 0 if RID is stored whole.
   Rid delta_source(Rid rid);
-  /// The number of deltas in the chain of RID, counted only up to LIMIT.
+  /// Returns the number of deltas in the chain of RID, counted only up to LIMIT.
   int chain_length(Rid rid, int limit);
-  /// Whether the chain of RID passes through LINK.
+  /// Returns whether the chain of RID passes through LINK.
   bool chain_contains(Rid rid, Rid link);
 
-  /// Stores RID whole if its content can be expanded. Throws SqliteError.
+  /// Stores RID whole, unless its content cannot be expanded. Throws SqliteError.
   void store_whole(Rid rid);
 
   /// Caches CONTENT as the content of RID.
@@ -49,7 +49,7 @@ class ContentExpansion {
   /// Limits the cache to SIZE bytes.
   void set_cache_size(std::size_t size);
   std::size_t max_artifact_size() const { return max_artifact_size_; }
-  /// Number of times that an artifact was expanded.
+  /// Returns the total number of times that artifacts were expanded.
   std::size_t expansions() const { return expansions_; }
 
  private:

@@ -14,7 +14,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// SQLite's message. If a file cannot be opened, the system's message is added.
+/// Returns SQLite's message. If a file cannot be opened, adds the system's message.
 std::string message_of(sqlite3* handle, int code) {
   std::string message = sqlite3_errmsg(handle);
   const int system_code = sqlite3_system_errno(handle);
@@ -42,7 +42,7 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
     case SQLITE_FULL:
       return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
-      // Clients see this message, so it must not contain the file's path.
+      // This message is sent to clients, so it must not contain the file's path.
       return {base::ErrorCode::kLimit, what()};
     default:
       return {base::ErrorCode::kIo, message};
@@ -84,7 +84,7 @@ void Query::set(int index, double value) {
 }
 
 void Query::set(int index, std::string_view text) {
-  // A null pointer would bind NULL, but an empty text is not NULL.
+  // SQLite binds a null pointer as NULL, but an empty text must not be NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
   check(sqlite3_bind_text64(statement_, index, bytes, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
@@ -99,7 +99,7 @@ void Query::set(int index, std::nullptr_t) {
 }
 
 bool Query::step() {
-  // This costs about as much as a small statement.
+  // A small statement takes about as long as this amount of work.
   constexpr std::size_t kWork = 4096;
   database_->count_work(kWork);
   database_->running_ = statement_;
@@ -171,7 +171,7 @@ Database::Database(const std::filesystem::path& path, Mode mode,
     sqlite3_close(handle_);
     throw SqliteError(code, message);
   }
-  // Checkpoints are not run inside a commit, because a client would have to wait
+  // Checkpoints are not run inside a commit, because a client is waiting for the commit
   // (write_ahead_log.h).
   sqlite3_wal_autocheckpoint(handle_, 0);
   set_busy_timeout(busy_timeout);
@@ -238,8 +238,8 @@ void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
   sqlite3_busy_handler(handle_, timeout.count() > 0 ? on_busy : nullptr, this);
 }
 
-/// SQLite's busy handler. Waits for a lock, for which it has already waited TIMES times. Returns 0
-/// to give up.
+/// SQLite's busy handler. Waits for a lock. TIMES is the number of previous waits for this lock.
+/// Returns 0 if the statement has to fail.
 int Database::on_busy(void* self, int times) {
   // The same delays as SQLite's own handler.
   constexpr std::array<int, 12> kMillis = {1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
@@ -315,7 +315,7 @@ Transaction::~Transaction() {
   try {
     database_.end_transaction("ROLLBACK");
   } catch (const SqliteError&) {
-    // The next BEGIN will report what is wrong with the connection.
+    // The next BEGIN will report the error of the connection.
   }
 }
 

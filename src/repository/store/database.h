@@ -1,8 +1,8 @@
 // SQLite behind RAII: a connection, its prepared statements and its transactions.
 //
-// SQL text is written in full where it is used, as a string literal. Prepared statements are cached
-// until the connection is closed, with the SQL text as the key. SQLite's errors are thrown as
-// SqliteError; the public functions of this module convert it into a base::Error.
+// SQL text is written as a string literal at the place of its use. Prepared statements are cached
+// until the connection is closed. The key is the SQL text. SQLite's errors are thrown as
+// SqliteError. The public functions of this module convert SqliteError into base::Error.
 #pragma once
 
 #include <sqlite3.h>
@@ -47,9 +47,9 @@ struct Blob {
   std::string_view bytes;
 };
 
-/// One execution of a prepared statement: binds, steps, and reads columns. The destructor resets
-/// the statement. Bound texts and blobs must outlive the Query; texts and blobs that are read are
-/// valid until the next step.
+/// One execution of a prepared statement. Binds parameters, steps through rows, and reads columns.
+/// The destructor resets the statement. Bound texts and blobs must outlive the Query. Texts and
+/// blobs that are read are valid until the next step.
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -81,9 +81,9 @@ class Query {
     value ? set(index, *value) : set(index, nullptr);
   }
 
-  /// Advances to the next row. Returns false if there is none.
+  /// Advances to the next row. Returns false if there are no more rows.
   bool step();
-  /// Runs a statement that returns no rows, then resets it.
+  /// Runs a statement that does not return rows, then resets it.
   void run();
   /// Resets the statement, so that it can be bound again.
   void rewind();
@@ -91,7 +91,7 @@ class Query {
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool is_null(int column) const;
-  /// Whether COLUMN has the same value and type in this query as in OTHER.
+  /// Returns whether COLUMN has the same value and type in this query as in OTHER.
   bool has_same(int column, const Query& other) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
@@ -109,14 +109,14 @@ class Query {
 class Database {
  public:
   enum class Mode { kReadWrite, kReadOnly, kCreate };
-  /// Throws SqliteError.
+  /// Opens PATH. Throws SqliteError.
   Database(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds busy_timeout);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// SQL must be a single statement. The same text reuses the same prepared statement, unless that
-  /// is in use. VALUES are bound (Query::bind()), and must outlive the Query.
+  /// Prepares SQL, a single statement, and binds VALUES (Query::bind()), which must outlive the
+  /// Query. If a statement with the same text was already prepared and is not in use, it is reused.
   template <typename... Values>
   Query query(std::string_view sql, Values&&... values) {
     static_assert((!std::is_same_v<Values, std::string> && ...),
@@ -125,7 +125,7 @@ class Database {
     query.bind(values...);
     return query;
   }
-  /// The same for SQL that is composed at run time; the statement is not cached.
+  /// Like query(), but does not cache the statement. For SQL that is composed at run time.
   template <typename... Values>
   Query query_once(std::string_view sql, Values&&... values) {
     static_assert((!std::is_same_v<Values, std::string> && ...),
@@ -134,31 +134,31 @@ class Database {
     query.bind(values...);
     return query;
   }
-  /// Whether SQL returns a row.
+  /// Returns whether SQL returns a row.
   template <typename... Values>
   bool has_row(std::string_view sql, const Values&... values) {
     return query(sql, values...).step();
   }
-  /// The first column of the first row that SQL returns; 0 if there is no row.
+  /// Returns the first column of the first row that SQL returns, or 0 if there is no row.
   template <typename... Values>
   std::int64_t first_integer(std::string_view sql, const Values&... values) {
     Query row = query(sql, values...);
     return row.step() ? row.integer(0) : 0;
   }
-  /// The same as text; empty if there is no row.
+  /// Returns the first column of the first row as text, or an empty string if there is no row.
   template <typename... Values>
   std::string first_text(std::string_view sql, const Values&... values) {
     Query row = query(sql, values...);
     return std::string(row.step() ? row.text(0) : std::string_view());
   }
-  /// The first column of all rows that SQL returns.
+  /// Returns the first column of all rows that SQL returns.
   template <typename... Values>
   std::vector<std::int64_t> integers(std::string_view sql, const Values&... values) {
     std::vector<std::int64_t> found;
     for (Query rows = query(sql, values...); rows.step();) found.push_back(rows.integer(0));
     return found;
   }
-  /// Runs one statement that returns no rows.
+  /// Runs one statement that does not return rows.
   template <typename Value, typename... Values>
   void execute(std::string_view sql, const Value& value, const Values&... values) {
     query(sql, value, values...).run();
@@ -169,25 +169,26 @@ class Database {
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   bool has_table(std::string_view name);
-  /// TABLE must exist. Uses the schema that the last statement read.
+  /// Returns whether TABLE, which must exist, has the column NAME. Uses the schema that the last
+  /// statement has read.
   bool has_column(const char* table, const char* name);
-  /// Whether SQLite's plan for SQL, with this file's statistics, is a full table scan.
+  /// Returns whether SQLite's plan for SQL, with this file's statistics, is a full table scan.
   bool would_scan(std::string_view sql);
   /// Sets how long to wait for locks of other connections. interrupt_when() can end the wait.
   void set_busy_timeout(std::chrono::milliseconds timeout);
   /// Calls WATCHER periodically with the text of the running statement.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
-  /// Makes statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. If
-  /// TIME is nullopt, there is no limit.
+  /// Makes statements fail with SQLITE_INTERRUPT after TIME. The time is checked every STEPS steps.
+  /// If TIME is nullopt, removes the limit.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time,
                     int steps = kStepsPerCheck);
-  /// Makes statements fail with SQLITE_INTERRUPT once IS_INTERRUPTED, which is called periodically,
-  /// returns true. Statements that end a transaction are not interrupted.
+  /// Makes statements fail with SQLITE_INTERRUPT after IS_INTERRUPTED has returned true.
+  /// IS_INTERRUPTED is called periodically. Statements that end a transaction are not interrupted.
   void interrupt_when(std::function<bool()> is_interrupted);
-  /// Counts BYTES of work that was done between statements, so that IS_INTERRUPTED is called in
-  /// time. Throws SqliteError if it returns true.
+  /// Counts BYTES of work between statements, so that IS_INTERRUPTED is called in time. If
+  /// IS_INTERRUPTED returns true, throws SqliteError.
   void count_work(std::size_t bytes);
-  /// Runs SQL, which ends a transaction, without interruption.
+  /// Runs SQL, a statement that ends a transaction, without interruption.
   void end_transaction(std::string_view sql);
   sqlite3* handle() const { return handle_; }
 
@@ -203,7 +204,7 @@ class Database {
   Query prepared(std::string_view sql);
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
-  // Steps of SQLite's virtual machine that take about a millisecond.
+  // Number of steps of SQLite's virtual machine that take about a millisecond.
   static constexpr int kStepsPerCheck = 100000;
 
   void set_progress_handler();
@@ -211,10 +212,10 @@ class Database {
   static int on_busy(void* self, int times);
 
   sqlite3* handle_ = nullptr;
-  sqlite3_stmt* running_ = nullptr;  // the statement that was stepped last, until it is finalized
+  sqlite3_stmt* running_ = nullptr;  // the statement of the last step, until it is finalized
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
-  std::size_t work_ = 0;  // work since the last call of is_interrupted_, in bytes or an equivalent
+  std::size_t work_ = 0;  // work since the last call of is_interrupted_, in bytes
   bool is_ending_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   int steps_ = kStepsPerCheck;
@@ -223,8 +224,8 @@ class Database {
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 
-/// A write transaction: BEGIN IMMEDIATE on construction, ROLLBACK on destruction unless commit()
-/// was called.
+/// A write transaction. The constructor runs BEGIN IMMEDIATE. The destructor runs ROLLBACK unless
+/// commit() was called.
 class Transaction {
  public:
   explicit Transaction(Database& database);
@@ -247,8 +248,8 @@ struct AsResult<base::Result<Value>> {
   using Type = base::Result<Value>;
 };
 
-/// Calls FUNCTION, and returns its Result, or its value as a Result. Converts a SqliteError that
-/// FUNCTION throws into an Error.
+/// Calls FUNCTION and returns its result as a base::Result. If FUNCTION throws a SqliteError,
+/// returns it as an error.
 template <typename Function>
 auto guarded(const std::filesystem::path& path, Function&& function) {
   using Returned = decltype(function());

@@ -1,10 +1,10 @@
-// The setting `hash-policy`, which says which hash algorithms are allowed. Fossil's values are
+// The setting `hash-policy`, which determines the allowed hash algorithms. Fossil's values are
 //
 //   0  sha1       new artifacts use SHA1
-//   1  auto       new artifacts use SHA1 until the first SHA3 artifact arrives, which changes it to 2
+//   1  auto       new artifacts use SHA1; the first received SHA3 artifact sets 2
 //   2  sha3       new artifacts use SHA3
-//   3  sha3-only  the same, and users cannot choose SHA1
-//   4  shun-sha1  the same, and SHA1 artifacts are rejected
+//   3  sha3-only  like 2, and users cannot choose SHA1
+//   4  shun-sha1  like 3, and SHA1 artifacts are rejected
 //
 // The default is 1.
 #pragma once
@@ -17,17 +17,17 @@
 namespace quarry::repository {
 
 inline constexpr const char* kHashPolicySetting = "hash-policy";
-/// Whether the setting's VALUE rejects SHA1 artifacts.
+/// Returns whether the setting's VALUE rejects SHA1 artifacts.
 inline bool is_shun_sha1(std::int64_t value) {
   return value == 4;
 }
 
 // Both functions throw SqliteError.
 
-/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether its
-/// arrival has changed the setting. Error: kDenied (NAME is rejected).
+/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether this
+/// has changed the setting. Error: kDenied (NAME is rejected).
 base::Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
-/// The algorithm for new artifacts.
+/// Returns the algorithm for new artifacts.
 artifact::HashAlgorithm hash_for_own(Database& database);
 
 }  // namespace quarry::repository

@@ -1,5 +1,5 @@
-// A store for more text than should be held in memory: above a limit, the text is moved to an
-// unnamed temporary file, which disappears with its owner.
+// A store for large amounts of text. Above a limit, the text is moved to an unnamed temporary file,
+// which is deleted with this object.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace quarry::repository {
 
 class HeldTexts {
  public:
-  /// Holds at most about LIMIT bytes in memory.
+  /// Keeps at most about LIMIT bytes in memory.
   explicit HeldTexts(std::size_t limit) : limit_(limit) {}
   ~HeldTexts();
   HeldTexts(const HeldTexts&) = delete;
@@ -33,7 +33,7 @@ class HeldTexts {
   void write_out();
 
   std::size_t limit_;
-  std::string memory_;  // the text that follows the part in the file
+  std::string memory_;  // the text after the part in the file
   std::uint64_t in_file_ = 0;
   int fd_ = -1;
 };

@@ -1,6 +1,5 @@
-// Maps the names that artifacts use (hashes, file names, tag names) to the row ids that tables use.
-// If an artifact refers to an unknown name, a row is created for it: a phantom for a hash, and a
-// plain row for other names.
+// Maps the names in artifacts (hashes, file names, tag names) to row ids. If an artifact refers to
+// an unknown name, a row is created: a phantom for a hash, and a plain row for other names.
 #pragma once
 
 #include <optional>
@@ -30,7 +29,7 @@ enum PredefinedTag : std::int64_t {
   kTagNote = 11,
 };
 
-/// HASH in lower case.
+/// Returns HASH in lower case.
 std::string lower_hash(std::string_view hash);
 
 class Names {
@@ -38,13 +37,13 @@ class Names {
   /// DATABASE is not owned.
   explicit Names(Database& database) : database_(database) {}
 
-  /// The rid of the artifact HASH; 0 if there is none. Like need(), it accepts upper-case letters
-  /// in HASH, because artifacts may contain them.
+  /// Returns the rid of the artifact HASH, or 0 if there is none. Like need(), accepts upper-case
+  /// letters in HASH, because artifacts can contain such hashes.
   Rid find(std::string_view hash);
-  /// The same, but case-sensitive: a HASH with upper-case letters is never found.
+  /// Like find(), but case-sensitive: a HASH with upper-case letters is never found.
   Rid find_as_written(std::string_view hash);
-  /// The rid of the artifact HASH. Creates a phantom if there is none. Returns 0 for a shunned
-  /// artifact that is not stored, because it will never arrive.
+  /// Returns the rid of the artifact HASH. If it does not exist, creates a phantom. Returns 0 for a
+  /// shunned artifact that is not stored, because such an artifact will never arrive.
   Rid need(std::string_view hash);
   /// Adds a phantom. HASH must be in lower case.
   Rid make_phantom(std::string_view hash, bool is_private);
@@ -52,15 +51,15 @@ class Names {
 
   std::int64_t file_name(std::string_view name);
   std::int64_t tag(std::string_view name);
-  /// The same, but returns 0 if the tag does not exist.
+  /// Returns the id of the tag NAME, or 0 if the tag does not exist.
   std::int64_t find_tag(std::string_view name);
 
-  /// The symbolic tags of the artifact RID (its branches and releases), at most LIMIT.
+  /// Returns the symbolic tags of the artifact RID (its branches and releases), at most LIMIT.
   std::vector<std::string> symbolic_tags(Rid rid, std::size_t limit);
 
   /// Reads all artifact names into memory, for many lookups. They are kept until forget_all().
   void hold();
-  /// Clears the cache, whose row ids may be wrong after a rollback.
+  /// Clears the cache. Call it after a rollback, because row ids in the cache might be wrong.
   void forget_all();
 
  private:

@@ -28,7 +28,7 @@ bool PrivateArtifacts::make_public(Rid rid) {
 void PrivateArtifacts::store_whole_if_source_is_private(Rid rid) {
   const Rid source = contents_.delta_source(rid);
   if (source == 0 || !is_private(source)) return;
-  // If the source is missing, this is done when it arrives.
+  // If the source is missing, the artifact is stored whole when the source arrives.
   contents_.store_whole(rid);
 }
 

@@ -1,8 +1,9 @@
-// Private artifacts (the table `private`), and how they become public.
+// Makes artifacts private or public (the table `private`).
 //
-// A public artifact must never be stored as a delta on a private one, because clients that may not
-// receive the source could not expand it. An artifact that becomes public enters `unclustered`,
-// even if a cluster already lists it; the next cluster removes it again.
+// A public artifact must never be stored as a delta on a private artifact, because clients that are
+// not allowed to receive the source could not expand it. An artifact that becomes public is added
+// to `unclustered`, even if it is already in a cluster. The next cluster removes it from
+// `unclustered`.
 #pragma once
 
 #include "content_expansion.h"
@@ -19,20 +20,21 @@ class PrivateArtifacts {
   // All functions throw SqliteError.
 
   bool is_private(Rid rid);
-  /// Whether any artifact is private.
+  /// Returns whether any artifact is private.
   bool hides_anything();
-  /// Whether an artifact may be stored as a delta on SOURCE.
+  /// Returns whether an artifact can be stored as a delta on SOURCE.
   bool may_be_delta_on(Rid source, bool artifact_is_private) {
     return artifact_is_private || !is_private(source);
   }
   /// Makes RID private. RID must be new or a phantom.
   void hide(Rid rid);
-  /// Makes RID public. Returns false if it already was.
+  /// Makes RID public. Returns false if RID was already public.
   bool make_public(Rid rid);
 
-  /// Stores RID whole if it is a delta on a private artifact and its content can be expanded.
+  /// If RID is a delta on a private artifact, stores it whole, unless its content cannot be
+  /// expanded.
   void store_whole_if_source_is_private(Rid rid);
-  /// Stores public artifacts whole that are deltas on RID, which has become private.
+  /// Stores all public artifacts whole that are deltas on RID. Call after RID has become private.
   void store_dependents_whole(Rid rid);
 
  private:

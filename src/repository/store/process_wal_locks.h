@@ -1,13 +1,13 @@
-// Applies the two WAL rules (wal_lock_rules.h) to a whole process when only its lock requests to
-// the kernel are visible, but not the connections that make them.
+// Applies the two WAL rules (wal_lock_rules.h) to a whole process. Only the lock requests to the
+// kernel are visible, not the connections from which they come.
 //
-// SQLite has one descriptor per process for a log's index, however many connections there are, and
-// the kernel's locks belong to the process. So a connection is identified by its thread: while it
-// holds an exclusive lock, it works in one thread, inside a single call. Two connections that take
-// turns in one thread never interleave, so they count as one here.
+// All connections of a process have a single descriptor for a log's index, and the kernel's locks
+// belong to the process. Therefore, a connection is identified by its thread: while it holds an
+// exclusive lock, it works in one thread, inside a single call. Two connections in one thread are
+// never in such calls at the same time, so they can be treated as one connection.
 //
-// If a thread holds a byte, requests of other threads for it are refused, although the kernel would
-// grant them.
+// If a thread holds a byte, requests of other threads for the same byte are refused, although the
+// kernel would grant them.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +29,8 @@ class ProcessWalLocks {
     bool operator==(const File&) const = default;
   };
 
-  /// See WalLocks::take(). Also returns BUSY if all entries are in use. THREAD is a number that is
-  /// unique among the running threads.
+  /// Like WalLocks::take(), but also returns BUSY if all entries are in use. THREAD is a number
+  /// that is unique among the running threads.
   template <typename Below>
   int take(const File& file, std::uintptr_t thread, LockBytes asked, int busy, Below&& below) {
     Entry* own = find(file, thread);
@@ -44,14 +44,14 @@ class ProcessWalLocks {
   template <typename Below>
   void released(const File& file, std::uintptr_t thread, LockBytes asked, Below&& below) {
     Entry* holder = find(file, thread);
-    // A connection may move to another thread between two calls.
+    // A connection can be used in another thread after a call.
     if (holder == nullptr || (holder->locks.held() & asked.mask()) == 0) {
       holder = find_holder(file, asked);
     }
     if (holder != nullptr) holder->locks.released(asked, below);
   }
 
-  /// Call when the process has lost all locks on FILE, as it does when it closes the file.
+  /// Call after the process has lost all locks on FILE, for example because it has closed the file.
   void forget(const File& file) {
     for (Entry& entry : entries_) {
       if (entry.file == file) entry.locks = {};
@@ -69,10 +69,10 @@ class ProcessWalLocks {
   struct Entry {
     File file;
     std::uintptr_t thread = 0;
-    WalLocks locks;  // if none are held, the entry is free
+    WalLocks locks;  // if no locks are held, the entry is free
   };
 
-  /// Locks bytes in the kernel, but refuses bytes that other threads of the process hold.
+  /// Locks bytes in the kernel. Refuses bytes that other threads of the process hold.
   template <typename Below>
   struct OtherThreadsExcluded {
     ProcessWalLocks& process;

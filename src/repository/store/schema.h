@@ -1,5 +1,5 @@
-// The tables of a new repository, as created by `fossil init`, in the schema of 2015-01-24, which
-// every Fossil since 2.0 reads.
+// The tables of a new repository, as created by `fossil init`. They have the schema of 2015-01-24,
+// which Fossil 2.0 and later can read.
 #pragma once
 
 #include <string_view>

@@ -8,7 +8,7 @@
 namespace quarry::repository {
 namespace {
 
-/// The name of the first of these variables that is set.
+/// Returns the name of the environment variable that sets the folder.
 const char* variable() {
   for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
     if (std::getenv(name) != nullptr) return name;

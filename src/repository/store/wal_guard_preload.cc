@@ -1,9 +1,9 @@
-// A library that is preloaded into each `fossil` that we start (base/fossil_environment.h). Fossil
-// has its own SQLite. The library makes that SQLite keep the two WAL rules (wal_lock_rules.h) by
-// wrapping fcntl(2).
+// A library that is preloaded into each `fossil` process that we start (base/fossil_environment.h).
+// Fossil has its own SQLite. The library wraps fcntl(2) so that this SQLite keeps the two WAL rules
+// (wal_lock_rules.h).
 //
-// It affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm". It needs
-// only libc, and uses neither exceptions nor allocation.
+// The library affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm".
+// It needs only libc, and does not use exceptions or allocate memory.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr off_t kFirstByte = 120;
 
-/// libc's own function NAME. It is looked up at the first call. Thread-safe.
+/// The function NAME of libc itself. It is looked up at the first call. Thread-safe.
 template <typename Function>
 class RealFunction {
  public:
@@ -53,7 +53,7 @@ class Guard {
   void closing(int fd);
 
  private:
-  /// Sets locks in the kernel, with the fcntl command that the caller used.
+  /// Sets locks in the kernel with the fcntl command of the caller.
   struct Kernel {
     int fd;
     int command;
@@ -100,8 +100,8 @@ bool identify(int fd, ProcessWalLocks::File& file) {
   return true;
 }
 
-/// Whether FD is a log's index. If that is unknown, as in a chroot(2) without /proc, it counts as
-/// one.
+/// Returns whether FD is a log's index. Also returns true if this cannot be determined, for example
+/// in a chroot(2) without /proc.
 bool is_log_index(int fd) {
   char link[32];
   char path[4096];
@@ -150,8 +150,8 @@ int Guard::lock(int fd, int command, struct flock& asked) {
   return done;
 }
 
-/// Call before FD is closed, because closing any descriptor of a file drops all the locks of the
-/// process on it.
+/// Call before FD is closed, because closing any descriptor of a file releases all locks of the
+/// process on this file.
 void Guard::closing(int fd) {
   if (!is_own_memory()) return;
   const int before = errno;
@@ -161,7 +161,7 @@ void Guard::closing(int fd) {
   errno = before;
 }
 
-/// Whether ASKED is the kind of request that SQLite makes for the log's index. Requests that wait
+/// Returns whether ASKED is a request that SQLite can make for the log's index. Requests that wait
 /// for a lock (F_SETLKW) are passed on unchanged, because the rules do not apply to them.
 bool is_log_request(int command, const struct flock* asked) {
   const bool sets = command == F_SETLK || command == F_OFD_SETLK;
@@ -178,8 +178,8 @@ int guarded_fcntl(int fd, int command, void* argument) {
 }  // namespace
 }  // namespace quarry::repository
 
-// Only the symbols have libc's names. The functions have other names, because libc's headers define
-// one of these names as the other.
+// The functions do not have libc's names, because libc's headers define one of these names as a
+// macro for the other. Only the symbols have libc's names.
 extern "C" {
 [[gnu::visibility("default")]] int quarry_fcntl(int fd, int command, ...) asm("fcntl");
 [[gnu::visibility("default")]] int quarry_fcntl64(int fd, int command, ...) asm("fcntl64");

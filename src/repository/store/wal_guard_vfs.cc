@@ -10,8 +10,8 @@
 namespace quarry::repository {
 namespace {
 
-/// This object is placed after the file object of the wrapped VFS, in memory that SQLite allocates.
-/// The wrapped object is used unchanged, except for its table of methods.
+/// SQLite allocates the memory. This object is placed after the file object of the wrapped VFS. The
+/// wrapped object is used unchanged, except for its table of methods.
 struct GuardedFile {
   sqlite3_io_methods methods;  // must come first, because sqlite3_file::pMethods points to it
   const sqlite3_io_methods* below;

@@ -1,5 +1,5 @@
-// A SQLite VFS that wraps another one and makes all connections that are opened through it keep the
-// two rules of the write-ahead log (wal_lock_rules.h). It changes only xShmLock.
+// A SQLite VFS that wraps another VFS. All connections that are opened through it keep the two
+// rules of the write-ahead log (wal_lock_rules.h). It changes only xShmLock.
 #pragma once
 
 #include <sqlite3.h>
@@ -10,10 +10,11 @@ namespace quarry::repository {
 /// the default VFS. Thread-safe. Throws SqliteError.
 const char* wal_guard_vfs();
 
-/// Wraps any VFS. Must outlive the connections opened through it.
+/// Wraps any VFS. Must outlive the connections that are opened through it.
 class WalGuardVfs {
  public:
-  /// Registers itself as NAME. BELOW and NAME must outlive it. Throws SqliteError.
+  /// Registers the VFS as NAME, as a wrapper of BELOW. BELOW and NAME must outlive this object.
+  /// Throws SqliteError.
   WalGuardVfs(sqlite3_vfs* below, const char* name);
   ~WalGuardVfs();
   WalGuardVfs(const WalGuardVfs&) = delete;

@@ -1,27 +1,31 @@
-// The two locking rules of the write-ahead log (WAL), and how one connection keeps them.
+// The two locking rules of the write-ahead log (WAL), and a class that makes one connection keep
+// them.
 //
-// SQLite before 3.51.3 (3.50.7, 3.44.6) loses a committed transaction when one connection resets
-// the log while another, which read the log's header earlier, copies frames into the file. Both
-// operations are visible in the lock bytes of the log's index, the -shm file:
+// SQLite before 3.51.3 (3.50.7, 3.44.6) can lose a committed transaction. This happens if one
+// connection resets the log, and at the same time another connection, which has read the log's
+// header earlier, copies frames into the file. Both operations are visible in the lock bytes of the
+// log's index, the -shm file:
 //
 //   120 write   121 checkpoint   122 recover   123 … 127 readers
 //
-//   (a) A connection copies frames only while it also holds 120, so that no writer of any program
-//       can reset the log meanwhile. SQLite requests a reader's byte exclusively before it copies:
-//       if the connection holds 121 without 120, the request returns busy, and SQLite does
-//       not copy anything.
-//   (b) A connection resets the log, that is, requests 124 to 127 together and exclusively, only
-//       while it also holds 121, so that no checkpoint of any program is running. 121 is taken
-//       without waiting; if it is not free the request returns busy, and SQLite appends to the log.
+//   (a) A connection copies frames only while it also holds 120. During this time, a writer of any
+//       program cannot reset the log. SQLite requests a reader's byte exclusively before it copies.
+//       If the connection holds 121 without 120, this request returns busy, and SQLite does not
+//       copy frames.
+//   (b) A connection resets the log (requests 124 to 127 together, exclusively) only while it
+//       also holds 121. During this time, a checkpoint of any program cannot run. 121 is taken
+//       without waiting. If it is not free, the request returns busy, and SQLite appends to the
+//       log.
 //
-// A connection that takes 121 alone begins a checkpoint and has not read anything yet. It then also
-// gets 120 if that is free. So passive checkpoints, which never request 120, can make progress.
+// A connection that requests only 121 begins a checkpoint and has not read the log yet. If 120 is
+// free, the connection also gets 120. Therefore, passive checkpoints, which never request 120, can
+// copy frames.
 //
-// A recovery always holds 120. The last connection to close does not request any byte, because it
-// locks the file itself.
+// A recovery always holds 120. The last connection that closes does not request any byte, because
+// it locks the file itself.
 //
-// This header has no dependencies because the library that is preloaded into `fossil`
-// (wal_guard_preload.cc) includes it too.
+// This header does not have dependencies, because it is also included by the library that is
+// preloaded into `fossil` (wal_guard_preload.cc).
 #pragma once
 
 namespace quarry::repository {
@@ -40,17 +44,17 @@ inline constexpr LockBytes kCheckpointByte{1, 1};
 inline constexpr LockBytes kFirstReaderByte{3, 1};
 inline constexpr LockBytes kResetBytes{4, 4};
 
-/// What to do with a request for an exclusive lock.
+/// The decision about a request for an exclusive lock.
 enum class LockVerdict {
   kAsAsked,
-  kHeld,            // granted: it was already taken in addition to an earlier request
+  kHeld,            // granted: already taken in addition to an earlier request
   kBusy,            // refused because of rule (a)
   kWithWrite,       // a checkpoint begins: also take 120 if it is free
   kWithCheckpoint,  // because of rule (b): take 121 first
 };
 
-/// The bytes that one connection holds exclusively. The object must see every request of that
-/// connection.
+/// The bytes that one connection holds exclusively. Every request of the connection must be passed
+/// to this object.
 class WalLocks {
  public:
   constexpr LockVerdict judge(LockBytes asked) const {
@@ -67,8 +71,9 @@ class WalLocks {
     return LockVerdict::kAsAsked;
   }
 
-  /// Locks ASKED exclusively through BELOW, whose lock(LockBytes) never waits and returns 0 on
-  /// success. Returns BUSY if a rule forbids it; otherwise returns BELOW's result.
+  /// Locks ASKED exclusively with BELOW.lock(LockBytes), which must not wait and must return 0 on
+  /// success. Returns BUSY if a rule forbids the lock. Otherwise, returns the result of
+  /// BELOW.lock().
   template <typename Below>
   constexpr int take(LockBytes asked, int busy, Below&& below) {
     const LockVerdict verdict = judge(asked);
@@ -90,8 +95,8 @@ class WalLocks {
     return 0;
   }
 
-  /// Call after ASKED were unlocked or became shared. Through BELOW's unlock(LockBytes), it unlocks
-  /// the bytes that were taken in addition to them.
+  /// Call after the bytes ASKED have been unlocked or changed to a shared lock. Unlocks the bytes
+  /// that were taken in addition to ASKED, with BELOW.unlock(LockBytes).
   template <typename Below>
   constexpr void released(LockBytes asked, Below&& below) {
     const unsigned mask = asked.mask();
@@ -102,7 +107,7 @@ class WalLocks {
   }
 
   constexpr bool has(LockBytes bytes) const { return (held_ & bytes.mask()) == bytes.mask(); }
-  /// One bit per byte; the lowest bit stands for byte 120.
+  /// Returns one bit per byte. The lowest bit stands for byte 120.
   constexpr unsigned held() const { return held_; }
 
  private:

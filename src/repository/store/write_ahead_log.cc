@@ -10,15 +10,16 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kReaderTimeout{200};
-// A reader that takes longer than the timeout probably takes much longer. Waiting for it again soon
-// would delay all other connections without a benefit.
+// Pause after a timeout. A reader that takes longer than the timeout probably takes much longer.
+// Waiting for it again soon would only delay all other connections.
 constexpr milliseconds kPause{5000};
 constexpr std::chrono::microseconds kPollInterval{500};
 constexpr std::size_t kFrameHeaderSize = 24;
 constexpr std::size_t kMinLimit = std::size_t{64} << 10;
 constexpr std::size_t kMaxLimit = std::size_t{1} << 40;
 
-/// Waits for the readers that block a checkpoint, after raising the barrier to hold back new ones.
+/// Waits for the readers that block a checkpoint. Raises the barrier, so that new readers have to
+/// wait.
 class ReaderWait {
  public:
   ReaderWait(CheckpointBarrier& barrier, std::uint64_t file) : barrier_(barrier), file_(file) {}
@@ -75,12 +76,12 @@ void WriteAheadLog::keep_short(CheckpointBarrier& barrier, std::uint64_t file) {
   has_grown_ = false;
   if (size() <= limit_) return;
   sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-  // First copy what can be copied while only writers have to wait, so that less is left to copy
-  // while the barrier is raised.
+  // First copy frames without the barrier, while only writers have to wait. Then fewer frames have
+  // to be copied while the barrier is raised.
   checkpoint(SQLITE_CHECKPOINT_FULL);
   if (size() <= hard_limit()) return;
-  // Holding back readers does not help while another connection writes. That connection truncates
-  // the log after its commit.
+  // While another connection writes, the barrier does not help. That connection truncates the log
+  // after its commit.
   if (!is_being_written()) truncate_with_barrier(barrier, file);
 }
 

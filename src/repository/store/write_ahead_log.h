@@ -1,12 +1,12 @@
-// Decides when a connection checkpoints the write-ahead log: never inside a commit, for which a
-// client waits, but after the reply.
+// Decides when a connection runs a checkpoint. A checkpoint is run after the reply, never inside a
+// commit, because a client is waiting for the commit.
 //
-//   above the limit       a FULL checkpoint without waiting; active readers can make it partial.
-//                         After a complete one, the next writer restarts the log, unless a reader
-//                         still uses it
-//   above 8 times the     overlapping readers have prevented a restart: a TRUNCATE checkpoint that
-//   limit                 waits briefly for readers while the barrier holds new ones back. If that
-//                         fails, the next attempt is delayed
+//   above the limit       a FULL checkpoint without waiting. It can be incomplete because of active
+//                         readers. After a complete checkpoint, the next writer restarts the log,
+//                         unless a reader still uses it
+//   above 8 times the     overlapping readers have prevented a restart. A TRUNCATE checkpoint
+//   limit                 that waits briefly for readers, while the barrier makes new readers wait.
+//                         If it fails, the next attempt is delayed
 //   when idle             a TRUNCATE checkpoint without waiting, to leave an empty log
 //
 // A checkpoint holds the write lock (rule (a) of wal_lock_rules.h), so writers wait for it.
@@ -23,21 +23,20 @@ namespace quarry::repository {
 
 class WriteAheadLog {
  public:
-  /// LIMIT is in bytes, and is raised to 64 KiB if it is lower. DATABASE must not move, and must
-  /// outlive this object.
+  /// LIMIT is in bytes, and at least 64 KiB. DATABASE must outlive this object.
   WriteAheadLog(Database& database, std::size_t limit);
   WriteAheadLog(const WriteAheadLog&) = delete;
   WriteAheadLog& operator=(const WriteAheadLog&) = delete;
 
   /// Runs a checkpoint if the log is too long and this connection has committed since the last
-  /// call. FILE is passed to BARRIER. Removes the database's busy handler. Throws SqliteError.
+  /// call. FILE is the number for BARRIER. Removes the database's busy handler. Throws SqliteError.
   void keep_short(CheckpointBarrier& barrier, std::uint64_t file);
   /// Truncates the log, and removes the busy handler. Returns false if the log is in use. Throws
   /// SqliteError.
   bool truncate();
-  /// Above this size, in bytes, the log is truncated even if readers have to wait.
+  /// Returns the size, in bytes, above which the log is truncated even if readers have to wait.
   std::size_t hard_limit() const { return kHardLimitFactor * limit_; }
-  /// Size of the log after this connection's last commit, in bytes.
+  /// Returns the size of the log after this connection's last commit, in bytes.
   std::size_t size();
 
  private:
@@ -45,7 +44,7 @@ class WriteAheadLog {
 
   static int committed(void* self, sqlite3* handle, const char* name, int frames);
   bool checkpoint(int mode);
-  /// Whether another connection holds the write lock. The busy handler must not be set.
+  /// Returns whether another connection holds the write lock. The busy handler must not be set.
   bool is_being_written();
   void truncate_with_barrier(CheckpointBarrier& barrier, std::uint64_t file);
 
@@ -56,8 +55,8 @@ class WriteAheadLog {
   bool has_grown_ = false;
 };
 
-/// For a process that does not share the file with other processes that it knows of. It implements
-/// only the pause.
+/// The barrier for a process that does not know other users of the file. Only the pause is
+/// implemented.
 class SingleProcessBarrier : public CheckpointBarrier {
  public:
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;
