@@ -28,7 +28,7 @@ namespace {
 // MD5 of an empty text, for the R card of a check-in without files.
 constexpr const char* kEmptyChecksum = "d41d8cd98f00b204e9800998ecf8427e";
 
-/// A project or server code: 40 random hex digits.
+/// Returns a project or server code: 40 random hex digits.
 std::string random_code() {
   std::array<unsigned char, 20> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
@@ -56,7 +56,7 @@ void add_users(Database& database, std::string_view user, std::string_view secre
 
 using InitialSetting = std::pair<const char*, std::string_view>;
 
-/// Adds the initial settings, and those in MORE.
+/// Adds the initial settings and the settings in MORE.
 void add_settings(Database& database, std::initializer_list<InitialSetting> more,
                   std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
@@ -75,8 +75,8 @@ void add_settings(Database& database, std::initializer_list<InitialSetting> more
   }
 }
 
-/// Adds the standard ticket report with the lowest possible mtime, so that a server's report with
-/// the same title is always newer. It uses Fossil's colours.
+/// Adds the standard ticket report, with Fossil's colours. Its mtime is the lowest possible, so
+/// that a server's report with the same title is always newer.
 void add_ticket_report(Database& database) {
   database.execute(R"sql(
     INSERT INTO reportfmt(title, mtime, cols, sqlcode) VALUES('All Tickets', julianday(0, 'unixepoch'),

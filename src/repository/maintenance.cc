@@ -12,13 +12,13 @@ namespace quarry::repository {
 namespace {
 
 constexpr std::size_t kMaxReportedDamage = 100;
-// Number of rows to sample per index: enough for good plans, but still fast.
+// Number of rows to sample per index: sufficient for good query plans, but still fast.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
 // Number of row ids per step. Other connections can write between two steps.
 constexpr std::size_t kRowsAtOnce = 200;
 
-/// A kind of row that prune() deletes. Rows are counted by a separate statement first, because
-/// usually there are none to delete.
+/// A kind of rows that prune() deletes. They are counted in advance by a separate statement,
+/// because usually no rows have to be deleted.
 struct Pruned {
   const char* count;
   const char* remove;
@@ -42,11 +42,11 @@ struct CheckedRow {
 /// Some rows of `blob`, in rid order.
 struct Rows {
   std::vector<CheckedRow> rows;
-  Rid next = 0;  // where to continue; 0 if there are no more rows
+  Rid next = 0;  // row with which to continue; 0 at the end
 };
 
-/// Rows beginning with FIRST. Each row is looked up by its id: if SQLite's statistics say that the
-/// table is tiny, it would scan the whole table to find the first row.
+/// Returns rows, beginning with FIRST. Each row is looked up by its id. With a range query, SQLite
+/// scans the whole table if its statistics say that the table is tiny.
 Rows rows_from(Database& database, Rid first) {
   const Rid last = database.first_integer("SELECT max(rid) FROM blob");
   Rows found{.rows = {}, .next = first};
@@ -60,13 +60,13 @@ Rows rows_from(Database& database, Rid first) {
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
-    // Skip a gap, which may be wide.
+    // Skip a gap, which can be wide.
     found.next = database.first_integer("SELECT min(rid) FROM blob WHERE rid>?1", up_to);
   }
   return found;
 }
 
-/// Describes what is wrong with an artifact. Returns an empty text if the artifact is fine.
+/// Returns a description of the damage to an artifact, or an empty string if it is not damaged.
 std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
   if (!row.name) return fmt::format("artifact {}: its name is not a hash", row.rid);
   const auto content = repository.content(row.rid);

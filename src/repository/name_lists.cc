@@ -10,8 +10,8 @@ using artifact::HashName;
 
 namespace {
 
-/// The names in the first column of QUERY, except those of waiting artifacts, which are recognized
-/// by the rid in the second column.
+/// Returns the names in the first column of QUERY, except the names of waiting artifacts. The
+/// second column is the rid.
 template <typename State>
 std::vector<HashName> names_from(Query query, State& state,
                                  std::size_t limit = std::numeric_limits<std::size_t>::max()) {
@@ -35,8 +35,8 @@ base::Result<void> NameLists::visit_names(const std::function<void(const HashNam
   });
 }
 
-// Each name is looked up by its row id in a separate subquery, because outdated statistics could
-// turn a join into a scan of blob, but not a subquery. NULL results are left out.
+// Each name is looked up by its row id in a separate subquery. With outdated statistics, SQLite
+// might scan the whole table blob for a join, but not for a subquery. NULL results are left out.
 
 std::vector<HashName> NameLists::private_names() {
   return names_from(

@@ -1,10 +1,10 @@
 // Computes all derived tables from the artifacts, in one transaction.
 //
-// The tables are dropped and created again, which also repairs damaged and missing tables. Like
-// fossil's rebuild, it also removes shunned artifacts and corrects blob.size. If a tag has made a
-// check-in private, it makes the files of the check-in private too, unless a public check-in has
-// them. Unlike fossil's rebuild, it never adds artifacts (fossil adds a trunk tag to a project that
-// has none).
+// The tables are dropped and created again. This also repairs damaged and missing tables. Like
+// fossil's rebuild, the rebuild also removes shunned artifacts and corrects blob.size. If a tag has
+// made a check-in private, the files of the check-in become private, unless they are also in a
+// public check-in. Unlike fossil's rebuild, which adds a trunk tag to a project without one, this
+// rebuild never adds artifacts.
 
 #include <fmt/core.h>
 

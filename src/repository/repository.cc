@@ -16,12 +16,12 @@ using base::ErrorCode;
 
 namespace {
 
-// Checks that the file has the indexes that our statements name. Outdated statistics can make a
-// scan of a large table look cheap: a repository that was created by `fossil new` keeps the
-// statistics of its first day. So query plans must not depend on them: a row of blob to which
-// another row refers is looked up by its id in a separate subquery, and INDEXED BY names the index
-// to use. tests/plans.py checks every statement. The indexes in the list are SQLite's own, so they
-// cannot be created if they are missing.
+// Checks that the file has the indexes that our statements name. Query plans must not depend on
+// SQLite's statistics, because with outdated statistics SQLite might scan a large table. For
+// example, a repository that was created by `fossil new` keeps the statistics of an empty file.
+// Therefore, statements look up referenced rows of blob by id, in a separate subquery, and name the
+// index to use with INDEXED BY. Every statement is checked in tests/plans.py. The indexes in the
+// list are SQLite's own, so they cannot be created if they are missing.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     if (database.has_row("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1", index)) {
@@ -46,8 +46,9 @@ void check_tables(Database& database) {
 }
 
 /// Switches to WAL mode, in which readers never wait for a writer, and to commits that survive a
-/// power failure. If the mode cannot be changed because the file is in use, the old mode works too,
-/// but connections wait more often. Returns a warning about that, or an empty text.
+/// power failure. If the mode cannot be changed because the file is in use, the old mode is used,
+/// and connections wait more often. In this case, returns a warning. Otherwise, returns an empty
+/// string.
 std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
   database.execute(
@@ -82,7 +83,7 @@ Snapshot::~Snapshot() {
   try {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
-    // Only reads are affected. The next BEGIN will report what is wrong with the connection.
+    // Only reads are affected. The next BEGIN will report the error of the connection.
     base::log(base::LogLevel::kWarning, "cannot end a read transaction: {}", error.what());
   }
 }
@@ -104,8 +105,8 @@ RepositoryState::RepositoryState(std::filesystem::path file, const OpenOptions& 
 
 RepositoryState::~RepositoryState() {
   if (inode == 0 || !was_replaced()) return;
-  // Closing the last connection deletes the log by its name, and a file with that name now belongs
-  // to the new repository file.
+  // When the last connection is closed, SQLite deletes the log by its name. The file with this name
+  // now belongs to the new repository file.
   int yes = 1;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
@@ -206,7 +207,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                 "{}: created {}, which the old schema lacked (run `fossil rebuild` to fill it)",
                 path.string(), made);
     }
-    // Called after complete_schema(), which fails for a file that cannot be read at all.
+    // Warn only after complete_schema(), which fails if the file cannot be read at all.
     warn(path, limitation);
     state->refresh();
     for (const char* suffix : {"-wal", "-shm"}) {
@@ -223,7 +224,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
 base::Result<void> Repository::make_durable() {
   return guarded(state_->path, [&] {
     state_->options.is_unfinished = false;
-    // Changing the mode writes a page, and syncs the file with everything that was written before.
+    // Changing the mode writes a page, and syncs all earlier writes to the file.
     warn(state_->path, use_write_ahead_log(*state_));
   });
 }

@@ -26,18 +26,18 @@ struct RepositoryState {
   ~RepositoryState();
   bool was_replaced() const;
 
-  /// A number that identifies the file to other processes.
+  /// Returns a number that identifies the file to other processes.
   std::uint64_t number() const;
   /// See Repository::keep_log_short().
   void keep_log_short();
-  /// Waits at the checkpoint barrier. Call it before a transaction begins.
+  /// Waits at the checkpoint barrier. Call this function before a transaction begins.
   void wait_for_checkpoint();
 
   /// Clears the caches if another connection has changed the file. Use inside a transaction.
   void refresh();
   /// Clears all caches.
   void forget();
-  /// The artifacts for which is_waiting() is true.
+  /// Returns the artifacts for which is_waiting() is true.
   const std::unordered_set<Rid>& waiting_ones();
 
   std::filesystem::path path;
@@ -53,14 +53,15 @@ struct RepositoryState {
   Manifests manifests;
   Derivation derivation;
 
-  /// One of SQLite's files next to the repository, as it was when the repository was opened.
+  /// A file of SQLite next to the repository (-wal or -shm), as it was when the repository was
+  /// opened.
   struct Companion {
     std::filesystem::path path;
     ino_t inode;
   };
   std::vector<Companion> companions;  // -wal and -shm
 
-  std::uint64_t epoch = 1;  // counts the detected changes made by this and other processes
+  std::uint64_t epoch = 1;  // number of detected changes, by this process or others
   std::int64_t data_version = -1;
   std::map<std::string, std::optional<std::string>, std::less<>> settings;
   std::map<std::string, std::optional<User>, std::less<>> users;

@@ -32,7 +32,7 @@ constexpr Column kColumns[] = {
 
 constexpr std::string_view kDeltaIndex = "delta_i1";
 
-/// The names that follow WORDS ("CREATE TABLE ") in SQL.
+/// Returns the names that follow WORDS ("CREATE TABLE ") in SQL.
 std::vector<std::string> names_after(std::string_view sql, std::string_view words) {
   std::vector<std::string> names;
   for (std::size_t at = sql.find(words); at != std::string_view::npos; at = sql.find(words, at)) {
@@ -42,7 +42,7 @@ std::vector<std::string> names_after(std::string_view sql, std::string_view word
   return names;
 }
 
-/// SQL with IF NOT EXISTS added to each statement.
+/// Returns SQL with IF NOT EXISTS added to each statement.
 std::string where_missing(std::string sql) {
   for (const std::string_view words : {"CREATE TABLE ", "CREATE INDEX "}) {
     for (std::size_t at = sql.find(words); at != std::string::npos; at = sql.find(words, at)) {
@@ -63,7 +63,8 @@ Schema read_schema(Database& database) {
   return schema;
 }
 
-/// Whether COLUMN is missing. False if its table is missing, or is an object of another kind.
+/// Returns whether COLUMN is missing. Returns false if its table is missing or is an object of
+/// another kind.
 bool lacks(Database& database, const Schema& schema, const Column& column) {
   const auto found = schema.find(std::string_view(column.table));
   return found != schema.end() && found->second == "table" &&
@@ -126,7 +127,7 @@ base::Result<void> Repository::check_schema() {
 }
 
 std::string complete_schema(Database& database) {
-  // A later schema may not need these objects.
+  // A later schema might not need these objects.
   if (!check_aux_schema({}, database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};

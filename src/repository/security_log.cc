@@ -11,14 +11,15 @@
 namespace quarry::repository {
 namespace {
 
-// Maximum number of bytes per text from the logs, because users can write to these.
+// Maximum number of bytes per text from the logs. Users can write texts of any length to the logs.
 constexpr std::int64_t kMaxLoggedText = 1000;
 
 bool has_users(Database& database) {
   return database.has_table("fx_quarry_users");
 }
 
-/// A fingerprint that shows that a password has changed, but does not reveal anything else.
+/// Returns a fingerprint of SECRET. It shows whether the password has changed, but does not reveal
+/// anything else.
 std::string trace_of(std::string_view login, std::string_view secret) {
   constexpr std::size_t kDigits = 16;
   std::string text(login);
@@ -27,11 +28,12 @@ std::string trace_of(std::string_view login, std::string_view secret) {
   return artifact::sha3_256_hex(text).substr(0, kDigits);
 }
 
-/// The rows of a log after POSITION and up to LAST, covering at most LIMIT row ids. Each row is
-/// looked up by its row id, so that outdated statistics cannot mislead SQLite.
+/// The rows of a log after POSITION and up to LAST, for at most LIMIT row ids. Each row is looked
+/// up by its row id, because SQLite might use a bad plan for a range query if its statistics are
+/// outdated.
 class LogRows {
  public:
-  /// ROW selects one row by its id, which is its last unbound parameter. Advances POSITION.
+  /// ROW selects one row by its id, which must be its last unbound parameter. Advances POSITION.
   LogRows(Query row, std::int64_t& position, std::int64_t last, std::size_t limit)
       : row_(std::move(row)),
         position_(position),
@@ -143,7 +145,7 @@ base::Result<SecurityMark> SecurityLog::end() {
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
   return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
     SecurityNews news{.mark = mark, .is_at_end = true};
-    // If rows were deleted, their ids may be used again.
+    // If rows were deleted, their ids can be reused.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
     news.mark.admin = std::min(news.mark.admin, last.admin);

@@ -1,5 +1,5 @@
-// Reads artifacts as they are stored, for a clone. Rows are read in rid order, and payloads are
-// copied only once, from SQLite's pages into the reply.
+// Reads artifacts as they are stored, for a clone. Rows are read in rid order. Payloads are copied
+// only once, from SQLite's pages into the reply.
 #include <fmt/core.h>
 
 #include "quarry/repository/repository.h"
@@ -12,10 +12,10 @@ using base::ErrorCode;
 
 namespace {
 
-// A payload of up to a page is read with its row; larger ones are not loaded for that. Most
-// repositories do not hide any artifacts, so their rows need not be checked. The first two queries
-// are a third faster than the last one, but only the last one cannot be misled by outdated
-// statistics.
+// A payload of up to a page is read with its row. Larger payloads are read later. Most repositories
+// do not hide artifacts, so their rows need not be checked. The first two queries are a third
+// faster than the last query, but SQLite can scan whole tables for them if its statistics are
+// outdated.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -36,7 +36,7 @@ constexpr const char* kOneRow =
     " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid)"
     " FROM blob AS b WHERE rid=?1";
 
-/// Iterates over the rows of artifacts that may be cloned, in rid order.
+/// Iterates over the rows of artifacts that can be cloned, in rid order.
 class StoredRows {
  public:
   StoredRows(Database& database, Rid first, bool has_hidden)
@@ -49,13 +49,14 @@ class StoredRows {
     if (query.step()) last_ = query.integer(0);
   }
 
-  /// Advances to the next row. Returns false if there is none.
+  /// Advances to the next row. Returns false if there are no more rows.
   bool step() { return is_sought_ ? seek() : row_.step(); }
   const Query& row() const { return row_; }
 
  private:
-  /// If SQLite's statistics say that a table is tiny, SQLite would scan the table for each row. In
-  /// that case rows are looked up by their id, which is a little slower.
+  /// Returns the query for the rows. If SQLite's plan is to scan a table for each row, because its
+  /// statistics say that the table is tiny, rows are looked up by their id instead. This is a
+  /// little slower than a good plan.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);
@@ -79,7 +80,7 @@ class StoredRows {
     return false;
   }
 
-  // If there are more consecutive unused row ids than this, a scan of all rows is cheaper.
+  // If more consecutive row ids than this are unused, a scan of all rows is faster.
   static constexpr int kWideGap = 10000;
 
   Database& database_;
@@ -91,8 +92,8 @@ class StoredRows {
 
 }  // namespace
 
-/// The stored bytes of the current row. This is a view or, for large ones, an incremental-I/O
-/// handle that reads directly into the reply.
+/// The stored bytes of the current row: a view or, for large payloads, an incremental-I/O handle
+/// that reads directly into the reply.
 class StoredPayload {
  public:
   StoredPayload(Database& database, const std::filesystem::path& path)
@@ -101,7 +102,7 @@ class StoredPayload {
   StoredPayload(const StoredPayload&) = delete;
   StoredPayload& operator=(const StoredPayload&) = delete;
 
-  /// IN_ROW is null if the row does not include the payload.
+  /// Moves to the row RID. IN_ROW is null if the row does not include the payload.
   void moved_to(Rid rid, std::string_view in_row) {
     rid_ = rid;
     in_row_ = in_row;
@@ -126,7 +127,7 @@ class StoredPayload {
     if (code != SQLITE_OK) database_.raise(code);
     const int size = sqlite3_blob_bytes(handle_);
     const std::size_t before = out.size();
-    // GCC 12 passes the capacity to the function instead of the requested size.
+    // The size argument is not used, because libstdc++ 12 passes the capacity instead.
     const std::size_t after = before + static_cast<std::size_t>(size);
     out.resize_and_overwrite(after, [&](char* bytes, std::size_t) {
       code = sqlite3_blob_read(handle_, bytes + before, size, 0);

@@ -1,5 +1,5 @@
 // Verifies a repository file: checks that all artifacts match their hashes, and that the derived
-// tables equal a recomputation. Works on a private copy; the file itself is only read.
+// tables are equal to a recomputation. Works on a private copy. The file itself is only read.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ void copy_database(Database& from, Database& to) {
   if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  // The error message is in the connection that was written to.
+  // The error message is in the destination connection.
   if (code != SQLITE_DONE) to.raise(code);
 }
 
@@ -109,7 +109,7 @@ class Verification {
   Repository::State& r_;
   OrderDependence order_{r_.database, r_.names, r_.manifests};
   Verified verified_;
-  std::mutex mutex_;  // protects the next two
+  std::mutex mutex_;  // protects the next two members
   std::multimap<Rid, std::string> of_artifacts_;
   std::vector<std::pair<Rid, artifact::StructuralType>> structural_;
 };
@@ -172,7 +172,8 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                            const std::string& content) { check_artifact(artifact, content); },
             .fail =
                 [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
-                  // A chain that ends in a phantom cannot be checked yet. This is not a fault.
+                  // An artifact whose chain ends in a phantom cannot be checked yet. This is not an
+                  // error.
                   if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
                 },
             .progress =
@@ -191,7 +192,7 @@ void Verification::check_derived() {
   r_.database.execute("BEGIN");
   clear_derived(r_.database);
   r_.names.forget_all();
-  // Shunned artifacts keep their rows until a rebuild removes them.
+  // Shunned artifacts are not removed here: they keep their rows until a rebuild.
   r_.derivation.expect_everything();
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();
@@ -201,7 +202,7 @@ void Verification::check_derived() {
   r_.database.execute("ROLLBACK");
 }
 
-/// Whether all rows of the table are unchanged.
+/// Returns whether all rows of the table are unchanged.
 bool Verification::is_same(const DerivedRows& comparison) {
   std::string order;
   std::size_t columns = 0;
@@ -227,7 +228,7 @@ bool Verification::is_same(const DerivedRows& comparison) {
   return !after.step();
 }
 
-/// The rows that SOURCE contains and OTHER does not, or contains less often, sorted by key.
+/// Returns the rows that are in SOURCE but not in OTHER, sorted by key. Duplicate rows are counted.
 Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& comparison,
                                                        const std::string& source,
                                                        const std::string& other) {
@@ -249,7 +250,8 @@ Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& compar
   return rows;
 }
 
-/// The columns in which the rows of one event differ; empty if one side does not have a row.
+/// Returns the columns in which the rows of one event differ, or an empty set if one side does not
+/// have a row.
 std::set<std::string> Verification::changed_columns(const std::vector<UnmatchedRow>& before,
                                                     const std::vector<UnmatchedRow>& after) {
   std::set<std::string> changed;
@@ -301,7 +303,7 @@ void Verification::report_rows(const DerivedRows& comparison, std::string_view v
   }
 }
 
-/// Calls FUNCTION, which may only write to the copy.
+/// Calls FUNCTION, which must write only to the copy.
 template <typename Function>
 auto writing_copy(Function&& function) {
   try {
@@ -322,7 +324,7 @@ Verified verify_copy(const std::filesystem::path& path,
                             .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-  // An old repository may not have all tables and columns that the comparison needs.
+  // An old repository might lack tables and columns that the comparison needs.
   complete_schema(state.database);
   Verification verification(state);
   verification.check_artifacts(progress);

@@ -3,13 +3,13 @@
 //   subscriber      one row per address: the wanted kinds of events (`ssub`, a letter each),
 //                   whether to send them immediately or as a daily digest (`sdigest`), whether the
 //                   address is confirmed, and its user
-//   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid) that
-//                   has not been sent yet: immediately (`sentSep`), in the daily digest
-//                   (`sentDigest`), or, while it awaits a moderator, to the moderators (`sentMod`).
+//   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid).
+//                   The row has a flag for each kind of mail that has been sent: immediate mail
+//                   (`sentSep`), digest (`sentDigest`), and mail to the moderators (`sentMod`).
 //                   The row is deleted when both sentSep and sentDigest are set.
 //
-// Whichever program stores an event also adds its row. Fossil creates the tables when email is
-// first set up; without them no mail is sent.
+// The program that stores an event also adds its row. Fossil creates the tables when email is first
+// set up. If the tables do not exist, no mail is sent.
 #pragma once
 
 #include <cstddef>
@@ -27,31 +27,32 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Two kinds of mail. Each has its own `sent` column.
+/// Whether a mail is sent immediately or as part of the daily digest.
 enum class AlertTiming { kAtOnce, kDigest };
 
-/// An event. Row ids are reused after an artifact is removed, so it also holds the start of the
-/// hash.
+/// Identifies an event. It includes the start of the artifact's hash because the row ids of removed
+/// artifacts are reused.
 struct AlertReference {
   char type = 0;  // c check-in, e technote, f post, g tags, t ticket, w wiki
   Rid rid = 0;
   std::string hash;              // the first digits of the artifact's hash
-  bool needs_moderator = false;  // Only moderators may see the event so far.
+  bool needs_moderator = false;  // only moderators may see the event
 
-  /// "c4413:0123456789", followed by '!' if a moderator is needed.
+  /// Returns the reference as text: "c4413:0123456789", followed by '!' if `needs_moderator` is
+  /// set.
   std::string text() const;
   static std::optional<AlertReference> parse(std::string_view text);
 };
 
 struct PendingAlert {
   std::string id;  // pending_alert.eventid
-  /// nullopt if the event no longer exists; then no mail is sent for it.
+  /// The event. nullopt if it no longer exists, in which case no mail is sent.
   std::optional<AlertReference> reference;
-  /// Whether a post is a new version of another post.
+  /// Whether the event is a new version of a forum post.
   bool is_edit = false;
-  /// The authors of the posts that a post answers, directly or indirectly.
+  /// For a forum post: the authors of the posts that it answers, directly or indirectly.
   std::vector<std::string> answered;
-  /// Whether a post answers another post.
+  /// Whether the event is a forum post that answers another one.
   bool is_answer = false;
 };
 
@@ -63,32 +64,32 @@ struct AlertMarks {
   bool sent_to_moderators = false;
 };
 
-/// A subscriber who receives mail: confirmed, and neither opted out nor expired.
+/// A subscriber whose address is confirmed, who has not opted out, and whose subscription has not
+/// expired.
 struct Subscriber {
-  std::string code = {};     // upper-case hex; anyone who knows it may change the subscription
+  std::string code = {};     // upper-case hex; a secret that allows changes of the subscription
   std::string address = {};  // as entered
-  std::string letters = {};  // letters of the kinds of events that the subscriber wants:
-                             // subscriber.ssub
+  std::string letters = {};  // the wanted kinds of events: subscriber.ssub
   std::string user = {};     // login; may be empty
-  /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody`
-  /// and `anonymous`.
+  /// All capabilities of the user, including capabilities inherited from `developer`, `reader`,
+  /// `nobody` and `anonymous`.
   std::string capabilities = {};
 };
 
 /// Details of a forum post that are not in its timeline entry.
 struct AlertPost {
   std::string title;
-  std::string reply_to;      // the first version of the post that it answers; empty in a new thread
-  std::string sender;        // the author's display name; the login if the display name is unknown
+  std::string reply_to;      // first version of the answered post; empty in a new thread
+  std::string sender;        // display name of the author, or the login if it is unknown
   std::string author;        // login, as in the artifact
   std::string text;          // unformatted
-  bool is_too_long = false;  // the text is too long and was left out
+  bool is_too_long = false;  // `text` is empty because the post is too long
 };
 
 /// The details of an event for a mail.
 struct AlertEvent {
   AlertReference reference;
-  std::string name;     // target of a link to the event: the artifact or the ticket
+  std::string name;     // the hash of the artifact or the id of the ticket, for links
   std::string time;     // "YYYY-MM-DD HH:MM:SS", UTC
   std::string comment;  // as in the timeline
   std::string user;     // login; may be empty
@@ -101,34 +102,37 @@ class Alerts {
   /// REPOSITORY is not owned.
   explicit Alerts(Repository& repository) : repository_(repository) {}
 
-  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Whether the tables exist.
+  /// Returns whether `subscriber` and `pending_alert` exist.
   base::Result<bool> are_set_up();
-  /// Whether pending() would return any events.
+  /// Returns whether any events are pending for TIMING.
   base::Result<bool> has_pending(AlertTiming timing);
-  /// At most LIMIT events that have not been sent yet, oldest first.
+  /// Returns at most LIMIT events that have not been sent yet, oldest first.
   base::Result<std::vector<PendingAlert>> pending(AlertTiming timing, std::size_t limit);
   base::Result<std::size_t> count_subscribers(AlertTiming timing);
-  /// Calls VISIT for each subscriber with this timing. Stops if VISIT fails.
+  /// Calls VISIT for each subscriber who wants mail with this TIMING. Stops if VISIT fails, and
+  /// returns its error.
   base::Result<void> visit_subscribers(
       AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit);
   /// Calls VISIT for each subscriber whose last contact was after day AFTER and no later than day
-  /// UNTIL (days since 1970), unless they have opted out. Does not fill in their capabilities.
+  /// UNTIL (days since 1970). Skips subscribers who have opted out. Does not fill in the
+  /// capabilities.
   base::Result<void> visit_expiring(
       std::int64_t after, std::int64_t until,
       const std::function<base::Result<void>(const Subscriber&)>& visit);
-  /// nullopt if the event no longer exists, or its row id now belongs to another artifact. AS_POST
-  /// adds the details for a mail about this post alone.
+  /// Returns the details of an event. Returns nullopt if the event no longer exists, or if its row
+  /// id now belongs to another artifact. If AS_POST is set, adds the details for a mail about a
+  /// single post.
   base::Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
-  /// At most LIMIT rows, sorted by id, starting after the id AFTER.
+  /// Returns at most LIMIT rows of `pending_alert` whose ids come after AFTER, sorted by id.
   base::Result<std::vector<AlertMarks>> marks(std::size_t limit, std::string_view after = {});
 
   // Use the functions below inside a Receipt.
 
   /// Adds the columns that are missing from tables created by early versions of fossil.
   base::Result<void> upgrade_tables();
-  /// Marks ALERTS as sent, and deletes those for which no more mail has to be sent.
+  /// Marks ALERTS as sent. Deletes the rows for which no more mail has to be sent.
   base::Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
 
  private:

@@ -1,7 +1,7 @@
-// Finds check-ins: the tip of a branch, a check-in by name, check-ins with a tag.
+// Finds check-ins by branch, by name or by tag.
 //
-// Private and shunned artifacts are ignored, and so are those for which Repository::is_waiting() is
-// true. Use these functions inside a Snapshot or a Receipt.
+// Ignores private and shunned artifacts, and artifacts for which Repository::is_waiting() is true.
+// Use these functions inside a Snapshot or a Receipt.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace quarry::repository {
 class Repository;
 
 struct BranchTip {
-  artifact::HashName name;      // for Receipt::require_tip()
+  artifact::HashName name;
   base::UnixMillis time;        // as displayed
   std::size_t open_leaves = 1;  // more than one if the branch has forked
 };
@@ -27,18 +27,19 @@ class CheckIns {
   /// REPOSITORY is not owned.
   explicit CheckIns(Repository& repository) : repository_(repository) {}
 
-  // All functions may return kIo.
+  // Every function can also return kIo.
 
-  /// The tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is closed).
+  /// Returns the tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is
+  /// closed).
   base::Result<BranchTip> tip(std::string_view branch);
-  /// The check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a tag. A
-  /// tag stands for the last check-in that has it; the name of a branch stands for its newest
-  /// check-in. Errors: kNotFound, kInvalid (ambiguous prefix).
+  /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a
+  /// tag. If NAME is a tag, returns the last check-in that has the tag. If NAME is a branch,
+  /// returns its newest check-in. Errors: kNotFound, kInvalid (ambiguous prefix).
   base::Result<artifact::HashName> named(std::string_view name);
-  /// Check-ins whose own manifest has a T card with TAG, latest first, even if control artifacts
-  /// have changed the tag. Only check-ins that were pushed by the user BY (a login) or by an
-  /// administrator count, because any user can put any tag into a pushed check-in. Examines at most
-  /// LIMIT check-ins.
+  /// Returns check-ins whose own manifest has a T card with TAG, latest first, even if control
+  /// artifacts have changed the tag. Includes only check-ins that were pushed by the user BY (a
+  /// login) or by an administrator, because any user can put any tag into a pushed check-in.
+  /// Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
 

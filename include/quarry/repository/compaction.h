@@ -1,15 +1,15 @@
-// Makes a repository file smaller while it is in use: stores old versions as deltas on newer ones,
-// as `fossil rebuild --compress` does.
+// Makes a repository file smaller while it is in use. Like `fossil rebuild --compress`, stores old
+// versions as deltas on newer ones.
 //
 // Compaction makes passes over the artifacts, newest first, and does each pass in slices. The row
 // `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived
 // since the previous pass and the versions that they replaced. It covers all artifacts if it is the
-// first pass, if a phantom was filled, or if a quarter of the artifacts is new. If there are no new
+// first pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new
 // artifacts, no pass is made.
 //
 // The write lock is held for about 20 milliseconds at a time, longer only for the largest
-// artifacts. An interruption leaves a correct file: all new content is compared with its hash
-// before it is committed. Artifacts that cannot be read, or do not match their hash, are left
+// artifacts. An interruption does not damage the file, because all new content is compared with its
+// hash before it is committed. Artifacts that cannot be read or do not match their hash are left
 // unchanged.
 #pragma once
 
@@ -27,14 +27,15 @@ namespace quarry::repository {
 class Repository;
 
 struct CompactionOptions {
-  /// Called after each artifact; the slice ends when it returns true. May be empty.
+  /// Called after each artifact. If it returns true, the slice ends. Can be empty.
   std::function<bool()> is_over = {};
-  /// Called with (done, total) row numbers of the pass. May be empty.
+  /// Called with (done, total) row numbers of the pass. Can be empty.
   std::function<void(std::size_t, std::size_t)> progress = {};
-  /// Pause between two transactions, as a multiple of the time spent in the previous one. At most
-  /// one second.
+  /// Pause between two transactions, as a multiple of the time spent in the previous transaction.
+  /// The pause is at most one second.
   double rest = 0;
-  /// Makes a pass over all artifacts, unless none has arrived since the last such pass.
+  /// Whether to make a pass over all artifacts. Ignored if no artifact has arrived since the last
+  /// pass over all artifacts.
   bool is_whole = false;
 };
 
@@ -42,34 +43,35 @@ struct CompactedSlice {
   bool is_done = false;      // no work is left
   std::size_t examined = 0;  // artifacts
   std::size_t rewritten = 0;
-  /// Size of the rewritten artifacts in the file before and after, in bytes.
+  /// Stored size of the rewritten artifacts, before and after the slice, in bytes.
   std::int64_t size_before = 0;
   std::int64_t size_after = 0;
   std::size_t damaged = 0;
   std::vector<std::string> damage;  // "HASH: problem"; at most 100
-  /// The longest time for which other writers were blocked.
+  /// The longest time for which the write lock was held.
   std::chrono::microseconds longest_lock{};
 };
 
 class Compaction {
  public:
-  /// REPOSITORY is not owned. No Snapshot or Receipt may be alive, unless noted otherwise.
+  /// REPOSITORY is not owned. Do not call any function while a Snapshot or Receipt exists, unless
+  /// its comment says otherwise.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
   /// Works until no work is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
-  /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back, and is
-  /// rolled back).
+  /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content could not be read back;
+  /// the transaction is rolled back).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
-  /// Whether a delta was replaced within the last day. A client that reads the repository in
-  /// several snapshots may then have received A as a delta on B, while B is now stored as a delta
-  /// on A. Use inside a Snapshot.
+  /// Returns whether a delta was replaced within the last day. A client that reads the repository
+  /// in several snapshots might then have received A as a delta on B, while B is now stored as a
+  /// delta on A. Use inside a Snapshot.
   bool has_reversed_deltas();
 
   /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as
   /// much space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();
-  /// Size of the free pages, in bytes.
+  /// Returns the size of the free pages, in bytes.
   base::Result<std::int64_t> free_space();
 
  private:

@@ -4,8 +4,9 @@
 //
 // TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME is
 // in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex', integers,
-// NULL. They are parsed and bound as values, never run as SQL. If two rows have the same key, the
-// one with the later MTIME wins. Rows that do not belong to any area are never exchanged.
+// NULL. The values are parsed and bound as parameters; they are never executed as SQL. If two rows
+// have the same key, the row with the later MTIME is kept. Rows that do not belong to any area are
+// never exchanged.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace quarry::repository {
 
 /// The areas of `fossil configuration`, as bits.
 using ConfigAreas = std::uint32_t;
-inline constexpr ConfigAreas kConfigEmail = 1 << 0;  // concealed addresses in tickets
+inline constexpr ConfigAreas kConfigEmail = 1 << 0;
 inline constexpr ConfigAreas kConfigProject = 1 << 1;
 inline constexpr ConfigAreas kConfigSkin = 1 << 2;
 inline constexpr ConfigAreas kConfigCss = 1 << 3;
@@ -33,10 +34,10 @@ inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
 inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
-/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash).
-/// 0 if no name does.
+/// Returns the areas of the first area name, in Fossil's order, that begins with NAME (without the
+/// slash), or 0 if NAME does not match any area.
 ConfigAreas config_areas(std::string_view name);
-/// The areas to which the row NAME of `config` belongs; 0 if it is never exchanged.
+/// Returns the areas to which the row NAME of `config` belongs, or 0 if the row is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);
 
 struct SqlLiteral {
@@ -53,11 +54,11 @@ struct ConfigRecord {
   std::vector<std::pair<std::string, SqlLiteral>> columns = {};
 };
 
-/// Parses CONTENT of the card `config NAME` (with the slash). Returns nullopt if either is
-/// malformed. Leaves out columns that the table does not have.
+/// Parses CONTENT of the card `config NAME` (NAME includes the slash). Returns nullopt if NAME or
+/// CONTENT is malformed. Leaves out columns that the table does not have.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
 
-/// Called with NAME (with its slash) and CONTENT of a card.
+/// Called with the NAME (including the slash) and the CONTENT of a card.
 using ConfigVisitor = std::function<void(std::string_view name, std::string_view content)>;
 
 }  // namespace quarry::repository

@@ -1,12 +1,12 @@
 // The queue of mails to be sent: the table `fx_quarry_mail`.
 //
-// The transaction that marks alerts as sent also adds their mails here. A mail is removed after it
-// has been handed over for delivery. So a crash does not lose mails, and two processes never queue
-// the same alert. A row holds only the recipient and the events; the text is composed when the mail
-// is sent, and leaves out events that have been removed meanwhile.
+// The transaction that marks alerts as sent also adds their mails to this table. A mail is removed
+// after it has been handed over for delivery. Therefore, a crash does not lose mails, and two
+// processes never queue the same alert. A row holds only the recipient and the events. The text is
+// composed when the mail is sent, without events that have been removed in the meantime.
 //
-// A process claims a mail before it sends it. The claim expires if the process neither removes nor
-// defers the mail.
+// A process claims a mail before it sends the mail. The claim expires if the process neither
+// removes nor defers the mail.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ struct OutgoingMail {
   std::string letters;
   std::string capabilities = {};  // the user's current capabilities
   std::vector<AlertReference> about;
-  std::string token;  // for the Message-Id: unique for each mail, and the same in all attempts
+  std::string token;  // for the Message-Id; every attempt to send this mail has the same token
   MailTime made{};
   std::int64_t attempts = 0;  // failed attempts
 };
@@ -49,9 +49,9 @@ class MailOutbox {
   /// REPOSITORY is not owned.
   explicit MailOutbox(Repository& repository) : repository_(repository) {}
 
-  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Whether claim() would return a mail.
+  /// Returns whether any mail is due at NOW.
   base::Result<bool> has_due(MailTime now);
   base::Result<std::size_t> size();
 
@@ -60,10 +60,10 @@ class MailOutbox {
   /// Adds a mail to the subscriber with the code CODE.
   base::Result<void> add(MailKind kind, const std::string& code,
                          const std::vector<AlertReference>& about, MailTime now);
-  /// Claims the mail that has been due longest, so that no other process gets it before UNTIL.
-  /// nullopt if no mail is due. Also removes mails to subscribers who have opted out.
+  /// Claims the mail that has been due longest. Other processes cannot claim it before UNTIL.
+  /// Returns nullopt if no mail is due. Also removes mails to subscribers who have opted out.
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
-  /// Removes MAIL after it was sent or given up.
+  /// Removes MAIL. Call after it has been sent or has failed permanently.
   base::Result<void> remove(const OutgoingMail& mail);
   /// Schedules a retry of MAIL at DUE.
   base::Result<void> defer(const OutgoingMail& mail, MailTime due);

@@ -15,24 +15,24 @@ namespace quarry::repository {
 class Repository;
 
 struct VerifiedSlice {
-  Rid next = 0;  // where to continue; 0 if all artifacts are verified
+  Rid next = 0;  // artifact with which to continue; 0 if all artifacts are verified
   std::size_t artifacts = 0;
   std::vector<std::string> damage = {};  // "HASH: problem"; at most 100
 };
 
 class Maintenance {
  public:
-  /// REPOSITORY is not owned. No Snapshot or Receipt may be alive.
+  /// REPOSITORY is not owned. Do not call any function while a Snapshot or Receipt exists.
   explicit Maintenance(Repository& repository) : repository_(repository) {}
 
   /// Deletes expired check-in locks, and rows of fossil's access log that are older than
-  /// ACCESS_LOG_KEPT. Does not write if there is nothing to delete. Returns the number of deleted
+  /// ACCESS_LOG_KEPT. Does not write if no rows have to be deleted. Returns the number of deleted
   /// rows. Errors: kBusy, kNoSpace, kIo.
   base::Result<std::size_t> prune(std::chrono::hours access_log_kept);
   /// Updates SQLite's table statistics if they are outdated (`PRAGMA optimize`), in bounded time.
   /// Errors: kBusy, kNoSpace, kIo.
   base::Result<void> optimize();
-  /// Verifies the hashes of artifacts, starting with FIRST, until IS_OVER returns true. It is
+  /// Verifies the hashes of artifacts, starting with FIRST, until IS_OVER returns true. IS_OVER is
   /// called after each artifact. Errors: kIo.
   base::Result<VerifiedSlice> verify(Rid first, const std::function<bool()>& is_over);
 

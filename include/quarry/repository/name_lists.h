@@ -20,28 +20,31 @@ class NameLists {
   /// Created by Repository. STATE is not owned.
   explicit NameLists(RepositoryState& state) : state_(&state) {}
 
-  /// Names of all artifacts except phantoms, shunned and private ones, in rid order (legacy clone).
+  /// Calls VISIT for the name of each artifact in rid order, except phantoms, shunned and private
+  /// artifacts. Used for clones by old clients.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
-  /// Names of the clusters, except unclustered ones and those that visit_names() leaves out too.
+  /// Returns the names of the clusters that are listed in another cluster and that visit_names()
+  /// does not leave out.
   std::vector<artifact::HashName> clusters();
-  /// Names of the private artifacts that have content, for a client that may receive them.
+  /// Returns the names of the private artifacts that have content, for a client that is allowed to
+  /// receive them.
   std::vector<artifact::HashName> private_names();
 
-  /// Names of the artifacts that were created here and have not been sent to any server yet, except
-  /// private ones. A push begins with them.
+  /// Returns the names of the artifacts that were created here and have not been sent to any server
+  /// yet, except private ones. A push begins with them.
   std::vector<artifact::HashName> unsent();
 
   // Inside a Receipt, the functions below first update the derived tables, because received
-  // artifacts may refer to missing ones.
+  // artifacts can refer to missing artifacts.
 
-  /// Names of all unclustered artifacts except phantoms, private and shunned ones. Cached until the
-  /// file changes; the reference is valid until the next call.
+  /// Returns the names of all unclustered artifacts except phantoms, private and shunned artifacts.
+  /// The result is cached until the file changes. The reference is valid until the next call.
   const std::vector<artifact::HashName>& unclustered();
-  /// The same, for a caller that looks up only a few of the names. Returns nullptr if more than
-  /// LIMIT names would have to be read first.
+  /// Like unclustered(), but returns nullptr if more than LIMIT names have to be read from the
+  /// file. For callers that look up only a few names.
   const std::vector<artifact::HashName>* unclustered_within(std::size_t limit);
-  /// Names of at most LIMIT phantoms. Leaves out shunned ones, and private ones unless
-  /// INCLUDE_PRIVATE is set.
+  /// Returns the names of at most LIMIT phantoms. Leaves out shunned artifacts. Leaves out private
+  /// artifacts unless INCLUDE_PRIVATE is set.
   std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
 
  private:

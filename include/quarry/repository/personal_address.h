@@ -1,5 +1,5 @@
-// The email address of a user, found as fossil does: the address that the user confirmed as a
-// subscriber, or the one that the administrator entered (user.info).
+// The email address of a user. As in fossil, it is the address that the user confirmed as a
+// subscriber, or otherwise the address that the administrator entered (user.info).
 #pragma once
 
 #include <string>
@@ -11,13 +11,15 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Whether TEXT is name@domain.tld, without characters that are special in a header or a shell.
+/// Returns whether TEXT is name@domain.tld, without characters that are special in a header or a
+/// shell.
 bool is_mail_address(std::string_view text);
-/// The first address in TEXT, or an empty string.
+/// Returns the first address in TEXT, or an empty string if there is none.
 std::string mail_address_in(std::string_view text);
 
-/// The address of the user LOGIN. Empty if the user does not exist, may not read check-ins, has
-/// opted out, or has not confirmed the address. Use inside a Snapshot. Errors: kIo, kCorrupt.
+/// Returns the address of the user LOGIN. Returns an empty string if the user does not exist, is
+/// not allowed to read check-ins, has opted out, or has not confirmed the address. Use inside a
+/// Snapshot. Errors: kIo, kCorrupt.
 base::Result<std::string> personal_address(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

@@ -1,7 +1,7 @@
 // A project's history for pages: check-ins, branches and tags.
 //
-// It is read from indexes of the derived tables, up to the limit that the caller sets. Private and
-// shunned artifacts and those that await a moderator are left out.
+// The history is read from indexes of the derived tables, up to the limit that the caller sets.
+// Artifacts that are private, shunned or awaiting a moderator are left out.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class Repository;
 
 /// The kind of an artifact, as shown to people.
 enum class ArtifactKind {
-  kData,  // the content of a file, or not known yet
+  kData,  // a file, or an artifact of a kind that is not known yet
   kCheckIn,
   kControl,  // changes tags of other artifacts
   kWiki,
   kTicket,  // a change of a ticket
   kTechnote,
   kForum,
-  kAttachment,  // also records the removal of an attachment
+  kAttachment,  // the addition or removal of an attachment
   kCluster,
 };
 
@@ -36,19 +36,19 @@ enum class ArtifactKind {
 struct TimelineEntry {
   artifact::HashName name;
   ArtifactKind kind = ArtifactKind::kData;
-  base::UnixMillis time;  // as displayed; tags may have changed it
+  base::UnixMillis time;  // displayed time, which tags can change
   std::string user;       // may be empty
   std::string comment;    // in fossil's wiki markup
   std::string branch;     // for a check-in; may be empty
 };
 
-/// A branch. Its tip is its newest leaf by displayed time. (Fossil uses the newest check-in, which
-/// is another one only if a child is dated before its parent.)
+/// A branch. Its tip is the leaf with the latest displayed time. (Fossil uses the check-in with the
+/// latest time. The two differ only if a child is dated before its parent.)
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf
   base::UnixMillis changed;  // the time of the tip
-  bool is_closed = false;    // the tip is closed, as in fossil's list of branches
+  bool is_closed = false;    // the tip is closed
 };
 
 /// A symbolic tag that descendants do not inherit, for example a release.
@@ -57,21 +57,22 @@ struct Tag {
   artifact::HashName target;  // the artifact that was tagged last
 };
 
-/// All functions take a few microseconds per row. Use inside a Snapshot or a Receipt.
+/// Reads the history of a repository. Use it inside a Snapshot or a Receipt. Every function takes a
+/// few microseconds per row.
 class ProjectHistory {
  public:
   /// REPOSITORY is not owned.
   explicit ProjectHistory(Repository& repository) : repository_(repository) {}
 
-  // All functions may return kIo or kCorrupt.
+  // Errors: kIo, kCorrupt.
 
-  /// The newest LIMIT check-ins of the timeline, newest first. Returns fewer if it would have to
-  /// skip more than 100,000 other entries.
+  /// Returns the newest LIMIT check-ins of the timeline, newest first. Returns fewer if more than
+  /// 100,000 other entries of the timeline have to be skipped.
   base::Result<std::vector<TimelineEntry>> check_ins(std::size_t limit);
-  /// At most LIMIT branches, sorted by the time of their last change, newest first. Reads one row
-  /// per leaf.
+  /// Returns at most LIMIT branches, sorted by the time of their last change, newest first. Reads
+  /// one row per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);
-  /// At most LIMIT tags, sorted by name.
+  /// Returns at most LIMIT tags, sorted by name.
   base::Result<std::vector<Tag>> tags(std::size_t limit);
 
  private:

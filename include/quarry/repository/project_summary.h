@@ -1,4 +1,4 @@
-// What a list of repositories shows of one repository, and whether it may be shown.
+// The details of a repository for a list of repositories.
 #pragma once
 
 #include <filesystem>
@@ -17,22 +17,23 @@ struct ProjectSummary {
   std::string description;  // `project-description`
   /// Time of the newest public check-in.
   std::optional<base::UnixMillis> last_check_in;
-  /// Capabilities of a visitor who is not logged in: those of `nobody`, including inherited ones.
+  /// Capabilities of a visitor who is not logged in: the capabilities of `nobody`, including
+  /// inherited ones.
   std::string rights;
   /// False if `repolist-skin` says that the repository only provides a skin.
   bool is_listed = true;
 
-  /// Whether anyone may see check-ins and the pages about them.
+  /// Returns whether visitors without a login are allowed to see check-ins.
   bool may_be_read() const;
-  /// Whether anyone may clone the repository.
+  /// Returns whether visitors without a login are allowed to clone the repository.
   bool may_be_cloned() const;
 };
 
-/// The summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
+/// Returns the summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<ProjectSummary> summary_of(Repository& repository);
 
 /// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never
-/// upgrades the file. Errors: those of Repository::open().
+/// upgrades the file. Passes on errors of Repository::open().
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
                                           const OpenOptions& options);
 

@@ -23,18 +23,20 @@ class ReceivedList {
   /// REPOSITORY is not owned.
   explicit ReceivedList(Repository& repository) : repository_(repository) {}
 
-  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// The number of the last request that brought an artifact, or 0.
+  /// Returns the number (rcvfrom.rcvid) of the last request that brought an artifact, or 0 if there
+  /// is none.
   base::Result<std::int64_t> last_receipt();
-  /// Where the next run of the hook begins if AFTER is the last request that was reported: it
-  /// reports the requests after the returned one. Skips requests that are more than a day older
-  /// than the last one. If none has been reported yet (AFTER is 0), also skips the first remaining
-  /// request, as fossil does, so that a new repository does not report its own creation.
+  /// Returns the request after which the next run of the hook has to start. AFTER is the last
+  /// request that was reported. Skips requests that are more than a day older than the last
+  /// request. If no request has been reported yet (AFTER is 0), also skips the first remaining
+  /// request. As in fossil, a new repository therefore does not report its own creation.
   base::Result<std::int64_t> first_to_report(std::int64_t after);
-  /// The lines for the requests after AFTER and up to UP_TO, in row order. If they exceed
-  /// MAX_BYTES, the rest is replaced by a line "...". Includes private artifacts, because hooks
-  /// belong to the project. Call Arrivals::prepare() first. Error: kInvalid.
+  /// Returns the lines for the requests after AFTER and up to UP_TO, in row order. If the lines
+  /// exceed MAX_BYTES, the rest is replaced by a line "...". Includes private artifacts, because
+  /// the project's administrators install the hooks. Call Arrivals::prepare() first. Error:
+  /// kInvalid.
   base::Result<std::string> lines(std::int64_t after, std::int64_t up_to, std::size_t max_bytes);
 
  private:

@@ -1,11 +1,11 @@
-// One open repository file: the reads of a sync session and, in a Receipt, its writes.
+// An open repository file. Repository has the functions that read from the file; Receipt has the
+// functions that write.
 //
 // A Repository belongs to one thread of one process. It keeps its SQLite connection and prepared
-// statements until it is destroyed. Workers keep several of them open between requests.
+// statements until it is destroyed. Workers keep several repositories open between requests.
 //
-// All reads that must see the same state of the file happen inside one Snapshot or Receipt. The
-// file is in WAL mode: snapshots never wait for a writer, and a Receipt holds the write lock until
-// it ends.
+// Reads that need the same state of the file have to use the same Snapshot or Receipt. The file is
+// in WAL mode: a Snapshot never waits for a writer. A Receipt holds the write lock until it ends.
 #pragma once
 
 #include <chrono>
@@ -31,12 +31,11 @@
 
 namespace quarry::repository {
 
-/// Size of the largest artifact that a repository can hold, in bytes. Fossil stores sizes in an
-/// int.
+/// Size of the largest artifact that a repository can hold, in bytes. Fossil stores sizes as `int`.
 inline constexpr std::size_t kLargestArtifact = (std::size_t{1} << 31) - 1;
 
 struct OpenOptions {
-  /// How long a writer waits for another writer before it fails with kBusy.
+  /// Time for which a writer waits for another writer before it fails with kBusy.
   std::chrono::milliseconds busy_timeout{10000};
   /// Size of the largest artifact that is accepted or expanded, uncompressed, in bytes.
   std::size_t max_artifact_size = std::size_t{512} << 20;
@@ -44,20 +43,20 @@ struct OpenOptions {
   std::size_t content_cache_size = std::size_t{4} << 20;
   /// Size of the write-ahead log above which keep_log_short() runs a checkpoint, in bytes.
   std::size_t log_size = std::size_t{4} << 20;
-  /// Shared by the processes that use the file. Not owned; null if only this process uses it.
+  /// Shared by all processes that use the file. Not owned; null if only this process uses the file.
   CheckpointBarrier* checkpoint_barrier = nullptr;
   /// The source of the current time. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
-  /// Called repeatedly, with its SQL, while a statement takes longer than some milliseconds. May be
-  /// empty. Must not use the repository.
+  /// Called repeatedly with the statement's SQL while a statement takes longer than some
+  /// milliseconds. Can be empty. Must not use the repository.
   std::function<void(std::string_view sql)> on_long_statement = {};
-  /// Whether the file is still being created, under a temporary name. No writes are synced to disk
-  /// before make_durable(), so the file is lost if the machine crashes before that.
+  /// Whether the file is still being created, under a temporary name. Writes are not synced to disk
+  /// before make_durable(). If the machine crashes earlier, the file is lost.
   bool is_unfinished = false;
   WalkBounds walk = {};
 };
 
-/// The metadata of an artifact, read without its content.
+/// The metadata of an artifact.
 struct ArtifactInfo {
   Rid rid = 0;
   std::int64_t size = -1;  // uncompressed bytes; -1 for a phantom
@@ -66,14 +65,14 @@ struct ArtifactInfo {
 
 class StoredPayload;
 
-/// An artifact as it is stored, to be copied to a client without expanding it. Valid only until the
-/// visitor that receives it returns.
+/// An artifact as it is stored, for copying to a client without expanding it. Valid only until the
+/// visitor to which it is passed returns.
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;
-  std::int64_t size;                               // size of the whole artifact, uncompressed
+  std::int64_t size;                               // bytes of the whole artifact, uncompressed
   std::optional<artifact::HashName> delta_source;  // the content is a delta on this artifact
-  std::int64_t stored_size;                        // number of bytes of `content` in the file
+  std::int64_t stored_size;                        // bytes of `content` in the file
   StoredPayload* payload;                          // source of append_to()
 
   /// Appends the stored bytes (blob format of artifact/blob.h) to OUT.
@@ -83,7 +82,7 @@ struct StoredArtifact {
 class Database;
 struct RepositoryState;
 
-/// A read transaction: all reads during its lifetime see the same state of the file.
+/// A read transaction. All reads during its lifetime return the same state of the file.
 class Snapshot {
  public:
   Snapshot(Snapshot&&) noexcept;
@@ -95,9 +94,9 @@ class Snapshot {
   Database* database_;
 };
 
-/// This class is larger than most of ours because all its functions share one connection, its
-/// prepared statements and the content cache. Subjects with their own rules are separate objects:
-/// settings(), names(), unversioned() and Receipt.
+/// This class is large because all its functions share one connection, its prepared statements and
+/// the content cache. The functions for settings, names and unversioned files, and the functions
+/// that write, are in separate classes: see settings(), names(), unversioned() and receive().
 class Repository {
  public:
   /// Opens the existing repository PATH. Errors: kNotFound, kInvalid (not a repository, or an
@@ -108,86 +107,87 @@ class Repository {
   Repository(const Repository&) = delete;
   Repository& operator=(const Repository&) = delete;
 
-  /// Returns kInvalid if a later Fossil has upgraded the file to an unknown schema; then no other
-  /// function may be called. Use inside a Snapshot or a Receipt.
+  /// Fails with kInvalid if a later version of Fossil has upgraded the file to an unknown schema.
+  /// Do not call any other function in that case. Use inside a Snapshot or a Receipt.
   base::Result<void> check_schema();
 
   const std::filesystem::path& path() const;
   const OpenOptions& options() const;
-  /// Whether path() now leads to another file than the open one. Uses only stat(2), because opening
-  /// and closing the file would drop SQLite's locks.
+  /// Returns whether path() now refers to a different file than the open one. Uses only stat(2),
+  /// because opening and closing the file releases SQLite's locks.
   bool was_replaced() const;
-  /// Call after was_replaced(): removes the old file's -wal and -shm, which SQLite would otherwise
-  /// use with the new file. Keeps those of the new file.
+  /// Removes the -wal and -shm files of the replaced file, because SQLite would use them with the
+  /// new file. Keeps the -wal and -shm files of the new file. Call this function if was_replaced()
+  /// returns true.
   void remove_leftovers();
 
-  /// Runs a checkpoint if commits have made the write-ahead log too long. Call it after commits,
-  /// when no client is waiting for this process, because it waits for the disk and sometimes
-  /// briefly for readers.
+  /// Runs a checkpoint if the write-ahead log is longer than OpenOptions::log_size. The checkpoint
+  /// waits for the disk and sometimes briefly for readers. Therefore, call this function after
+  /// commits when no client is waiting for this process.
   void keep_log_short();
-  /// Whether this object has committed any changes since the last complete checkpoint().
+  /// Returns whether this object has committed any changes since the last complete checkpoint().
   bool wants_checkpoint() const;
   /// Copies the write-ahead log into the file and truncates it, unless the log is in use. While the
-  /// log is empty, another file may safely replace this one. Call it when idle, because it waits
-  /// for the disk.
+  /// log is empty, the file can safely be replaced by another file. Call this function when the
+  /// process is idle, because it waits for the disk.
   void checkpoint();
 
-  /// Interrupts all later reads and writes once IS_OVER returns true; it is called about once per
-  /// millisecond of work. Interrupted functions return kIo or, without a Result, throw. A commit
-  /// that has begun is not interrupted. An empty function removes the limit.
+  /// Interrupts all later reads and writes after IS_OVER returns true. IS_OVER is called about once
+  /// per millisecond of work. Interrupted functions return kIo, or throw if they do not return a
+  /// Result. A commit that has begun is not interrupted. An empty IS_OVER removes the limit.
   void bound_by(std::function<bool()> is_over);
 
-  /// Ends the state `is_unfinished`: syncs all commits to disk, and switches the file to WAL mode.
-  /// Errors: kNoSpace, kIo.
+  /// Completes a file that was opened with OpenOptions::is_unfinished: syncs all commits to disk,
+  /// and switches the file to WAL mode. Errors: kNoSpace, kIo.
   base::Result<void> make_durable();
 
   /// Begins a read transaction. Does not wait for a lock.
   base::Result<Snapshot> snapshot();
-  /// A number that changes whenever this or another process may have changed the file. Use inside a
-  /// Snapshot or a Receipt.
+  /// Returns a number that changes after any possible change of the file, by this process or
+  /// another one. Use inside a Snapshot or a Receipt.
   std::uint64_t state();
 
   // --- artifacts -------------------------------------------------------------------------------
 
-  /// nullopt if the repository does not know NAME, not even as a phantom.
+  /// Finds the artifact NAME. Returns nullopt if NAME is not stored, not even as a phantom.
   std::optional<ArtifactInfo> find(const artifact::HashName& name);
   bool is_private(Rid rid);
   bool is_shunned(const artifact::HashName& name);
-  /// The full content. Errors: kNotFound (a phantom, or no such row), kCorrupt, kLimit.
+  /// Returns the full content of RID. Errors: kNotFound (a phantom, or no such row), kCorrupt,
+  /// kLimit.
   base::Result<std::string> content(Rid rid);
-  /// The delta source of RID and the uncompressed delta. nullopt if RID is stored whole.
+  /// Returns the delta source of RID and the uncompressed delta. Returns nullopt if RID is stored
+  /// whole.
   base::Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
-  /// The delta source alone, without reading the delta. nullopt if RID is stored whole.
+  /// Returns the delta source of RID without reading the delta. Returns nullopt if RID is stored
+  /// whole.
   std::optional<artifact::HashName> delta_source(Rid rid);
 
   /// Calls VISIT for each artifact with rid >= FIRST in rid order, except phantoms, shunned and
-  /// private ones, until VISIT returns false. Returns the rid to continue from, or 0 if all were
-  /// visited.
+  /// private artifacts, until VISIT returns false. Returns the rid of the next artifact to visit,
+  /// or 0 if all were visited.
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
-  /// Whether RID is a delta whose source has not arrived yet, or an artifact that awaits a
-  /// moderator's approval. Such an artifact is neither announced nor sent.
+  /// Returns whether RID is a delta whose source has not arrived yet, or an artifact that awaits a
+  /// moderator's approval. Such an artifact is neither announced nor sent to clients.
   bool is_waiting(Rid rid);
-  /// Whether is_waiting() is true for any artifact.
+  /// Returns whether is_waiting() is true for any artifact.
   bool has_waiting();
 
   // --- other subjects --------------------------------------------------------------------------
-  // Views of this repository, which must outlive them. They are as cheap as a pointer.
+  // The returned objects refer to this repository, which must outlive them. They are cheap to copy.
 
-  /// Settings and users.
   Settings settings() { return Settings(*state_); }
-  /// Lists of artifact names.
   NameLists names() { return NameLists(*state_); }
-  /// Unversioned files.
   UnversionedFiles unversioned() { return UnversionedFiles(*state_); }
 
   // --- writing ---------------------------------------------------------------------------------
 
   /// Begins a write transaction. Waits for the write lock for at most WAIT (default: busy_timeout).
-  /// No Snapshot may exist. Errors: kBusy, kIo.
+  /// Must not be called while a Snapshot exists. Errors: kBusy, kIo.
   base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
 
-  /// For use inside this module only.
+  /// For this module only.
   using State = RepositoryState;
   State& internals() { return *state_; }
 

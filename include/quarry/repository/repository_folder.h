@@ -1,7 +1,8 @@
-// Finds repository files below a folder. Neither names nor symbolic links can lead out of it.
+// Finds repository files below a folder. Names and symbolic links that lead out of the folder are
+// rejected.
 //
-// The file is opened only with O_PATH. If any other descriptor of a repository file were closed,
-// SQLite would lose its locks on the file.
+// The file is opened only with O_PATH, because closing any other descriptor of a repository file
+// releases SQLite's locks on the file.
 #pragma once
 
 #include <sys/types.h>
@@ -21,17 +22,17 @@ struct LocatedFile {
   dev_t device = 0;
   ino_t inode = 0;
 
-  /// Whether the path still leads to the same file.
+  /// Returns whether the path still refers to the same file.
   bool is_same_now() const;
 };
 
-/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (outside the folder, or no
-/// permission), kIo.
+/// Finds the file of the repository NAME below FOLDER. Errors: kNotFound, kDenied (outside the
+/// folder, or no permission), kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
-/// Names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not follow
-/// symbolic links to folders. Does not check that locate() accepts the names. Skips unreadable
-/// folders.
+/// Returns the names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not
+/// follow symbolic links to folders. Does not check that locate() accepts the names. Skips
+/// unreadable folders.
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit);
 
 }  // namespace quarry::repository

@@ -5,7 +5,7 @@
 
 namespace quarry::repository {
 
-/// `blob.rid`, at least 1. It differs from file to file.
+/// `blob.rid`, at least 1. The same artifact has different numbers in different files.
 using Rid = std::int64_t;
 
 }  // namespace quarry::repository

@@ -1,5 +1,5 @@
-// Security events of a repository, whichever program caused them: failed logins, administrators'
-// actions on fossil's pages, users added or removed, changed capabilities and passwords.
+// Security events of a repository, no matter which program caused them: failed logins, actions of
+// administrators on fossil's pages, added or removed users, changed capabilities and passwords.
 //
 //   accesslog          fossil's log of logins, if its setting `access-log` is on
 //   admin_log          fossil's log of administrators' actions
@@ -49,14 +49,14 @@ struct UserChange {
   std::string login;
   enum class What { kNew, kGone, kCapabilities, kSecret } what = What::kNew;
   std::string capabilities;  // current
-  std::string before;        // for kCapabilities and kGone: the previous capabilities
+  std::string before;        // the previous capabilities, for kCapabilities and kGone
 };
 
 struct SecurityNews {
   std::vector<FailedLogins> failed = {};
   std::vector<AdminAction> actions = {};
   std::vector<UserChange> users = {};
-  SecurityMark mark = {};  // position to continue from
+  SecurityMark mark = {};  // position at which to continue
   bool is_at_end = false;  // there are no events after the mark
 };
 
@@ -67,12 +67,13 @@ class SecurityLog {
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Whether the users were saved before. If not, after() reports all of them as new.
+  /// Returns whether note_users() has ever saved the users. If it has not, after() reports all
+  /// users as new.
   bool knows_users();
-  /// The mark after all existing rows.
+  /// Returns the mark after all existing rows.
   base::Result<SecurityMark> end();
-  /// The events after MARK, limited to LIMIT row ids of each log, and the changes of all users. For
-  /// a password, it reports only that it has changed.
+  /// Returns the events after MARK, limited to LIMIT row ids of each log, and the changes of all
+  /// users. A changed password is reported without its value.
   base::Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
   /// Saves the current users for later comparison. Use inside a Receipt.
   base::Result<void> note_users();

@@ -1,8 +1,8 @@
-// A repository's settings and users, and the project's other repositories: the parts of the tables
-// `config` and `user` that a sync session needs.
+// The parts of the tables `config` and `user` that a sync session needs: settings, users, and the
+// project's other repositories.
 //
-// Cached until the file changes; references are valid until then. Use inside a Snapshot or a
-// Receipt. All functions throw if the file cannot be read.
+// Values are cached until the file changes. Returned references are valid until then. Use inside a
+// Snapshot or a Receipt. All functions throw if the file cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -38,28 +38,29 @@ class Settings {
   /// Created by Repository. STATE is not owned.
   explicit Settings(RepositoryState& state) : state_(&state) {}
 
-  /// Cached until the file changes.
   const std::string& project_code();
   const std::string& server_code();
-  /// The value of a row of `config`; nullopt if there is none.
+  /// Returns the value of the row NAME of `config`, or nullopt if the row does not exist.
   std::optional<std::string> get(std::string_view name);
-  /// Names of the rows of `config` that begin with PREFIX (not empty), sorted.
+  /// Returns the names of the rows of `config` that begin with PREFIX, sorted. PREFIX must not be
+  /// empty.
   std::vector<std::string> names_with(std::string_view prefix);
   std::int64_t get_int(std::string_view name, std::int64_t otherwise);
-  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does. Returns OTHERWISE for any other
-  /// value.
+  /// Returns the value of a boolean setting. Like Fossil, accepts on/off, yes/no, true/false and
+  /// 1/0. Returns OTHERWISE for any other value.
   bool get_bool(std::string_view name, bool otherwise);
-  /// Whether the setting `hash-policy` rejects NAME's hash algorithm.
+  /// Returns whether the setting `hash-policy` rejects NAME's hash algorithm.
   bool shuns_hash_of(const artifact::HashName& name);
-  /// The hash algorithm for artifacts that are created here, as the setting `hash-policy` says.
+  /// Returns the hash algorithm for artifacts that are created in this repository, according to the
+  /// setting `hash-policy`.
   artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
 
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
 
-  /// Other repositories of the project that were seen within the last month. OWN_URL becomes `src`
-  /// in `about`.
+  /// Returns other repositories of the project that have synced within the last month. OWN_URL is
+  /// written as `src` into `about`.
   std::vector<SyncLink> sync_links(std::string_view own_url);
 
  private:

@@ -24,7 +24,7 @@ struct UnversionedFile {
   std::int64_t size = 0;                 // bytes, uncompressed
 };
 
-/// A received unversioned file, or only its metadata.
+/// A received unversioned file, with or without its content.
 struct UnversionedArrival {
   std::string_view name;
   std::int64_t mtime = 0;
@@ -37,14 +37,14 @@ class UnversionedFiles {
   /// Created by Repository. STATE is not owned.
   explicit UnversionedFiles(RepositoryState& state) : state_(&state) {}
 
-  /// All files, including deleted ones, in order of creation.
+  /// Returns all files, including deleted ones, in order of creation.
   std::vector<UnversionedFile> all();
   std::optional<UnversionedFile> find(std::string_view name);
   /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of all files that are not deleted, in name order.
-  /// Cached until the file changes; the reference is valid until the next call.
+  /// The result is cached until the file changes. The reference is valid until the next call.
   const std::string& hash();
-  /// Errors: kNotFound (the file does not exist, is deleted, or its content was never received),
-  /// kCorrupt, kLimit.
+  /// Returns the content of the file NAME. Errors: kNotFound (the file does not exist, is deleted,
+  /// or its content was never received), kCorrupt, kLimit.
   base::Result<std::string> content(std::string_view name);
 
  private:

@@ -25,42 +25,42 @@ struct InitOptions {
 /// Creates a repository with an empty initial check-in at PATH, which must not exist.
 base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
 
-/// Creates an empty repository at PATH, which must not exist, for a clone to fill. It has its own
-/// server code, but no project code and no check-in yet. USER is its administrator, without a
-/// password.
+/// Creates an empty repository at PATH, which must not exist, for a clone to fill. The repository
+/// has its own server code, but does not have a project code or a check-in yet. USER is its
+/// administrator and does not have a password.
 base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
                                   const base::Clock& clock = base::system_clock());
 
-/// Problems of a file, one line each, to be read by people.
+/// Problems of a file, one line each, for people to read.
 using Findings = std::vector<std::string>;
 
 struct Verified {
   Findings faults;
   /// Number of rows, by table and class, that differ only because the artifacts were processed in
-  /// another order, for example by `fossil rebuild`. The names of table and class are to be read by
-  /// people.
+  /// another order, for example by `fossil rebuild`. The names of tables and classes are for people
+  /// to read.
   std::map<std::pair<std::string, std::string>, std::size_t> order_dependent;
 };
 
-/// Checks every hash and every delta, and that the derived tables equal a recomputation. Does not
-/// change the file. Starts threads. PROGRESS (may be empty) is called with (done, total) artifacts.
+/// Checks every hash and every delta. Computes the derived tables again, and checks that the stored
+/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called
+/// with (done, total) artifacts, and can be empty.
 base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const WalkBounds& bounds = {});
 
 struct Rebuilt {
-  /// Artifacts that cannot be expanded and so are missing from the tables, one line each.
+  /// Artifacts that are missing from the tables because they cannot be expanded, one line each.
   Findings unreadable;
   /// Total number of times that artifacts were expanded.
   std::size_t expansions = 0;
 };
 
 /// Deletes all derived tables of PATH and computes them again from the artifacts, in one
-/// transaction, so an interruption leaves the file unchanged. Removes shunned artifacts, as
-/// `fossil rebuild` does. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts
-/// threads. PROGRESS (may be empty) is called with (done, total) artifacts. When IS_INTERRUPTED
-/// (may be empty) returns true, it rolls back and fails with kIo. Errors: kNotFound, kInvalid,
-/// kBusy, kIo.
+/// transaction. An interruption leaves the file unchanged. Like `fossil rebuild`, removes shunned
+/// artifacts. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts threads. PROGRESS
+/// is called with (done, total) artifacts, and can be empty. If IS_INTERRUPTED returns true, rolls
+/// back and fails with kIo. IS_INTERRUPTED can be empty. Errors: kNotFound, kInvalid, kBusy, kIo.
 base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const std::function<bool()>& is_interrupted = {});

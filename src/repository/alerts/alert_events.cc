@@ -11,7 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-// In bytes. Instead of a longer post, a mail has only a link.
+// In bytes. For a longer post, a mail has only a link.
 constexpr std::int64_t kLongestPost = 1 << 20;
 // In characters. Longer texts are truncated in a mail.
 constexpr std::int64_t kLongestComment = 100'000;
@@ -21,8 +21,8 @@ constexpr std::size_t kMaxTags = 1000;
 // In bytes.
 constexpr std::size_t kMaxTagText = 10'000;
 
-/// The display name in INFO (user.info): the text before an address in angle brackets on the first
-/// line.
+/// Returns the display name in INFO (user.info): the text before an address in angle brackets on
+/// the first line.
 std::string display_name(std::string_view info) {
   const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   while (!info.empty() && is_blank(info.front())) info.remove_prefix(1);
@@ -33,7 +33,7 @@ std::string display_name(std::string_view info) {
   return std::string(info);
 }
 
-/// The hash of the first version of the post that the post RID answers.
+/// Returns the hash of the first version of the post that the post RID answers.
 std::string answered_post(RepositoryState& state, Rid rid) {
   Rid post = links_of_post(state.database, rid).answered;
   for (int versions = 0; versions < kMaxThread; ++versions) {
@@ -51,7 +51,8 @@ std::string title_of(std::string_view comment) {
   return std::string(comment.substr(std::min(colon + 2, comment.size())));
 }
 
-/// nullopt if the artifact RID, of SIZE bytes, is not a post, or cannot be read.
+/// Reads the post RID, which has SIZE bytes. Returns nullopt if the artifact is not a post or
+/// cannot be read.
 base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
                                                        std::int64_t size) {
   using Found = std::optional<AlertPost>;
@@ -79,7 +80,7 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
   return post;
 }
 
-/// The symbolic tags of the artifact RID, separated by commas.
+/// Returns the symbolic tags of the artifact RID, separated by commas.
 std::string joined_tags(Names& names, Rid rid) {
   std::string joined;
   for (const std::string& tag : names.symbolic_tags(rid, kMaxTags)) {
@@ -90,7 +91,7 @@ std::string joined_tags(Names& names, Rid rid) {
   return joined;
 }
 
-/// The id of the ticket whose changes have the tag TAG.
+/// Returns the id of the ticket whose changes have the tag TAG.
 std::string ticket_of_tag(Database& database, std::int64_t tag) {
   return database.first_text(
       "SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'", tag);

@@ -24,14 +24,14 @@ bool has_column(Database& database, std::string_view table, std::string_view col
                           column);
 }
 
-/// Whether the tables have the columns of current fossil versions.
+/// Returns whether the tables have the columns of current fossil versions.
 bool are_up_to_date(Database& database) {
   return has_column(database, "pending_alert", "sentMod") &&
          has_column(database, "subscriber", "lastContact");
 }
 
-/// An event that awaits a moderator is pending until the moderators are notified, and again after
-/// it is approved.
+/// An event that awaits a moderator is pending until the moderators are notified. It is pending
+/// again after it has been approved.
 constexpr std::string_view kPendingAtOnce =
     "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
     " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"
@@ -169,7 +169,7 @@ base::Result<void> Alerts::visit_subscribers(
     AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit) {
   return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     const LentCapabilities lent = lent_capabilities(database);
-    // Compares as fossil does, so a subscriber who never had contact does not expire.
+    // As in fossil, a subscriber without a last contact does not expire.
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname, user.cap"
         " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"

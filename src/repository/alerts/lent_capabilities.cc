@@ -16,8 +16,8 @@ LentCapabilities lent_capabilities(Database& database) {
   return lent;
 }
 
-/// The order is the same as in fossil: `developer` may add the capability that inherits from
-/// `reader`, but not the other way round.
+/// As in fossil, the capabilities of `developer` are added first. They can include `u`, which
+/// inherits from `reader`, but a `v` from `reader` has no effect.
 std::string all_capabilities(std::string_view own, const LentCapabilities& lent) {
   std::string all(own);
   if (all.find('v') != std::string::npos) all += lent.developer;

@@ -1,4 +1,4 @@
-// The capabilities of a subscriber: those of the user, including inherited ones.
+// The capabilities of a subscriber: the capabilities of the user, including inherited ones.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace quarry::repository {
 struct LentCapabilities {
   std::string developer;
   std::string reader;
-  std::string everybody;  // those of `nobody` and `anonymous`
+  std::string everybody;  // capabilities of `nobody` and `anonymous`
 };
 
-/// Throws SqliteError.
+/// Reads the special users. Throws SqliteError.
 LentCapabilities lent_capabilities(Database& database);
 
-/// The capabilities OWN, and those that a user with OWN inherits.
+/// Returns the capabilities OWN and the capabilities that a user with OWN inherits.
 std::string all_capabilities(std::string_view own, const LentCapabilities& lent);
 
 }  // namespace quarry::repository

@@ -12,10 +12,10 @@
 namespace quarry::repository {
 namespace {
 
-// A mail is never deferred for longer than this, unless the clock was set back.
+// A mail is never deferred for longer than this. If its due time is later, the clock has been set
+// back.
 constexpr MailTime kLongestDelay{24 * 3600};
 
-// Indexed by MailKind.
 constexpr std::array<std::string_view, 4> kKinds{"alert", "post", "digest", "renewal"};
 
 bool has_outbox(Database& database) {
@@ -54,7 +54,7 @@ MailKind kind_of(std::string_view name) {
   return MailKind::kAlert;
 }
 
-/// The id of the first due mail; 0 if there is none.
+/// Returns the id of the first due mail, or 0 if there is none.
 std::int64_t first_due(Database& database, MailTime now) {
   return database.first_integer(
       "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
@@ -63,7 +63,7 @@ std::int64_t first_due(Database& database, MailTime now) {
       now.count(), (now + kLongestDelay).count());
 }
 
-/// nullopt if the subscriber has opted out.
+/// Reads the mail ID. Returns nullopt if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
       "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1", id);

@@ -26,8 +26,8 @@ bool is_dotted(std::string_view text) {
   return !text.starts_with('.') && !text.ends_with('.') && text.find("..") == text.npos;
 }
 
-/// The address that LOGIN has confirmed as a subscriber; an empty text if it is not confirmed or
-/// LOGIN has opted out; nullopt if LOGIN is not a subscriber.
+/// Returns the address that LOGIN has confirmed as a subscriber. Returns an empty string if the
+/// address is not confirmed or LOGIN has opted out. Returns nullopt if LOGIN is not a subscriber.
 std::optional<std::string> subscribed(Database& database, std::string_view login) {
   if (!database.has_table("subscriber")) return std::nullopt;
   Query query = database.query(
@@ -42,7 +42,7 @@ std::optional<std::string> subscribed(Database& database, std::string_view login
   return is_there ? std::optional(std::string()) : std::nullopt;
 }
 
-/// Whether the user may read check-ins, with the user's own or inherited capabilities.
+/// Returns whether a user with the capabilities OWN is allowed to read check-ins.
 bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }

@@ -1,4 +1,4 @@
-// Links between posts: which post a post answers, and of which post it is a new version.
+// Links between posts: the answered post and the previous version of each post.
 #pragma once
 
 #include "quarry/repository/rid.h"
@@ -6,13 +6,13 @@
 
 namespace quarry::repository {
 
-/// Maximum number of links to follow. No thread is that deep; the limit guards against cycles.
+/// Maximum number of links to follow. The limit prevents endless loops. Threads are not so deep.
 inline constexpr int kMaxThread = 1000;
 
 struct PostLinks {
   bool is_there = false;
   Rid earlier = 0;   // the previous version; 0 if it is the first
-  Rid answered = 0;  // the post that this one answers; 0 if it begins a thread
+  Rid answered = 0;  // the answered post; 0 if this post begins a thread
 };
 
 PostLinks links_of_post(Database& database, Rid rid);

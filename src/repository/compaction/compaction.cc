@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Size of the content cache in bytes. An artifact is usually a delta on a recently read one.
+// Size of the content cache in bytes. An artifact is usually a delta on a recently read artifact.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMaxDamage = 100;
 // Limits of a plan: number of artifacts, bytes (including contents, which are held in memory), and
@@ -24,9 +24,9 @@ constexpr std::size_t kMaxDamage = 100;
 constexpr std::size_t kMaxPlanned = 200;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// If there are more consecutive unused row ids than this, a scan of all rows is cheaper.
+// If more consecutive row ids than this are unused, a scan of all rows is faster.
 constexpr int kWideGap = 10000;
-// How long to hold the write lock. It is enough for an artifact of usual size.
+// Time for which the write lock is held. It is sufficient for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
 constexpr std::chrono::milliseconds kLongestRest{1000};
 constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
@@ -91,8 +91,8 @@ void CompactionRun::drop_former_tables() {
   }
 }
 
-/// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether
-/// the row exists.
+/// Plans the changes for RID. If the artifact is damaged, reports it and leaves it unchanged.
+/// Returns whether the row exists.
 bool CompactionRun::process(Rid rid) {
   if (!r_.database.has_row("SELECT 1 FROM blob WHERE rid=?1", rid)) return false;
   ++slice_.examined;
@@ -110,8 +110,8 @@ bool CompactionRun::process(Rid rid) {
   return true;
 }
 
-/// Continues the pass below RID. It goes on row by row, because with some statistics a range query
-/// costs SQLite as much as a scan of the whole table.
+/// Continues the pass below RID. Tries one row id after another, because with some statistics
+/// SQLite scans the whole table for a range query.
 void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = rid - 1;
   missing_ = has_row ? 0 : missing_ + 1;
@@ -153,8 +153,8 @@ void CompactionRun::count(const Rewriting& rewriting) {
   slice_.size_after += static_cast<std::int64_t>(rewriting.whole_source->size());
 }
 
-/// Applies the plan, beginning with FIRST, until the lock has been held for long enough. Returns
-/// the position to continue from.
+/// Applies the plan, beginning with FIRST, until the lock has been held for kLockTime. Returns the
+/// position at which to continue.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database);
@@ -171,7 +171,8 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   }
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {
-    // Until all planned changes are written, a later run starts from the same position as this one.
+    // Until all planned changes have been written, an interrupted run has to be repeated from the
+    // same position.
     CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
     reached.turned = noted_.turned = progress_.turned;
     reached.write(r_.database, now());
@@ -198,7 +199,7 @@ base::Result<void> CompactionRun::apply() {
   return {};
 }
 
-/// Saves the position of the pass, unless it has been saved together with rewritten artifacts.
+/// Saves the position of the pass, unless it has been saved together with changed artifacts.
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
@@ -249,7 +250,7 @@ base::Result<CompactedSlice> CompactionRun::work() {
 base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
   auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
-  // Caches may hold data from a transaction that was rolled back.
+  // Caches might contain data from a transaction that was rolled back.
   if (!slice) r.forget();
   return slice;
 }
@@ -258,7 +259,7 @@ bool Compaction::has_reversed_deltas() {
   const auto row = repository_.settings().get(CompactionProgress::kRow);
   if (!row) return false;
   const std::int64_t now = repository_.options().clock->now().value / 1000;
-  // A time in the future means that the clock was set back.
+  // A time in the future is accepted: the clock might have been set back.
   return CompactionProgress::parse(*row).turned > now - kLongestClone.count();
 }
 

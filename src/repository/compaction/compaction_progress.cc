@@ -12,7 +12,7 @@ CompactionProgress CompactionProgress::parse(std::string_view text) {
   for (std::int64_t* number : {&read.done, &read.whole, &read.phantoms, &read.top, &read.next,
                                &read.bottom, &read.turned}) {
     *number = base::take_number<std::int64_t>(text).value_or(-1);
-    // A malformed value counts as missing, so that all artifacts are processed.
+    // A malformed value is treated as missing, so all artifacts are processed.
     if (*number < 0) return {};
   }
   return read;
@@ -35,7 +35,7 @@ void CompactionProgress::begin(Rid last, std::int64_t phantoms_now, bool is_whol
   const bool goes_on = is_under_way() && next <= last && (bottom == 0 || !is_whole);
   if (goes_on) return;
   next = 0;
-  // If rows were deleted or a phantom was filled, any artifact may be new.
+  // If rows were deleted or a phantom was filled, any artifact might be new.
   const bool is_odd = last < done || phantoms_now != phantoms;
   const bool has_grown = last - whole > whole / 4;
   if (!is_odd && last == done && (!is_whole || whole == done)) return;

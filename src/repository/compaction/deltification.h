@@ -1,9 +1,9 @@
 // Stores an artifact as a delta on a later version.
 //
-// This takes two steps, so that the write lock is held only briefly. The slow part, which is to
-// find and compress the delta, is planned from a snapshot. A write transaction then applies the
-// parts of the plan that are still valid. It checks the plan again, reads the content back through
-// the new chain, and compares it with its hash.
+// Two steps are used so that the write lock is held only briefly. The first step runs in a
+// snapshot. It finds and compresses the delta, which is slow. The second step is a write
+// transaction. It checks the plan again, and applies the parts that are still valid. It also reads
+// each content back through the new chain and compares the content with its hash.
 //
 //   before    old  [whole]            after    old  [delta] ─┐
 //             new  [whole]                     new  [whole] <┘
@@ -11,9 +11,10 @@
 //   before    old  [whole] <┐         after    old  [delta] ─┐      as a push stores it
 //             new  [delta] ─┘                  new  [whole] <┘
 //
-// A chain has at most kLongestChain deltas, so that old versions can still be read quickly. If it
-// would become longer, the artifact becomes a delta on a much later version near the end of the
-// chain. If the chain grows at that end, an artifact in its middle becomes a delta on the new end.
+// A chain has at most kLongestChain deltas, so that old versions can still be read quickly. If the
+// chain would be longer, the artifact becomes a delta on a much later version near the end of the
+// chain. If the chain grows at that end, an artifact in the middle of the chain becomes a delta on
+// the new end.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ struct Rewriting {
   std::int64_t former_size = 0;
   std::string stored;  // the new bytes of RID's row
   Content content;     // content of RID
-  // The new bytes of SOURCE's row, if SOURCE is a delta on RID and must be stored whole first.
+  // If SOURCE is a delta on RID, it must be stored whole first. These are the new bytes of its row.
   std::optional<std::string> whole_source = {};
   std::int64_t former_source_size = 0;
 };
@@ -55,15 +56,15 @@ class Deltification {
   /// Plans the changes for RID, and any changes that must be made before them. Error: kCorrupt (RID
   /// cannot be read, or does not match its hash). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
-  /// Call after all planned changes have been applied or dropped.
+  /// Call after all planned changes have been applied or discarded.
   void forget_plan() { planned_.clear(); }
   Versions& versions() { return versions_; }
 
   // Use apply() inside a write transaction.
 
-  /// Applies REWRITING. Returns false if the file has changed so that the plan is no longer valid.
-  /// Error: kCorrupt (the written content does not read back; do not commit the transaction).
-  /// Throws SqliteError.
+  /// Applies REWRITING. Returns false if the plan is no longer valid, because the file has changed.
+  /// Error: kCorrupt (the written content could not be read back). Do not commit the transaction
+  /// after this error. Throws SqliteError.
   base::Result<bool> apply(const Rewriting& rewriting);
 
  private:
@@ -74,7 +75,7 @@ class Deltification {
     Rid source = 0;
     bool is_shunned = false;
   };
-  /// How an artifact will be stored.
+  /// The planned state of an artifact.
   struct Planned {
     Rid source = 0;  // 0 if it is stored whole
     std::int64_t stored_size = 0;
@@ -83,7 +84,7 @@ class Deltification {
 
   std::optional<Row> row_of(Rid rid);
   base::Result<Content> sound_content(Rid rid, const Row& row);
-  /// The delta chain of RID, beginning with RID, as it will be after PLANNED.
+  /// Returns the delta chain of RID, beginning with RID, as it will be after PLANNED.
   std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
   static void note_planned(const Rewriting& rewriting, PlannedSources& planned);
   std::optional<Rewriting> on_one_of(const std::vector<Rid>& sources, Rid rid, const Row& row,

@@ -5,11 +5,11 @@
 namespace quarry::repository {
 namespace {
 
-// Compare at most this many successors, because many branches may change a file.
+// Maximum number of successors to compare. Many branches can change a file.
 constexpr int kMaxSuccessors = 4;
-// Compare at most this many next versions.
+// Maximum number of next versions to compare.
 constexpr int kMaxNext = 5;
-// Search for them among this many events.
+// Maximum number of events that are searched for next versions.
 constexpr int kMaxEvents = 50;
 
 }  // namespace
@@ -50,7 +50,7 @@ std::optional<bool> Versions::is_later(Rid one, Rid other) {
   return is_before(*other_key, other, *key, one);
 }
 
-/// The versions in FOUND that are later than RID, whose key is KEY.
+/// Returns the versions in FOUND that are later than RID, whose key is KEY.
 std::vector<Rid> Versions::later_ones(Rid rid, const SortKey& key, const std::vector<Rid>& found) {
   std::vector<Rid> later;
   for (const Rid one : found) {
@@ -63,7 +63,8 @@ std::vector<Rid> Versions::later_ones(Rid rid, const SortKey& key, const std::ve
   return later;
 }
 
-/// Later contents under the name of the file RID that check-ins do not name as its successors.
+/// Returns later contents under the name of the file RID that check-ins do not name as its
+/// successors.
 std::vector<Rid> Versions::next_of_name(Rid rid, const SortKey& key) {
   return database_.integers(
       "SELECT fid, (SELECT mtime FROM event WHERE objid=m.mid) AS time"
@@ -102,7 +103,7 @@ std::vector<Rid> Versions::after(Rid rid) {
 std::vector<Rid> Versions::next_in_project(Rid rid) {
   const auto key = key_of(rid);
   if (!key || key->kind != Kind::kCheckIn) return {};
-  // An import may have created many check-ins with the same time.
+  // An import can create many check-ins with the same time.
   std::vector<Rid> found = database_.integers(
       "SELECT objid FROM event INDEXED BY event_i1 WHERE mtime=?1 AND objid>?2 AND type='ci'"
       " ORDER BY objid LIMIT ?3",
@@ -118,7 +119,7 @@ std::vector<Rid> Versions::next_in_project(Rid rid) {
 }
 
 std::vector<Rid> Versions::before(Rid rid) {
-  // Earlier versions of a file, and everything that a check-in changed.
+  // Earlier versions of a file, and all files that a check-in changed.
   std::vector<Rid> found = database_.integers(
       "SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
       " UNION SELECT pid FROM mlink INDEXED BY mlink_i3 WHERE fid=?1 AND pid>0"

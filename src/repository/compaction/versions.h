@@ -1,15 +1,16 @@
-// Determines which artifacts are versions of the same thing, and which version is later:
+// Determines which artifacts are versions of the same object, and which version is later:
 //
-//   check-ins      all check-ins are versions of the project, by the time that the timeline shows
-//   files          if a check-in makes one the successor of the other (`mlink`), or if they had
-//                  the same name; content that reappears counts from its last appearance
-//   wiki pages,    by their own times
+//   check-ins      All check-ins are versions of the project, sorted by displayed time.
+//   files          Two files are versions if a check-in replaces one with the other (`mlink`), or
+//                  if they had the same name. For content that reappears, the last appearance is
+//                  used.
+//   wiki pages,    Versions of the same page or technote are sorted by their own times.
 //   technotes
 //
-// Other artifacts do not have versions here: the changes of a ticket have little in common, and
-// fossil does not make deltas of forum posts.
+// Other artifacts are not treated as versions: the changes of a ticket have little in common, and
+// fossil does not store forum posts as deltas.
 //
-// "Later" is a total order of the artifacts of a kind, so deltas on later versions do not form a
+// The artifacts of a kind are totally ordered by "later", so deltas on later versions cannot form a
 // cycle.
 #pragma once
 
@@ -27,18 +28,19 @@ class Versions {
   /// DATABASE is not owned. All functions throw SqliteError.
   explicit Versions(Database& database) : database_(database) {}
 
-  // Both functions return a few later versions on which RID may be a delta.
+  // Both functions return a few later versions on which RID can be stored as a delta.
 
-  /// The direct successors of RID. For a file without successors, the next contents under its name.
+  /// Returns the direct successors of RID. For a file without successors, returns the next contents
+  /// under its name.
   std::vector<Rid> after(Rid rid);
-  /// For a check-in, the next check-ins in the project, in case it has too little in common with
-  /// its direct successors. Empty for other kinds.
+  /// For a check-in, returns the next check-ins in the project. Used if the check-in has too little
+  /// in common with its direct successors. For other kinds, returns an empty list.
   std::vector<Rid> next_in_project(Rid rid);
 
-  /// The artifacts that RID has replaced. For a check-in RID, also those that its files have
-  /// replaced.
+  /// Returns the artifacts that RID has replaced. If RID is a check-in, also returns the artifacts
+  /// that its files have replaced.
   std::vector<Rid> before(Rid rid);
-  /// Whether ONE is the later version; nullopt if they cannot be compared.
+  /// Returns whether ONE is later than OTHER, or nullopt if the two cannot be compared.
   std::optional<bool> is_later(Rid one, Rid other);
 
  private:

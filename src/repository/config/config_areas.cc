@@ -15,7 +15,8 @@ struct Area {
   ConfigAreas areas;
 };
 
-// In Fossil's order, because the first match decides what an abbreviation means: `/s` is the skin.
+// In Fossil's order, because the first match determines the meaning of an abbreviation: `/s` is the
+// skin.
 constexpr std::array kAreas = {
     Area{"email", kConfigEmail},
     Area{"project", kConfigProject},
@@ -61,8 +62,8 @@ constexpr std::array<std::string_view, 29> kSkin{"header",
                                                  "default-csp",
                                                  "sitemap-extra",
                                                  "safe-html"};
-// Does not include th1-docs, th1-setup, tcl and tcl-setup, which fossil 2.21 exchanges, because a
-// server executes their values. Since version 2.25, Fossil does not exchange them either.
+// Does not include th1-docs, th1-setup, tcl and tcl-setup, because a server executes their values.
+// Fossil 2.21 exchanges these settings, but version 2.25 and later do not.
 constexpr std::array<std::string_view, 2> kScripts{"th1-hooks", "th1-uri-regexp"};
 constexpr std::array<std::string_view, 21> kProject{
     "project-name",     "short-project-name", "project-description", "index-page",

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\n\v\f\r";
 
-/// An unsigned number.
 std::optional<std::int64_t> number_in(std::string_view word) {
   return word.starts_with('-') ? std::nullopt : base::parse_number<std::int64_t>(word);
 }
@@ -22,7 +21,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  /// The next word; empty at the end.
+  /// Returns the next word, or an empty string at the end.
   std::string_view word() {
     skip_space();
     const std::size_t end = std::min(text_.find_first_of(kSpace), text_.size());

@@ -34,7 +34,7 @@ constexpr std::array kSources = {
     Source{kConfigSubscriber, "subscriber", "subscriber WHERE sverified AND"},
 };
 
-// The table is created when mail is first used, or when a subscriber arrives before that.
+// The table is created when mail is first used or when the first subscriber is received.
 constexpr const char* kMailSchema =
     "CREATE TABLE subscriber("
     "subscriberId INTEGER PRIMARY KEY,subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE,"
@@ -59,7 +59,8 @@ void bind(Query& query, int index, const SqlLiteral& value) {
   }
 }
 
-/// Whether TABLE has the column `jx`, which is missing for users and reports in old repositories.
+/// Returns whether TABLE has the column `jx`, which is missing for users and reports in old
+/// repositories.
 bool has_jx(Database& database, std::string_view table) {
   return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'", table);
 }
@@ -76,7 +77,6 @@ const ConfigTable* table_named(std::string_view name) {
   return found == kConfigTables.end() ? nullptr : found;
 }
 
-/// Calls VISIT for each row of SOURCE.
 void visit_rows(Database& database, const Source& source, const ConfigVisitor& visit) {
   const ConfigTable& table = *table_named(source.table);
   std::vector<std::string_view> columns;

@@ -15,10 +15,10 @@ struct SettingGroup {
   std::span<const std::string_view> names;
 };
 
-/// The groups, in the order in which Fossil sends them.
+/// Returns the groups, in the order in which Fossil sends them.
 std::span<const SettingGroup> exported_settings();
 
-/// A table, its column that holds the KEY of a card, and the other columns in cards.
+/// A table, the column for the KEY of a card, and the other columns in cards.
 struct ConfigTable {
   std::string_view name;
   std::string_view key;

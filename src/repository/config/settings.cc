@@ -23,7 +23,7 @@ std::optional<std::string> Settings::get(std::string_view name) {
 
 std::vector<std::string> Settings::names_with(std::string_view prefix) {
   std::vector<std::string> names;
-  // Valid texts never contain the byte FF.
+  // The byte FF is greater than all bytes of valid UTF-8.
   Query query =
       state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
   const std::string end = std::string(prefix) + "\xff";
@@ -67,7 +67,7 @@ const std::string& Settings::server_code() {
 }
 
 std::optional<User> Settings::find_user(std::string_view login) {
-  // Cache only users that exist, so that clients cannot fill the memory with other names.
+  // Cache only existing users, so that clients cannot fill the memory with other names.
   if (const auto found = state_->users.find(login); found != state_->users.end()) {
     return found->second;
   }
@@ -79,8 +79,8 @@ std::optional<User> Settings::find_user(std::string_view login) {
   return state_->users.emplace(std::string(login), std::move(user)).first->second;
 }
 
-//   config   `syncwith:URL`   this repository has synced with the other one
-//            `syncfrom:URL`   the other one has synced with this repository, and sent its URL
+//   config   `syncwith:URL`   this repository has synced with the other repository
+//            `syncfrom:URL`   the other repository has synced with this one, and sent its URL
 //            `gitpush:URL`    a git mirror
 //
 // mtime is the time of the last sync.

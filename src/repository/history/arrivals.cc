@@ -13,7 +13,7 @@ using artifact::HashName;
 
 namespace {
 
-// Artifacts may still arrive for this many requests before the last reported one.
+// Artifacts can still be added to this number of requests before the last reported request.
 constexpr std::int64_t kOpenRequests = 100;
 // Maximum number of tags reported for a check-in.
 constexpr std::size_t kMaxReceivedTags = 100;
@@ -28,10 +28,10 @@ struct ReceivedRow {
 enum class Readiness {
   kReady,
   kNotYet,  // the artifact is incomplete or private
-  kNever    // the row is shunned, or is not an artifact
+  kNever    // the artifact is shunned, or the row is not an artifact
 };
 
-/// Whether the check-in RID is waiting for its baseline.
+/// Returns whether the check-in RID is waiting for its baseline.
 bool is_orphan(Database& database, Rid rid) {
   return database.has_row("SELECT 1 FROM orphan WHERE rid=?1", rid);
 }
@@ -40,7 +40,6 @@ bool is_shunned(Database& database, std::string_view hash) {
   return database.has_row("SELECT 1 FROM shun WHERE uuid=?1", hash);
 }
 
-/// The sender and time of RECEIPT.
 Received sender_of(Database& database, std::int64_t receipt) {
   Received received{.receipt = receipt};
   Query query = database.query(
@@ -65,7 +64,6 @@ ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& nam
       .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
 }
 
-/// Whether POSITION comes after MARK.
 bool is_after(const ArrivalMark& position, const ArrivalMark& mark) {
   return std::tie(position.receipt, position.artifact) > std::tie(mark.receipt, mark.artifact);
 }
@@ -78,8 +76,8 @@ Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
   return Readiness::kReady;
 }
 
-/// Adds ROW, which is ready, to the last element of RECEIVED if that is the same request; otherwise
-/// to a new element.
+/// Adds ROW to RECEIVED. If the last element is for the same request, adds ROW to this element,
+/// otherwise to a new element.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
                   std::vector<Rid>& reported) {
   const auto name = HashName::parse(row.hash);
@@ -102,9 +100,9 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
   }
 }
 
-/// At most LIMIT rows after MARK: the rest of its request, and those of later requests. (If both
-/// numbers were compared in a single condition, SQLite would scan the part of a large request that
-/// was already read.)
+/// Returns at most LIMIT rows after MARK: the rest of the request in MARK, then the rows of later
+/// requests. (Two queries are used. With a single condition on both numbers, SQLite scans the part
+/// of a large request that has already been read.)
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
@@ -125,7 +123,8 @@ std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
   return rows;
 }
 
-/// Adds rows that arrived after MARK was saved, but belong to requests up to the one in MARK.
+/// Adds rows that arrived after MARK was saved, but belong to the request in MARK or to an earlier
+/// request.
 void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>& to) {
   if (mark.seen == 0) return;
   Query query = database.query(
@@ -141,7 +140,6 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
   }
 }
 
-/// The highest row id.
 Rid last_row(Database& database) {
   return database.first_integer("SELECT max(rid) FROM blob");
 }
@@ -166,7 +164,8 @@ void remove(Database& database, const std::vector<Rid>& rows) {
   for (const Rid rid : rows) query.bind(rid).run();
 }
 
-/// The deferred rows, except those that are still private or phantoms, of which there may be many.
+/// Returns the deferred rows, except rows that are still private or phantoms. There can be many of
+/// these.
 std::vector<Rid> read_deferred(Database& database) {
   return database.integers(
       "SELECT u.rid FROM fx_quarry_untold AS u"
@@ -205,7 +204,7 @@ base::Result<void> Arrivals::prepare() {
 base::Result<ArrivalMark> Arrivals::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
-    // Artifacts no longer arrive for a completed request.
+    // A completed request does not receive artifacts any more.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }
@@ -242,7 +241,7 @@ base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t
     std::vector<ReceivedRow> rows;
     for (const Rid rid : read_deferred(state.database)) {
       ReceivedRow row = read_row(state.database, rid);
-      // Artifacts after the mark will be reported with their request.
+      // Artifacts after the mark are reported later, with their request.
       if (is_after({row.receipt, row.rid}, mark)) continue;
       const Readiness readiness = readiness_of(state, row);
       if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
@@ -262,7 +261,7 @@ base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
       database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
     }
     if (!has_deferred(database)) return;
-    // A reported artifact may have been deferred as a phantom.
+    // A reported artifact might have been deferred as a phantom.
     remove(database, batch.reported);
     Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
     for (const Rid rid : batch.deferred) query.bind(rid).run();

@@ -17,11 +17,11 @@ using base::ErrorCode;
 
 namespace {
 
-// A shorter prefix would soon be ambiguous.
+// Shorter prefixes are often ambiguous.
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
 
-/// The first LIMIT check-ins in ROWS, whose columns are rid and hash.
+/// Returns the first LIMIT check-ins in ROWS, whose columns are rid and hash.
 std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
   std::vector<HashName> found;
   while (found.size() < limit && rows.step()) {
@@ -34,7 +34,7 @@ std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size
   return found;
 }
 
-/// At most two check-ins whose hashes begin with DIGITS.
+/// Returns at most two check-ins whose hashes begin with DIGITS.
 std::vector<HashName> beginning_with(RepositoryState& state, std::string_view digits) {
   const std::string first = lower_hash(digits);
   const std::string beyond = first + 'g';  // sorts after all hex digits
@@ -46,7 +46,7 @@ std::vector<HashName> beginning_with(RepositoryState& state, std::string_view di
       2);
 }
 
-/// The last check-in with the symbolic tag TAG; empty if there is none.
+/// Returns the last check-in with the symbolic tag TAG, or an empty list if there is none.
 std::vector<HashName> last_called(RepositoryState& state, std::string_view tag) {
   return check_ins_in(
       state,
@@ -57,8 +57,8 @@ std::vector<HashName> last_called(RepositoryState& state, std::string_view tag) 
       1);
 }
 
-/// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown
-/// users count as pushed by BY if BY is unknown too.
+/// Returns whether the artifact RID was pushed by the user BY or by an administrator. If BY is not
+/// a user of this repository, also returns true for artifacts of unknown users.
 bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
   Query sender = state.database.query(
       "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="
@@ -70,7 +70,7 @@ bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view
   return !state.database.has_row("SELECT 1 FROM user WHERE login=?1", by);
 }
 
-/// Whether the manifest RID sets TAG on itself.
+/// Returns whether the manifest RID sets TAG on itself.
 bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
   const Manifest manifest = state.manifests.get(rid);
   if (!manifest || manifest->type != artifact::StructuralType::kCheckIn) return false;

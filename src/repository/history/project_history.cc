@@ -11,13 +11,13 @@ using artifact::HashName;
 
 namespace {
 
-// Maximum number of rows to skip in one call because they are private or of other kinds.
+// Maximum number of private rows, and rows of other kinds, that one call skips.
 constexpr std::size_t kMaxSkipped = 100000;
 
-// Number of cards to search for the last one that set a tag.
+// Maximum number of cards that are searched for the last card that set a tag.
 constexpr int kCardsOfTag = 20;
 
-/// The artifact on which TAG was set last; nullopt if the tag propagates.
+/// Returns the artifact on which TAG was set last, or nullopt if the tag propagates.
 std::optional<HashName> target_of(Repository::State& state, std::int64_t tag) {
   Query query = state.database.query(
       "SELECT tagtype, rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC",

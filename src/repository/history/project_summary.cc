@@ -15,7 +15,7 @@ using base::ErrorCode;
 
 namespace {
 
-// At most this many rows of the timeline are searched for a check-in.
+// Maximum number of rows of the timeline that are searched for a check-in.
 constexpr int kMaxRows = 10'000;
 
 std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
@@ -29,8 +29,9 @@ std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   return std::nullopt;
 }
 
-/// The capabilities of `nobody`. `u` adds those of `reader`, `v` those of `developer`; either of
-/// them may include the other.
+/// Returns the capabilities of `nobody`. `u` adds the capabilities of `reader`, and `v` adds the
+/// capabilities of `developer`. The capabilities of each of these users can include the other
+/// letter.
 std::string rights_of_nobody(Settings settings) {
   const auto letters_of = [&](std::string_view login) {
     const auto user = settings.find_user(login);
@@ -78,8 +79,8 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
   }
   return guarded(path, [&] {
     Repository::State state(path, options);
-    // These let the destructor notice that the file was replaced, so that it leaves the new file's
-    // log alone.
+    // With these numbers, the destructor detects whether the file was replaced, and then does not
+    // delete the log of the new file.
     state.device = status.st_dev;
     state.inode = status.st_ino;
     state.wait_for_checkpoint();

@@ -41,8 +41,8 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   return fmt::format("file {}", query.text(0));
 }
 
-/// A description of an artifact that has set tags, if any of these tags still exists; otherwise
-/// nullopt.
+/// Returns a description of an artifact that has set tags if any of these tags still exists,
+/// otherwise nullopt.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {
@@ -65,8 +65,8 @@ Description as_tag(Repository& repository, const ArrivedBlob& row) {
   return std::nullopt;
 }
 
-/// The precedence of TAG for determining the kind of an artifact, in fossil's order: cluster,
-/// ticket, page, technote.
+/// Returns the precedence of TAG for determining the kind of an artifact, in fossil's order:
+/// cluster, ticket, page, technote.
 int rank_of(std::string_view tag) {
   if (tag == "cluster") return 1;
   if (tag.starts_with("tkt-")) return 2;
@@ -74,7 +74,7 @@ int rank_of(std::string_view tag) {
   return tag.starts_with("event-") ? 4 : 5;
 }
 
-/// A description of a cluster or a document. These have a tag that they set on themselves.
+/// Returns a description of a cluster or a document. Such artifacts set a tag on themselves.
 Description as_document(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"

@@ -26,7 +26,7 @@ bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
       rid, tag);
 }
 
-/// Whether RID is a version of a technote. Its earlier versions are not in the timeline.
+/// Returns whether RID is a version of a technote. Its earlier versions are not in the timeline.
 bool is_technote(Database& database, Rid rid) {
   return database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
@@ -65,7 +65,7 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // The row of an attachment has the type of its target.
+  // The timeline row of an attachment has the type of the attachment's target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }
@@ -83,7 +83,7 @@ std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_
       "SELECT rid, (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "  WHERE rid=leaf.rid AND tagid=8 AND tagtype>0) FROM leaf");
   while (rows.step()) {
-    // As in fossil, a check-in without a branch belongs to trunk.
+    // As in fossil, a check-in without a branch tag belongs to trunk.
     const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
     if (branch && its_branch != *branch) continue;
     Query shown = state.database.query("SELECT mtime FROM event WHERE objid=?1", rows.integer(0));

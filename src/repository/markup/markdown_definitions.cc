@@ -5,8 +5,8 @@
 namespace quarry::repository {
 namespace {
 
-/// The length of the definition of a name at the start of TEXT, without its line end; 0 if there is
-/// none.
+/// Parses the definition of a name at the start of TEXT. Returns its length without the line end,
+/// or 0 if there is none.
 std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   if (text.size() <= 3) return 0;
   std::size_t at = spaces_before(text, 4);
@@ -41,7 +41,7 @@ std::size_t name_definition(std::string_view text, MarkdownNames& names) {
     at = std::min(at + 1, text.size());
     skip_blanks();
   }
-  // A title may follow on the same line or the next one.
+  // A title can follow on the same line or on the next line.
   if (at + 1 < text.size() && is_quote("'\"(")) {
     const std::size_t title = ++at;
     const std::size_t title_end = std::min(text.find_first_of("\n\r", at), text.size());
@@ -56,7 +56,8 @@ std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   return end;
 }
 
-/// The same for a footnote, but the length includes the line end.
+/// Parses the definition of a footnote at the start of TEXT. Returns its length including the line
+/// end, or 0 if there is none.
 std::size_t footnote_definition(std::string_view text, MarkdownFootnotes& footnotes) {
   if (!text.starts_with("[^")) return 0;
   const std::size_t close = text.find_first_of("]\n\r");

@@ -1,8 +1,8 @@
-// Definitions in a Markdown text, which are not shown where they are written:
+// Definitions in a Markdown text. They are not displayed at their position in the text:
 //
-//   [name]: target "title"     names a target, for [text][name] and [name]
-//   [^label]: text             a footnote, for [^label]; includes the lines after it that are
-//                              indented by at least two spaces
+//   [name]: target "title"     defines the target of [text][name] and [name]
+//   [^label]: text             defines the footnote [^label], which includes the following lines
+//                              if they are indented by at least two spaces
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace quarry::repository {
 struct MarkdownDefinitions {
   MarkdownNames names;
   MarkdownFootnotes footnotes;
-  std::string rest;  // the text without those lines, with '\n' as the only line end
+  std::string rest;  // the text without definitions, and with '\n' line ends
 };
 
 MarkdownDefinitions take_definitions(std::string_view text);

@@ -1,5 +1,5 @@
-// Markdown blocks: determines which parts of the text are searched for links, and which are code or
-// HTML.
+// Parses Markdown blocks. Determines in which parts of the text links are searched, and which parts
+// are code or HTML.
 
 #include <algorithm>
 #include <array>
@@ -11,14 +11,15 @@
 namespace quarry::repository {
 namespace {
 
-// Elements that begin an HTML block, whose content is literal until the element ends.
+// Elements that begin an HTML block. Their content is literal up to their end tag.
 constexpr auto kBlockElements = std::to_array<std::string_view>({"pre", "script"});
 
 bool same_nocase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, base::ascii_lower, base::ascii_lower);
 }
 
-/// The length of the first line of TEXT, including its end, if it is blank; otherwise 0.
+/// Returns the length of the first line of TEXT, including its end, if the line is blank.
+/// Otherwise, returns 0.
 std::size_t blank_line(std::string_view text) {
   for (std::size_t at = 0; at < text.size() && text[at] != '\n'; ++at) {
     if (!is_blank(text[at])) return 0;
@@ -26,7 +27,7 @@ std::size_t blank_line(std::string_view text) {
   return std::min(text.find('\n'), text.size()) + 1;
 }
 
-/// The end of the HTML block at the start of TEXT; 0 if there is none.
+/// Returns the end of the HTML block at the start of TEXT, or 0 if there is none.
 std::size_t html_block(std::string_view text) {
   if (text.size() < 2) return 0;
   const auto with_blank_line = [&](std::size_t at) -> std::size_t {
@@ -94,7 +95,7 @@ bool is_rule(std::string_view text) {
   return marks >= 3;
 }
 
-/// Whether the line at the start of TEXT underlines the line before it as a heading.
+/// Returns whether the line at the start of TEXT underlines the line before it as a heading.
 bool is_underline(std::string_view text) {
   if (text.empty() || (text[0] != '=' && text[0] != '-')) return false;
   std::size_t at = text.find_first_not_of(text[0]);
@@ -143,8 +144,8 @@ std::size_t item_prefix(std::string_view text) {
   return bullet != 0 ? bullet : number_prefix(text);
 }
 
-/// The end of the fenced code at the start of TEXT; 0 if there is none. Fenced code is between two
-/// runs of at least three equal marks.
+/// Returns the end of the fenced code at the start of TEXT, or 0 if there is none. Fenced code is
+/// between two runs of at least three equal marks.
 std::size_t fenced_code(std::string_view text) {
   if (text[0] != '`' && text[0] != '~') return 0;
   const std::size_t marks = std::min(text.find_first_not_of(text[0]), text.size());
@@ -257,7 +258,7 @@ std::size_t MarkdownBlocks::list(std::string_view text) {
   return at;
 }
 
-/// Reads one item, including its lines and nested lists.
+/// Reads one list item, including its lines and nested lists.
 std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is_end) {
   const std::size_t own_indent = spaces_before(text, 3);
   const std::size_t begin = item_prefix(text);
@@ -306,8 +307,8 @@ std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is
   return at;
 }
 
-/// The next position in a line of a table after AT. Skips a whole code span, which may have several
-/// lines.
+/// Returns the next position in a line of a table after AT. Skips a whole code span, which can have
+/// several lines.
 std::size_t MarkdownBlocks::after_in_table(std::string_view text, std::size_t at) {
   return text[at] == '`' ? spans_.after_code_span(text, at) : at + 1;
 }
@@ -381,7 +382,7 @@ std::size_t MarkdownBlocks::paragraph(std::string_view text) {
   std::string_view body = text.substr(0, at);
   while (body.ends_with('\n')) body.remove_suffix(1);
   if (is_heading && !body.empty()) {
-    // The last line is the heading; the text before it is a paragraph.
+    // The last line is the heading. The text before it is a paragraph.
     const std::size_t last = body.rfind('\n');
     if (last != std::string_view::npos) {
       spans_.read(body.substr(0, last));

@@ -25,7 +25,7 @@ bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// Whether a run of MARK between the characters BEFORE and AFTER may begin an emphasis.
+/// Returns whether a run of MARK between the characters BEFORE and AFTER can begin an emphasis.
 bool may_open(char mark, char before, char after) {
   if (is_space(after)) return false;
   if (base::is_ascii_alphanumeric(after))
@@ -33,7 +33,8 @@ bool may_open(char mark, char before, char after) {
   return !base::is_ascii_alphanumeric(before);
 }
 
-/// Whether the run may end an emphasis. The rule is the same, mirrored.
+/// Returns whether a run of MARK between the characters BEFORE and AFTER can end an emphasis. The
+/// rule is the mirror image of the rule in may_open().
 bool may_close(char mark, char before, char after) {
   return may_open(mark, after, before);
 }
@@ -44,12 +45,12 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The length of the run of C that begins at AT.
+/// Returns the length of the run of C that begins at AT.
 std::size_t run_of(std::string_view text, std::size_t at, char c) {
   return std::min(text.find_first_not_of(c, at), text.size()) - at;
 }
 
-/// The end of the code span at the start of TEXT; 0 if it is not closed.
+/// Returns the end of the code span at the start of TEXT, or 0 if it is not closed.
 std::size_t code_span(std::string_view text) {
   const std::size_t ticks = run_of(text, 0, '`');
   std::size_t seen = 0;
@@ -69,8 +70,8 @@ std::size_t mail_address(std::string_view text) {
   return at < text.size() && text[at] == '>' && signs == 1 ? at + 1 : 0;
 }
 
-/// The length of the HTML tag, or of the URL or mail address in angle brackets, at the start of
-/// TEXT; 0 if there is none.
+/// Returns the length of the HTML tag at the start of TEXT, or of the URL or mail address in angle
+/// brackets. Returns 0 if TEXT does not begin with any of these.
 std::size_t tag_length(std::string_view text) {
   if (text.size() < 3) return 0;
   std::size_t at = text[1] == '/' ? 2 : 1;
@@ -96,7 +97,7 @@ std::size_t tag_length(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
-/// The target in the parentheses of a link, without its title.
+/// Returns the target in the parentheses of a link, without its title.
 std::string target_in(std::string_view inside) {
   std::size_t begin = 0;
   while (begin < inside.size() && is_blank_or_newline(inside[begin])) ++begin;
@@ -118,7 +119,7 @@ std::string target_in(std::string_view inside) {
   return plain;
 }
 
-/// The position of the bracket that closes the one at the start of TEXT, or npos.
+/// Returns the position of the closing bracket for the bracket at the start of TEXT, or npos.
 std::size_t closing_bracket(std::string_view text) {
   int level = 1;
   for (std::size_t at = 1; at < text.size(); ++at) {
@@ -129,8 +130,8 @@ std::size_t closing_bracket(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Takes nested
-/// parentheses into account.
+/// Returns the position of the closing parenthesis for the parenthesis at the start of TEXT, or
+/// npos. Skips nested parentheses.
 std::size_t closing_parenthesis(std::string_view text) {
   int level = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -218,7 +219,7 @@ void MarkdownSpans::read(std::string_view text) {
 }
 
 void MarkdownSpans::read_footnote(std::string_view label) {
-  // Extract the footnote first, because it may refer to itself.
+  // Extract the footnote first, because it might refer to itself.
   const auto note = footnotes_.extract(markdown_name(label));
   if (!note.empty()) read(note.mapped());
 }
@@ -273,8 +274,8 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   return end;
 }
 
-/// The position of the next MARK in TEXT that is neither escaped nor in code or a link, not
-/// counting the first byte; 0 if there is none.
+/// Returns the position of the next MARK in TEXT, after the first byte, that is neither escaped nor
+/// inside code or a link. Returns 0 if there is none.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
   std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();
@@ -286,7 +287,7 @@ std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
       continue;
     }
     if (text[at] == mark) return at;
-    // If the construct turns out to be invalid, the first mark inside it is used.
+    // If the code or link is invalid, the first mark inside it is used.
     std::size_t inside = 0;
     const auto skip_until = [&](char end) {
       while (at < size && text[at] != end) {
@@ -362,8 +363,8 @@ std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
   return 0;
 }
 
-/// Reads an emphasis with three marks, with which ALL begins. The first closing mark decides how
-/// they nest.
+/// Reads an emphasis with three marks at the start of ALL. The first closing run determines the
+/// nesting.
 std::size_t MarkdownSpans::read_triple(std::string_view all, char mark) {
   const std::string_view text = all.substr(3);
   std::size_t at = 0;

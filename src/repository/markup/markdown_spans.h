@@ -9,7 +9,7 @@
 
 namespace quarry::repository {
 
-/// The targets that lines "[name]: target" define, by name. Names are in lower case, with single
+/// The targets that are defined by lines "[name]: target". Names are in lower case, with single
 /// spaces.
 class MarkdownNames {
  public:
@@ -18,18 +18,19 @@ class MarkdownNames {
   }
   /// Call once, after all names have been added.
   void sort();
-  /// The target of NAME; null if there is none. If a name has several targets, this returns the
-  /// same one as fossil's binary search.
+  /// Returns the target of NAME, or null if there is none. If a name has several targets, returns
+  /// the target that fossil's binary search finds.
   const std::string* find(std::string_view name) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-/// The texts that lines "[^label]: text" define, by label. Labels have the same form as names.
+/// The footnotes that are defined by lines "[^label]: text", by label. Labels have the same form as
+/// names.
 using MarkdownFootnotes = std::map<std::string, std::string, std::less<>>;
 
-/// TEXT as a key of MarkdownNames; empty if it does not contain a name.
+/// Returns TEXT as a key of MarkdownNames, or an empty string if it does not contain a name.
 std::string markdown_name(std::string_view text);
 
 inline bool is_blank(char c) {
@@ -39,7 +40,7 @@ inline bool is_blank_or_newline(char c) {
   return is_blank(c) || c == '\n';
 }
 
-/// The number of leading spaces in TEXT, at most LIMIT.
+/// Returns the number of leading spaces in TEXT, at most LIMIT.
 std::size_t spaces_before(std::string_view text, std::size_t limit);
 
 class MarkdownSpans {
@@ -51,11 +52,12 @@ class MarkdownSpans {
 
   void read(std::string_view text);
 
-  /// The position after the code span that begins at AT in TEXT, or after the backticks if they do
-  /// not begin one. Returns the end of TEXT if the work limit is reached.
+  /// Returns the position after the code span that begins at AT in TEXT. If the backticks at AT do
+  /// not begin a code span, returns the position after the backticks. Returns the end of TEXT if
+  /// the work limit is reached.
   std::size_t after_code_span(std::string_view text, std::size_t at);
-  /// Counts STEPS of work. Returns false when the limit is reached; the rest of the text is then
-  /// skipped.
+  /// Counts STEPS of work. Returns false if the limit has been reached. The rest of the text is
+  /// then skipped.
   bool may_go_on(std::size_t steps);
   /// Maximum depth of nesting.
   static constexpr int kDeepest = 200;

@@ -1,4 +1,4 @@
-// The artifacts that a text links to, depending on its markup.
+// Finds the artifacts to which a text links, depending on its markup.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@ enum class Markup { kWiki, kMarkdown, kOther };
 
 Markup markup_of(std::optional<std::string_view> mimetype);
 
-/// The link targets in TEXT that may be artifact names: 4 to 64 hex digits, in lower case. Empty
-/// for markup that does not have links.
+/// Returns the link targets in TEXT that can be artifact names: 4 to 64 hex digits, in lower case.
+/// Returns an empty list for markup that does not have links.
 std::vector<std::string> text_links(std::string_view text, Markup markup);
 
-/// The links in Fossil wiki text (for example a check-in comment): "see [d5c54f0b]" or
+/// Returns the links in Fossil wiki text (for example a check-in comment): "see [d5c54f0b]" or
 /// "[/info/d5c54f0b|the fix]". Parses only as much of the markup as is needed to find the links.
 std::vector<std::string> wiki_links(std::string_view text);
 
-/// The links in a Markdown text. Only those in brackets count: [text](target), [text][name], and
-/// [name] if a line "[name]: target" defines it. Code, images and HTML blocks contain no links. If
-/// Markdown is ambiguous (how emphasis nests, what ends a list), this follows Fossil, because both
-/// must write the same rows for a text. A text that is constructed to be slow to parse is parsed
-/// only in part.
+/// Returns the links in a Markdown text: [text](target), [text][name], and [name] if it is defined
+/// by a line "[name]: target". Other links are ignored, and so are links in code, images and HTML
+/// blocks. If Markdown is ambiguous, the parser does the same as Fossil's parser, because both must
+/// write the same rows for a text. If a text is constructed to be slow to parse, only a part of it
+/// is parsed.
 std::vector<std::string> markdown_links(std::string_view text);
 
-/// Adds the link target TARGET, in lower case, to LINKS if it may be an artifact name, with or
+/// Adds the link target TARGET, in lower case, to LINKS if it can be an artifact name, with or
 /// without "/info/" before it.
 void add_link(std::string_view target, std::vector<std::string>& links);
 

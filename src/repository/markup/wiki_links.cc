@@ -19,11 +19,11 @@ constexpr auto kElements = std::to_array<std::string_view>(
      "td",      "tfoot",   "th",      "thead", "title",   "tr",       "tt",         "u",
      "ul",      "var",     "verbatim"});
 
-// Maximum number of bytes per text that are searched for the end of markup. Beyond this limit the
-// rest counts as text, so that a text full of unclosed markup is parsed quickly.
+// Maximum number of bytes per text that are searched for the end of markup. After this limit, the
+// rest is treated as plain text. The limit is needed for texts with much unclosed markup.
 constexpr std::size_t kMaxSearched = 20'000'000;
 
-/// Whether TEXT has the attribute NAME at AT.
+/// Returns whether TEXT has the attribute NAME at AT.
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
   if (text[at - 1] != ' ' && text[at - 1] != '\t' && text[at - 1] != '\n') return false;
   for (const char c : name) {
@@ -33,14 +33,14 @@ bool is_attribute(std::string_view text, std::size_t at, std::string_view name) 
 }
 
 struct HtmlTag {
-  std::size_t length = 0;  // 0 if it is text, not markup
+  std::size_t length = 0;  // 0 for text that is not markup
   std::string element;
   bool is_end = false;
   bool has_id = false;
 };
 
-/// The markup that begins with the '<' at the start of TEXT. Adds the number of bytes read to
-/// SEARCHED.
+/// Returns the markup that begins with the '<' at the start of TEXT. Adds the number of searched
+/// bytes to SEARCHED.
 HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   HtmlTag markup;
   std::size_t at = 1;
@@ -72,8 +72,9 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   return {};
 }
 
-/// The position after a <verbatim> element, whose content is literal until its end tag. An element
-/// with an id never ends, because fossil does not recognize the id in the end tag.
+/// Returns the position after a <verbatim> element, whose content is literal up to its end tag. An
+/// element with an id extends to the end of the text, because fossil does not recognize the id in
+/// the end tag.
 std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::size_t at,
                            std::size_t& searched) {
   if (begin.has_id) return text.size();

@@ -21,14 +21,14 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-/// Opens PATH below FOLDER. Neither ".." nor a symbolic link can lead out of FOLDER.
+/// Opens PATH below FOLDER. Fails if ".." or a symbolic link leads out of FOLDER.
 base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   for (int tries = 0; tries < 8; ++tries) {
     const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
-    // EAGAIN means that the kernel could not decide because of a concurrent rename.
+    // EAGAIN means that the kernel could not check the path because of a concurrent rename.
     if (fd >= 0 || errno != EAGAIN) return base::Fd(static_cast<int>(fd));
   }
   return {};
@@ -72,7 +72,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
   constexpr std::string_view kSuffix = ".fossil";
-  // Maximum number of entries of any kind to read, in case the folder is a whole disk.
+  // Maximum number of entries of any kind to read. The folder might be the root of a disk.
   constexpr int kMaxEntries = 1'000'000;
   std::vector<RepositoryName> names;
   std::error_code error;
@@ -85,7 +85,7 @@ std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std
       if (name) names.push_back(std::move(*name));
     } else if (std::error_code ignored;
                entry->is_directory(ignored) && !RepositoryName::parse(path)) {
-      // The folder is hidden, or its name cannot be part of a repository name.
+      // Skip a folder that is hidden, or whose name cannot be part of a repository name.
       entry.disable_recursion_pending();
     }
     entry.increment(error);

@@ -31,7 +31,7 @@ std::string_view trim_slashes(std::string_view path) {
   return path;
 }
 
-/// Whether a segment of PATH is "." or "..".
+/// Returns whether a segment of PATH is "." or "..".
 bool has_dot_segment(std::string_view path) {
   while (!path.empty()) {
     const std::string_view segment = base::take_until(path, '/');
@@ -59,7 +59,7 @@ std::optional<RepositoryName> RepositoryName::parse(std::string_view text) {
 }
 
 std::uint32_t number_of(std::string_view name) {
-  // FNV-1a, 32 bits.
+  // The 32-bit FNV-1a hash.
   std::uint32_t hash = 2166136261U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return hash;

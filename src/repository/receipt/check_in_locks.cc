@@ -1,6 +1,6 @@
-// Check-in locks: they record which client is about to commit on which check-in.
+// Check-in locks. A lock records that a client is about to commit a child of a check-in.
 //
-//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime is when the lock was taken
+//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime is the time of the lock
 //
 // A lock ends after `lock-timeout` seconds (default 60), when the check-in is no longer a leaf, or
 // when its owner releases it. Locks are advisory: a second client gets a warning.
@@ -32,7 +32,7 @@ std::vector<LockRow> read_locks(Database& database) {
   Query query = database.query(
       "SELECT name, json_extract(value,'$.login'), json_extract(value,'$.clientid'), mtime,"
       " EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
-      // A check-in that has not arrived yet counts as a leaf.
+      // A check-in that has not arrived yet is treated as a leaf.
       " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)"
       " FROM config INDEXED BY sqlite_autoindex_config_1"
       " LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "

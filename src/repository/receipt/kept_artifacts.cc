@@ -1,10 +1,11 @@
-// The writes of a clone: artifacts are stored as they arrive, and verified after all of them have
-// arrived.
+// Stores the artifacts of a clone. They are written when they arrive, and are verified after all of
+// them have arrived.
 //
-// A server sends the artifacts in rid order, in which most of them are deltas on later ones. So the
-// names of delta sources are written to a temporary table, and `delta` is filled at the end. Then
-// each artifact is expanded once, following the trees of deltas. Its hash and size are verified,
-// structural artifacts are parsed, and the derived tables are computed.
+// A server sends the artifacts in rid order, and most of them are deltas on artifacts that arrive
+// later. Therefore, the names of delta sources are first written to a temporary table, and `delta`
+// is filled at the end. Then each artifact is expanded once, in the order of the delta trees
+// (ArtifactWalk). The hashes and sizes are verified, structural artifacts are parsed, and the
+// derived tables are computed.
 
 #include <fmt/core.h>
 
@@ -32,7 +33,7 @@ using WalkedArtifact = ArtifactWalk::Artifact;
 struct Examined {
   std::mutex mutex;
   std::vector<std::pair<Rid, StructuralType>> structural;
-  std::vector<Rid> doubtful;  // the database has to be queried to decide whether they are allowed
+  std::vector<Rid> doubtful;                         // must be checked with database queries
   std::optional<std::pair<Rid, base::Error>> wrong;  // the bad artifact with the lowest rid
 
   void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {
@@ -44,8 +45,8 @@ struct Examined {
 
 }  // namespace
 
-/// The declared size of the whole artifact. It is checked against the limits now, and verified at
-/// the end.
+/// Returns the declared size of the whole artifact, and checks that it is within the limits. The
+/// actual size is verified later.
 base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
   std::uint64_t payload_size = arrival.payload.size();
   if (arrival.is_compressed) {
@@ -125,7 +126,7 @@ bool Receipt::State::connect_kept() {
   return true;
 }
 
-/// Verifies every artifact, and passes the structural ones to the derivation.
+/// Verifies every artifact, and passes structural artifacts to the derivation.
 base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   Examined found;
   const auto look = [&](const WalkedArtifact& row, const std::string& content) {
@@ -144,7 +145,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
   const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
-    // The delta source has not arrived, so the artifact is left waiting.
+    // The delta source has not arrived, so the artifact stays waiting.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
                    error.message);

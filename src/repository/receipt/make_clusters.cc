@@ -12,9 +12,8 @@ using artifact::HashName;
 
 namespace {
 
-constexpr std::size_t kClusterAt = 100;    // minimum number of unclustered artifacts for which
-                                           // clusters are made
-constexpr std::size_t kClusterSize = 800;  // number of names per cluster, if more would remain
+constexpr std::size_t kClusterAt = 100;    // minimum number of unclustered artifacts
+constexpr std::size_t kClusterSize = 800;  // names per cluster, if more names remain
 
 }  // namespace
 

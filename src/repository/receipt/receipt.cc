@@ -1,5 +1,4 @@
-// Receives artifacts: a write transaction that begins with the first card that stores something and
-// ends with the commit.
+// Receives artifacts in a write transaction.
 
 #include <fmt/core.h>
 
@@ -38,11 +37,10 @@ void Receipt::set_sender(Sender sender) {
   state_->receipt = 0;
 }
 
-/// The row of `rcvfrom` for this request. It is created when something is stored for the first
-/// time.
+/// Returns the row of `rcvfrom` for this request. Creates it at the first call.
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
-  // The column is unique, and a repeated request has the same nonce.
+  // A repeated request has the same nonce, but the column must be unique.
   if (sender.login_nonce &&
       r.database.has_row("SELECT 1 FROM rcvfrom WHERE nonce=?1", *sender.login_nonce)) {
     sender.login_nonce.reset();
@@ -93,8 +91,8 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
-/// Whether TAG, which has the name of a tag of ticket changes, would move a change to another
-/// ticket, or might do so because its target is missing.
+/// Returns whether TAG moves a ticket change to another ticket, or might move it because its target
+/// is missing. TAG must have the name of a tag of ticket changes.
 bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
   constexpr std::string_view kTicket = "tkt-";
   if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;
@@ -111,7 +109,7 @@ bool Receipt::State::may_do_harm(std::string_view content) {
        at = content.find(kCard, at + 1)) {
     std::string_view name = content.substr(at + kCard.size());
     name = name.substr(0, name.find_first_of(" \n"));
-    // Any letter may be escaped with a backslash.
+    // Any letter can be escaped with a backslash.
     if (name.ends_with("parent") || name.find("tkt-") != std::string_view::npos ||
         name.find('\\') != std::string_view::npos) {
       return true;
@@ -145,8 +143,8 @@ void Receipt::State::became_available(Rid rid, const Content& content) {
   r.derivation.arrived(rid, r.manifests.add(rid, *content));
 }
 
-/// Resolves the deltas that waited for RID, a phantom that has arrived, and recursively those that
-/// waited for them.
+/// Resolves the deltas that waited for RID, which was a phantom and has arrived. Recursively
+/// resolves the deltas that waited for these.
 void Receipt::State::resolve_waiting(Rid rid) {
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {
@@ -180,7 +178,7 @@ void Receipt::State::resolve_waiting(Rid rid) {
   }
 }
 
-/// Writes an artifact whose content is known and verified.
+/// Writes an artifact whose content has been verified.
 Rid Receipt::State::store_content(Rid rid, const Arrival& arrival, Content content,
                                   std::string_view stored_bytes, Rid source) {
   const bool was_known = rid != 0;
@@ -211,7 +209,6 @@ base::Result<void> Receipt::set_config(std::string_view name,
   });
 }
 
-/// Used for landing: a check-in is stored only if its parent is still the tip of the branch.
 base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
   return guarded(state_->r, [&](auto& r) -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();

@@ -16,8 +16,8 @@ void Receipt::State::publish(Rid rid) {
   }
 }
 
-/// Called when RID is private and arrives as a public artifact. The sender must prove that it has
-/// the content by sending all of it, or a delta on a public artifact.
+/// RID is private and has arrived as a public artifact. Makes it public if the sender proves that
+/// it has the content. The proof is the whole content, or a delta on a public artifact.
 base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
   std::string content(arrival.payload);
   if (arrival.is_compressed) {

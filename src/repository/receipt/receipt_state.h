@@ -18,7 +18,7 @@ struct Receipt::State {
   }
   ~State() {
     if (!committed) {
-      // Caches may hold data from the state that is rolled back.
+      // Caches might contain data from the transaction that is rolled back.
       r.derivation.forget_pending();
       r.forget();
     }
@@ -29,7 +29,7 @@ struct Receipt::State {
   State& operator=(const State&) = delete;
 
   Rid receipt_id();
-  /// Returns kDenied if the setting `hash-policy` rejects NAME.
+  /// Fails with kDenied if the setting `hash-policy` rejects NAME.
   base::Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);
@@ -40,10 +40,10 @@ struct Receipt::State {
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
-  /// The reason to reject CONTENT if it would make every rebuild and clone by fossil 2.21 fail;
-  /// nullopt if it is harmless.
+  /// Returns the reason to reject CONTENT, or nullopt if CONTENT is harmless. Content is rejected
+  /// if fossil 2.21 could no longer rebuild or clone a repository that contains it.
   std::optional<std::string_view> harm_of(std::string_view content);
-  /// A fast check whether harm_of() needs to be called for CONTENT.
+  /// Returns whether harm_of() needs to be called for CONTENT. This is a fast check.
   static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
@@ -51,7 +51,7 @@ struct Receipt::State {
   class Storing;  // defined in store_artifact.cc
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
-  // Defined in kept_artifacts.cc:
+  // defined in kept_artifacts.cc:
   base::Result<std::int64_t> size_of_kept(const Arrival& arrival);
   void note_source(Rid rid, const artifact::HashName& source);
   bool connect_kept();
@@ -61,8 +61,7 @@ struct Receipt::State {
   Transaction transaction;
   Sender sender;
   Rid receipt = 0;
-  std::optional<artifact::HashAlgorithm> kept_algorithm;  // hash algorithm of the last kept
-                                                          // artifact
+  std::optional<artifact::HashAlgorithm> kept_algorithm;  // of the last kept artifact
   bool committed = false;
 };
 

@@ -13,7 +13,7 @@ using base::ErrorCode;
 
 namespace {
 
-// A received delta is stored as a delta if its chain is shorter than this. Otherwise the whole
+// A received delta is stored as a delta if its chain is shorter than this. Otherwise, the whole
 // content is stored, so that reading the newest version of a file stays fast.
 constexpr int kMaxStoredChain = 24;
 
@@ -28,7 +28,6 @@ class Receipt::State::Storing {
   base::Result<bool> run();
 
  private:
-  /// What to do after a step.
   enum class Next { kContinue, kIgnore, kWait };
 
   std::unexpected<base::Error> wrong(std::string_view why) const {
@@ -81,8 +80,8 @@ void Receipt::State::Storing::find_row() {
   is_present_ = query.integer(1) >= 0;
 }
 
-/// Whether the artifact has to be stored. If it is already stored, it becomes public if it arrives
-/// as a public artifact.
+/// Returns whether the artifact has to be stored. If it is already stored but private, and arrives
+/// as a public artifact, it becomes public.
 base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (arrival_.delta_source == arrival_.name) return wrong("its delta is based on itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
@@ -120,7 +119,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
     return wrong("the result of its delta exceeds the size limit");
   source_ = r_.names.find(name);
   // The source will never arrive, or is private and must not be revealed by deltas on it. The whole
-  // artifact will be requested.
+  // artifact is requested instead.
   if (source_ == 0 ? state_.is_shunned(name)
                    : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);
@@ -167,8 +166,8 @@ base::Result<void> Receipt::State::Storing::verify() {
   return {};
 }
 
-/// Whether the received delta should be stored as a delta, and all clients that receive it may also
-/// have its source.
+/// Returns whether the received delta should be stored as a delta. This requires that all clients
+/// that are allowed to receive the artifact are also allowed to receive its source.
 bool Receipt::State::Storing::may_stay_delta() {
   const bool may_keep = source_ != 0 && r_.privacy.may_be_delta_on(source_, arrival_.is_private) &&
                         !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));

@@ -1,8 +1,8 @@
 // Unversioned files: a table with the newest content of each name.
 //
-//   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL if it was deleted · sz, the
-//                 uncompressed size · encoding: 0 plain, 1 as blob.content · content
-//   config        `uv-hash`: a cached hash over all files, which every change deletes
+//   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL if it was deleted · sz,
+//                 the uncompressed size · encoding: 0 plain, 1 as blob.content · content
+//   config        `uv-hash`: a cached hash over all files; every change deletes it
 //
 // The table is created when the first file is stored.
 
@@ -45,7 +45,7 @@ std::optional<UnversionedFile> find_row(Database& database, std::string_view nam
   return file_of(query);
 }
 
-/// How an arrival compares with the stored file.
+/// The result of comparing an arrival with the stored file.
 enum class Verdict { kNewer, kSameContentLater, kKnown };
 
 Verdict compare(const UnversionedArrival& arrival, const std::optional<UnversionedFile>& known) {
@@ -112,7 +112,7 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
-        // If the content of a file never arrived, fossil stores the file with size 0.
+        // If the content of a file has never arrived, fossil stores the file with size 0.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
         "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))",
         name);

@@ -11,8 +11,8 @@ namespace {
 // Limits on the size of a statement's text, and on its compiled form.
 constexpr int kMaxSql = 64 << 10;
 constexpr std::int64_t kMaxPreparation = std::int64_t{4} << 20;
-// Limit on the length of a pattern, because the time for matching is the product of its length and
-// that of the text.
+// Limit on the length of a pattern. The time for matching is proportional to the product of the
+// lengths of pattern and text.
 constexpr int kMaxPattern = 1000;
 constexpr int kMaxColumns = 500;
 constexpr int kMaxCompound = 50;
@@ -44,7 +44,7 @@ TicketRestraint::Preparing::~Preparing() {
 
 TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.database_) {
   restraint.deadline_ = std::chrono::steady_clock::now() + kMaxTime;
-  // Check after each step, because a single step may take long.
+  // Check after each step, because a single step can take long.
   database_.set_deadline(restraint.deadline_, /*steps=*/1);
   const int stored = static_cast<int>(restraint.stored_);
   lower(limits_[0], SQLITE_LIMIT_LENGTH, kMaxLength + 4 * stored);
@@ -53,7 +53,7 @@ TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.da
   lower(limits_[3], SQLITE_LIMIT_COLUMN, kMaxColumns);
   lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMaxCompound);
   lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMaxOperations);
-  // This limit applies to the whole process, which does no other work meanwhile.
+  // This limit applies to the whole process, which does not do other work in the meantime.
   heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMaxMemory +
                                           8 * static_cast<std::int64_t>(stored));
 }

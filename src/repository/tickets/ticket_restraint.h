@@ -1,10 +1,11 @@
-// Limits the time and memory that the SQL of the project's own ticket tables may use.
+// Limits the time and memory for the SQL of the project's own ticket tables.
 //
 // The SQL comes from the setting `ticket-table`, or is part of the tables that the setting defined
-// (computed columns, CHECKs, indexes on expressions). Any user who may push configuration can write
-// it. SQLite checks the time only between two steps of its virtual machine, and a single step may
-// call an SQL function. So the length of texts and blobs is limited too. The limit is large enough
-// for definitions and values, but small enough that no function takes a second.
+// (computed columns, CHECKs, indexes on expressions). Any user with the right to push configuration
+// can write it. SQLite checks the time only between two steps of its virtual machine, and an SQL
+// function runs in a single step. Therefore, the length of texts and blobs is also limited. The
+// limit is large enough for definitions and values, but so small that every function takes less
+// than a second.
 #pragma once
 
 #include <array>
@@ -20,15 +21,15 @@ namespace quarry::repository {
 class TicketRestraint {
  public:
   static constexpr std::chrono::seconds kMaxTime{5};
-  /// Memory that may be used in addition to what SQLite uses at the start, in bytes.
+  /// Limit on memory that is allocated in addition to SQLite's memory at the start, in bytes.
   static constexpr std::int64_t kMaxMemory = std::int64_t{64} << 20;
-  /// The longest text or blob, unless a stored value is longer.
+  /// Maximum length of a text or blob, unless a stored value is longer.
   static constexpr int kMaxLength = 32 << 10;
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 
-  /// Raises the limit for a value of SIZE bytes that will be stored. A text may be as long as all
-  /// such values together.
+  /// Raises the limit on the length of texts for a value of SIZE bytes that will be stored. The
+  /// limit is at least the total size of these values.
   void allow(std::size_t size);
 
   /// Calls WORK, which runs the statements, and returns its result. The time limit starts with the
@@ -45,14 +46,15 @@ class TicketRestraint {
       throw SqliteError(SQLITE_ABORT, what);
     }
   }
-  /// The exceeded limit, if a statement failed with CODE because of a limit; otherwise empty.
+  /// If a statement failed with CODE because of a limit, returns a description of the limit.
+  /// Otherwise, returns an empty string.
   std::string what_was_too_much(int code) const;
-  /// Whether the time limit has passed. Call inside run().
+  /// Returns whether the time limit has passed. Call inside run().
   bool is_late() const { return std::chrono::steady_clock::now() >= deadline_; }
 
   /// Must exist while a statement is prepared. Preparing cannot be interrupted, so its time is
-  /// bounded by a memory limit. Nested views, each of which refers twice to the next, would
-  /// otherwise double the time at each level.
+  /// bounded by a memory limit. Without the limit, nested views, each of which refers twice to the
+  /// next one, double the time at each level.
   class Preparing {
    public:
     Preparing();

@@ -34,26 +34,25 @@ bool is_of_extensions(const char* name) {
   return begins_with(name, "fx_");
 }
 
-/// The object that the current statement creates.
+/// The object that a statement creates.
 struct Making {
   std::string view;       // name of the view; empty if it is not a view
-  bool is_table = false;  // the object is a table or an index, whose expressions are evaluated for
-                          // every value
+  bool is_table = false;  // the object is a table or an index
 };
 
-/// Whether FUNCTION can be slow even with short values. For example,
-/// `printf('%.*c',1000000000,'x')` counts to that number.
+/// Returns whether FUNCTION can be slow even with short values. For example,
+/// `printf('%.*c',1000000000,'x')` loops a billion times.
 bool is_endless(std::string_view function) {
   return function == "printf" || function == "format";
 }
 
-/// Whether the time of FUNCTION is quadratic in the length of its values.
+/// Returns whether the time of FUNCTION is quadratic in the length of its values.
 bool is_slow(std::string_view function) {
   constexpr std::array kSlow{"instr", "replace", "trim", "ltrim", "rtrim", "json_patch"};
   return std::ranges::find(kSlow, function) != kSlow.end();
 }
 
-/// The authorizer for SQLite.
+/// Returns the authorizer for SQLite.
 int allow(void* context, int action, const char* first, const char* second, const char* database,
           const char* /*trigger*/) {
   auto& making = *static_cast<Making*>(context);
@@ -79,7 +78,7 @@ int allow(void* context, int action, const char* first, const char* second, cons
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
       if (database == nullptr || std::string_view(database) != "main") return SQLITE_DENY;
-      // SQLite itself protects its own schema.
+      // SQLite itself protects the tables of its schema.
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
@@ -100,7 +99,7 @@ class Authorization {
   Authorization(const Authorization&) = delete;
   Authorization& operator=(const Authorization&) = delete;
 
-  /// The object that the last statement creates.
+  /// Returns the object that the last statement creates.
   Making& making() const { return making_; }
 
  private:
@@ -108,7 +107,7 @@ class Authorization {
   mutable Making making_;
 };
 
-/// The first statement in SQL, to be shown to people.
+/// Returns the first statement in SQL, in a form for error messages.
 std::string shown(std::string_view sql) {
   const std::size_t begin = sql.find_first_not_of(" \t\r\n");
   if (begin != std::string_view::npos) sql.remove_prefix(begin);
@@ -135,7 +134,7 @@ class TicketTableSetting {
     for (const char* rest = sql_.c_str(); *rest != '\0';) {
       const char* end = rest;
       const Statement statement = prepare(authorization, rest, end);
-      // If there is no statement, the text consists of blanks or a comment.
+      // The text has a statement, unless it consists of blanks or a comment.
       if (statement) step(statement.get(), rest);
       rest = end;
     }
@@ -179,7 +178,7 @@ class TicketTableSetting {
 
   [[noreturn]] void fail(int code, const char* sql) {
     std::string why = restraint_.what_was_too_much(code);
-    // Exceeding this time limit is not an interruption of the request.
+    // An exceeded time limit must not be reported as an interruption of the request.
     if (!why.empty()) code = SQLITE_ABORT;
     if (why.empty()) why = sqlite3_errmsg(database_.handle());
     throw SqliteError(code, fmt::format("the setting ticket-table: {}: {}", why, shown(sql)));
