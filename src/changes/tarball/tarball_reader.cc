@@ -61,7 +61,8 @@ Result<void> check_names(const TarballEntries& entries) {
   return {};
 }
 
-/// Checks that NAMED contains every file in FILES. Both lists must be sorted.
+/// Checks that the names in NAMED are valid, and that NAMED contains every file in FILES. NAMED
+/// must be sorted.
 Result<void> check_against(const std::vector<std::string>& named,
                            const std::vector<SubmittedFile>& files) {
   for (const std::string& name : named) {
