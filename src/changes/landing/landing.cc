@@ -80,7 +80,7 @@ void Lander::State::remember(const Prospect& prospect) {
 /// Returns whether PROSPECT's tip is still the only open leaf of the branch, and none of its change
 /// sets has landed. Also returns false if a fork has been pushed that is older than the tip. Fossil
 /// would continue from the tip, but the result must not depend on timing. If the file has not
-/// changed, queries are skipped, because they take long if there are many branches.
+/// changed, queries are skipped, because they take a long time if there are many branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);

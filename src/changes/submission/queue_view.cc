@@ -99,7 +99,7 @@ bool may_be_job(std::string_view file) {
 /// Selects the newest of many jobs, using only their file names.
 class Newest {
  public:
-  /// Keeps the LIMIT newest jobs of the jobs that were submitted before BEFORE.
+  /// Keeps the LIMIT newest jobs that were submitted before BEFORE.
   explicit Newest(std::size_t limit, std::optional<ChangeSetName> before = std::nullopt)
       : limit_(limit), before_(before ? before->text() : std::string()) {}
 

@@ -44,7 +44,7 @@ TicketRestraint::Preparing::~Preparing() {
 
 TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.database_) {
   restraint.deadline_ = std::chrono::steady_clock::now() + kMaxTime;
-  // Check after each step, because a single step can take long.
+  // Check after each step, because a single step can take a long time.
   database_.set_deadline(restraint.deadline_, /*steps=*/1);
   const int stored = static_cast<int>(restraint.stored_);
   lower(limits_[0], SQLITE_LIMIT_LENGTH, kMaxLength + 4 * stored);

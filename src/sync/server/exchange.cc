@@ -105,7 +105,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // checking a login takes long if many bytes follow it
+      QUARRY_TRY(bound_.check());  // checking a login takes a long time if many bytes follow it
       return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
