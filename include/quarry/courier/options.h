@@ -119,8 +119,8 @@ DestinationType destination_type_named(std::string_view name);
 /// Checks that NAME is a valid destination name. Errors: kInvalid.
 base::Result<void> check_destination_name(std::string_view name);
 
-/// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a \
-/// escapes " and \. Variables, patterns and other shell syntax are not supported. Errors: kInvalid
+/// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a
+/// backslash escapes " and \. Variables, patterns and other shell syntax are not supported. Errors: kInvalid
 /// (TEXT has no words, or an unclosed quotation mark).
 base::Result<std::vector<std::string>> split_command(std::string_view text);
 /// Joins WORDS into a text that split_command() splits into the same words.
