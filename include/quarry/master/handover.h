@@ -48,10 +48,11 @@ struct PreviousChild {
   pid_t pid = -1;
   std::string service;  // such as "pool www"
   std::uint64_t generation = 0;
-  std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not requested
-  int quit_signal = SIGQUIT;  // signal that requests the end
-  bool ends_last = false;     // see Service
-  base::Fd control{};         // the master's end of its channel
+  std::int64_t asked_at = 0;    // monotonic_micros() of the request to end; 0: not requested
+  int quit_signal = SIGQUIT;    // signal that requests the end
+  bool ends_last = false;       // see Service
+  bool ends_by_itself = false;  // see Service
+  base::Fd control{};           // the master's end of its channel
   /// The child's slot on its service's current board, or nullopt if the child uses an older board.
   std::optional<std::size_t> slot{};
   std::optional<CaughtOutput> output{};  // nullopt if its output is not captured

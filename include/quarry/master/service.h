@@ -134,6 +134,9 @@ struct Service {
   /// Whether a reload ends the previous children of this service last. Other services pass work to
   /// such a service.
   bool ends_last = false;
+  /// Whether the children of the previous generation end when their work is done, however long that
+  /// takes. If false, they are terminated after process_control_timeout.
+  bool ends_by_itself = false;
   /// Reopens the service's own logs in the master, before its children receive SIGUSR1. Can be
   /// empty. After an error, logging continues to the old file. Errors: kIo.
   std::function<base::Result<void>()> reopen_logs;
@@ -148,7 +151,7 @@ struct Service {
 
   bool is_program() const { return program || on_request; }
   /// Returns the signal with which the master stops a child gracefully.
-  int quit_signal() const { return is_program() ? SIGTERM : SIGQUIT; }
+  int quit_signal() const { return is_program() && !ends_by_itself ? SIGTERM : SIGQUIT; }
 };
 
 }  // namespace quarry::master

@@ -227,9 +227,10 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
     service.processes.max_children = 1;
-    // Two of these processes must never run at the same time, because each holds the queue's pid
-    // file.
-    service.starts_alone = true;
+    // A gate can run for hours. After a reload, the previous execution daemon hands over its queues
+    // immediately and waits for its gates. The other daemons exit immediately.
+    service.ends_by_itself = std::string_view(kind) == "execution";
+    service.starts_alone = !service.ends_by_itself;
     service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
                                       changes_arguments(kind, pool, options, courier)};
     services.push_back(std::move(service));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <thread>
 #include <utility>
 
 #include "quarry/base/log.h"
@@ -19,7 +20,10 @@ using base::ErrorCode;
 using base::Result;
 
 /// Time limit for the end of interrupted jobs. The master kills its children after 5 seconds.
-constexpr std::chrono::seconds kInterruptionTime{3};
+constexpr std::chrono::milliseconds kInterruptionTime{3'000};
+/// After its start, a daemon waits this long for the previous one to hand over its queues.
+constexpr std::chrono::seconds kHandOverTime{10};
+constexpr std::chrono::milliseconds kHandOverPause{20};
 constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
@@ -48,8 +52,9 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
   }
 }
 
-PidFile::~PidFile() {
+void PidFile::remove() {
   if (is_there()) ::unlink(path_.c_str());
+  release();
 }
 
 DaemonContext Loop::context_of(ManagedQueue& managed) const {
@@ -70,7 +75,13 @@ void Loop::leave_daemon() {
 Result<void> Loop::take(const QueueOptions& queue) {
   auto directories = std::make_unique<Directories>(base::FileSystem::real(), queue.base);
   QUARRY_TRY(directories->make());
-  QUARRY_TRY_ASSIGN(auto pid_file, PidFile::take(*directories, kind_));
+  auto taken = PidFile::take(*directories, kind_);
+  while (!taken && taken.error().code == ErrorCode::kBusy &&
+         std::chrono::steady_clock::now() < start_ + kHandOverTime) {
+    std::this_thread::sleep_for(kHandOverPause);
+    taken = PidFile::take(*directories, kind_);
+  }
+  QUARRY_TRY_ASSIGN(auto pid_file, std::move(taken));
   const auto ctrl = queue.base / "ctrl";
   for (std::size_t i = 0; i < kTriggers; ++i) {
     QUARRY_TRY(make_trigger(ctrl, static_cast<Trigger>(i)));
@@ -230,17 +241,20 @@ std::optional<base::UnixMillis> Loop::next_time() const {
   return next;
 }
 
-/// Begins to stop after SIGNAL. SIGQUIT lets running jobs finish. The other signals interrupt them.
-/// Returns the time limit for the jobs.
-std::chrono::milliseconds Loop::stop(int signal) {
+/// Begins to stop after SIGNAL. SIGQUIT lets running jobs finish and hands over the queues to the
+/// next daemon. The other signals interrupt the jobs. Returns the time limit for the jobs, or nullopt
+/// if they are not limited.
+std::optional<std::chrono::milliseconds> Loop::stop(int signal) {
   is_finishing_ = true;
-  std::chrono::milliseconds patience{0};
   for (const auto& managed : queues_) {
     managed->worker->finish();
-    if (signal != SIGQUIT) managed->worker->interrupt();
-    patience = std::max(patience, managed->options.patience);
+    if (signal == SIGQUIT) {
+      managed->pid_file.remove();
+    } else {
+      managed->worker->interrupt();
+    }
   }
-  return signal == SIGQUIT ? patience : kInterruptionTime;
+  return signal == SIGQUIT ? std::nullopt : std::optional(kInterruptionTime);
 }
 
 Result<void> Loop::run() {
@@ -256,9 +270,10 @@ Result<void> Loop::run() {
     const int signal = wait();
     is_time = base::system_clock().now() >= next_scan_;
     if (signal == 0) continue;
-    const auto time_limit = stop(signal);
-    last = {base::system_clock().now().value + time_limit.count()};
-    next_scan_ = {std::min(next_scan_.value, last->value)};
+    if (const auto time_limit = stop(signal)) {
+      last = {base::system_clock().now().value + time_limit->count()};
+      next_scan_ = {std::min(next_scan_.value, last->value)};
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 // found. A missing queue finishes its running jobs. Other queues are not affected.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,9 +30,11 @@ class PidFile {
   static base::Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
-  ~PidFile();
+  ~PidFile() { remove(); }
   /// Returns whether the file still exists. Its folder can be removed or replaced.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
+  /// Removes the file, so that another daemon can serve the queue.
+  void remove();
   /// Called in a child: releases the file without removing it.
   void release() { file_.reset(); }
 
@@ -81,13 +84,14 @@ class Loop {
   void remove_finished();
   void work(bool is_time);
   int wait();
-  std::chrono::milliseconds stop(int signal);
+  std::optional<std::chrono::milliseconds> stop(int signal);
   bool is_idle() const;
   std::optional<base::UnixMillis> next_time() const;
 
   const DaemonOptions& options_;
   Trigger kind_;
   MakeWorker make_worker_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   base::Fd signals_;
   std::vector<std::unique_ptr<ManagedQueue>> queues_;
   std::map<std::filesystem::path, std::string>

@@ -78,6 +78,7 @@ base::Result<json> write_previous_child(const PreviousChild& child) {
              {"asked_at", child.asked_at},
              {"quit_signal", child.quit_signal},
              {"ends_last", child.ends_last},
+             {"ends_by_itself", child.ends_by_itself},
              {"slow_request", child.slow_request},
              {"control", control}};
   if (child.slot) to["slot"] = *child.slot;
@@ -98,6 +99,7 @@ base::Result<PreviousChild> read_previous_child(const json& from) {
                       .asked_at = from.value("asked_at", std::int64_t{0}),
                       .quit_signal = from.value("quit_signal", SIGQUIT),
                       .ends_last = from.value("ends_last", false),
+                      .ends_by_itself = from.value("ends_by_itself", false),
                       .control = std::move(control),
                       .slot = {},
                       .output = {},

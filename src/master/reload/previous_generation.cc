@@ -77,7 +77,7 @@ void PreviousGeneration::escalate() {
       std::chrono::microseconds(master_state_.process_control_timeout).count();
   for (PreviousChild& child : children_) {
     const std::int64_t late = now - child.asked_at - grace;
-    if (child.asked_at == 0 || late < 0) continue;
+    if (child.ends_by_itself || child.asked_at == 0 || late < 0) continue;
     const bool is_last = late >= kTerminateMicros;
     if (!is_last && std::exchange(child.is_terminated, true)) continue;
     base::log(LogLevel::kWarning,
@@ -135,6 +135,7 @@ void PreviousGeneration::hand_over(Handover& handover) const {
                                           .asked_at = child.asked_at,
                                           .quit_signal = child.quit_signal,
                                           .ends_last = child.ends_last,
+                                          .ends_by_itself = child.ends_by_itself,
                                           .control = {},
                                           .slot = child.slot,
                                           .output = {},

@@ -1,7 +1,8 @@
 // The children of earlier generations, which finish their work after a reload.
 //
 // Previous children are asked to end after the new children have started. After
-// process_control_timeout, the remaining children are terminated and, if necessary, killed.
+// process_control_timeout, the remaining children are terminated and, if necessary, killed, except
+// those whose service ends by itself.
 #pragma once
 
 #include <sys/types.h>

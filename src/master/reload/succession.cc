@@ -92,6 +92,7 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
                                           .asked_at = 0,
                                           .quit_signal = service.service().quit_signal(),
                                           .ends_last = service.service().ends_last,
+                                          .ends_by_itself = service.service().ends_by_itself,
                                           .control = base::Fd(child->control.fd()),
                                           .slot = child->slot,
                                           .output = {},
