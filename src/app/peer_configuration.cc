@@ -130,6 +130,12 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
     if (peer.retry_max_delay < peer.retry_delay) {
       return fail(ErrorCode::kInvalid, "retry.max_delay is less than retry.delay");
     }
+    if (!peer.remote.empty() && !peer.password_file.empty()) {
+      return fail(
+          ErrorCode::kInvalid,
+          "password_file requires url, because users with the capability setup can change the "
+          "URL of a remote");
+    }
     return peer.url.empty() ? Result<void>() : check_password(peer);
   }
 };

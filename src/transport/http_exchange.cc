@@ -114,10 +114,9 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (code == CURLE_ABORTED_BY_CALLBACK) return fail(ErrorCode::kIo, "interrupted");
   const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
-    return fail(ErrorCode::kDenied,
-                fmt::format("{}: {} (trust another CA with --ca-file or the setting "
-                            "ssl-ca-location)",
-                            url, why));
+    return fail(
+        ErrorCode::kDenied,
+        fmt::format("{}: {} (to trust another CA: --ca-file, or ca_file in [peer])", url, why));
   }
   if (code != CURLE_OK) return fail(ErrorCode::kIo, fmt::format("{}: {}", url, why));
   HttpReply& reply = receiving.reply;

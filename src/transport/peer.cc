@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
-#include <system_error>
 #include <utility>
 
 #include "http_transport.h"
@@ -115,22 +113,12 @@ std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
-TransportOptions transport_options_of(repository::Repository& repository) {
+TransportOptions options_of_environment() {
   TransportOptions options;
-  const std::string authorities = repository.settings().get("ssl-ca-location").value_or("");
-  std::error_code code;
-  if (std::filesystem::is_directory(authorities, code)) {
-    options.ca_folder = authorities;
-  } else if (!authorities.empty()) {
-    options.ca_file = authorities;
-  } else {
-    const char* const file = std::getenv("SSL_CERT_FILE");
-    const char* const folder = std::getenv("SSL_CERT_DIR");
-    if (file != nullptr) options.ca_file = file;
-    if (folder != nullptr) options.ca_folder = folder;
-  }
-  const std::string ssh = repository.settings().get("ssh-command").value_or("");
-  if (auto words = split_words(ssh); !words.empty()) options.ssh_command = std::move(words);
+  const char* const file = std::getenv("SSL_CERT_FILE");
+  const char* const folder = std::getenv("SSL_CERT_DIR");
+  if (file != nullptr) options.ca_file = file;
+  if (folder != nullptr) options.ca_folder = folder;
   return options;
 }
 

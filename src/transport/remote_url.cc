@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "quarry/base/escape.h"
 #include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 
@@ -92,12 +93,19 @@ Result<void> parse_authority(RemoteUrl& made, std::string authority) {
   return {};
 }
 
+/// Returns whether NAME is safe as an argument of ssh, and in the shell that runs a ProxyCommand.
+bool is_safe_for_ssh(std::string_view name) {
+  return !name.starts_with('-') && std::ranges::none_of(name, [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || std::string_view("'`\"$;&<>|(){}").contains(c);
+  });
+}
+
 Result<void> check_ssh(RemoteUrl& made) {
   made.path.erase(0, 1);
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
-  // Other programs treat a name with a leading dash as an option.
-  if (made.host.starts_with('-') || made.user.starts_with('-')) {
-    return fail(ErrorCode::kInvalid, "a host or user name must not begin with a dash");
+  if (!is_safe_for_ssh(made.host) || !is_safe_for_ssh(made.user)) {
+    return fail(ErrorCode::kInvalid,
+                "a host or user name must not begin with a dash or contain shell characters");
   }
   if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL has no repository path");
   return {};
@@ -125,6 +133,16 @@ Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
   }
   QUARRY_TRY(check_ssh(made));
   return made;
+}
+
+Result<RemoteUrl> RemoteUrl::parse_stored(std::string_view text) {
+  QUARRY_TRY_ASSIGN(RemoteUrl made, parse(text));
+  if (made.program.empty()) return made;
+  return fail(
+      ErrorCode::kDenied,
+      fmt::format("the stored URL {} names a program with ?fossil=, which only a URL on the "
+                  "command line or in quarry.conf may: give the URL there",
+                  base::printable(made.without_password())));
 }
 
 std::string RemoteUrl::without_user() const {

@@ -29,8 +29,8 @@ struct PeerSyncOptions {
   PeerOptions peer;
   /// Returns the peer's URL with its password. Called for each sync.
   std::function<base::Result<transport::RemoteUrl>(repository::Repository&)> locate;
-  /// Returns the transport options, except the timeouts, which `peer` sets. Called for each sync.
-  std::function<transport::TransportOptions(repository::Repository&)> transport;
+  /// The transport options, except the timeouts, which `peer` sets.
+  transport::TransportOptions transport;
   std::function<base::Result<std::unique_ptr<transport::Transport>>(
       const transport::RemoteUrl&, const transport::TransportOptions&)>
       connect = transport::connect;

@@ -82,10 +82,11 @@ class Peer {
   PeerWatch& watch_;
 };
 
-/// Returns the transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`). As in fossil,
-/// OpenSSL's environment variables supplement these settings.
-TransportOptions transport_options_of(repository::Repository& repository);
-/// Splits TEXT, such as the setting `ssh-command`, at spaces and tabs.
+/// Returns options with the CA certificates of OpenSSL's environment variables. Fossil's settings
+/// `ssl-ca-location` and `ssh-command` are ignored, because a repository must not choose files or
+/// programs.
+TransportOptions options_of_environment();
+/// Splits TEXT, such as a command, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace quarry::transport

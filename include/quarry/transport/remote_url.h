@@ -8,6 +8,10 @@
 //
 // As in fossil, %XX stands for a byte and `+` for a space in every part of a URL. Literal spaces
 // and non-ASCII letters are allowed.
+//
+// A URL is either given by the operator (on the command line or in quarry.conf) or stored in a
+// repository, where users with the capability setup can change it over the web. A stored URL must
+// not name a program.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +33,10 @@ struct RemoteUrl {
   std::string path;     // http, https: begins with a slash; ssh, file: path of the file
   std::string program;  // from ?fossil=; can be empty
 
-  /// Parses TEXT. Errors: kInvalid.
+  /// Parses a URL that the operator gave. Errors: kInvalid.
   static base::Result<RemoteUrl> parse(std::string_view text);
+  /// Parses a URL from a repository. Errors: those of parse(), and kDenied if it names a program.
+  static base::Result<RemoteUrl> parse_stored(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
   /// Returns the URL without its password, in the form in which fossil stores it. Omits the program
   /// of a file: URL, because fossil does not support it.

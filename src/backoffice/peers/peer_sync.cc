@@ -131,7 +131,7 @@ class PeerSync {
 
   base::Result<transport::Peer::Outcome> talk() {
     if (!url_) return std::unexpected(url_.error());
-    transport::TransportOptions transport = options_.transport(repository_);
+    transport::TransportOptions transport = options_.transport;
     transport.idle_timeout =
         std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
     transport.connect_timeout = std::min(transport.idle_timeout, kMaxConnectTime);

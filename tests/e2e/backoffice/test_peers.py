@@ -292,6 +292,35 @@ def test_a_peer_may_be_a_file_or_a_remote_of_fossil(world):
     world.check_all()
 
 
+@pytest.mark.parametrize("kind", ["file", "path", "ssh", "program", "ssh program"])
+def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
+    """Users with the capability setup can change the stored URL over the web."""
+    ours, theirs = world.place("ours"), world.place("theirs")
+    touched = world.folder / "touched"
+    program = world.folder / "program"
+    program.write_text(f"#!/bin/sh\ntouch {touched}\n")
+    program.chmod(0o755)
+    url = {"file": f"file://{theirs.path}", "path": str(theirs.path), "ssh": f"ssh://host/{theirs.path}",
+           "program": f"file://{theirs.path}?fossil={program}",
+           "ssh program": f"ssh://host/{theirs.path}?fossil={program}"}[kind]
+    repofile.set_config(ours.path, "sync-url:far", url)
+    repofile.set_config(ours.path, "ssh-command", str(program))
+    words = {f"env[{name}]": quarry.environment[name] for name in ("PATH", "SSH_ARGUMENTS", "SSH_HOME", "HOME")}
+    made = world.commit(ours)
+    world.serve(ours, section("peer far", {"remote": "far", **QUICK}), pool=words)
+    seen = world.wait_for_status(ours, "far", lambda seen: seen["failures"] >= 1, "a failure")
+    assert ("names a program" if "program" in kind else "set url in [peer far]") in seen["error"]
+    done = run_quarry("peer", "sync", "--config", ours.daemon.config, "far")
+    assert done.returncode == 1
+    assert not theirs.has(made) and not touched.exists() and not quarry.ssh_arguments.exists()
+    # The operator's url is allowed to use ssh. The setting ssh-command does not replace ssh.
+    ours.daemon.stop()
+    world.serve(ours, world.peer("far", f"ssh://host/{theirs.path}"), pool=words)
+    theirs.wait_for(made)
+    assert not touched.exists()
+    world.check_all()
+
+
 def test_a_peer_may_be_reached_over_ssh(world, quarry):
     ours, theirs = world.place("ours"), world.place("theirs")
     words = {f"env[{name}]": quarry.environment[name] for name in ("PATH", "SSH_ARGUMENTS", "SSH_HOME", "HOME")}

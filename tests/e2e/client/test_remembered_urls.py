@@ -72,6 +72,43 @@ def test_ways_to_name_a_file(quarry, fresh, fossil, clone, url):
     quarry("sync", clone)
 
 
+@pytest.fixture
+def trap(tmp_path):
+    """Returns a program, and the file that the program creates."""
+    program, touched = tmp_path / "program", tmp_path / "touched"
+    program.write_text(f"#!/bin/sh\ntouch {touched}\n")
+    program.chmod(0o755)
+    return program, touched
+
+
+@pytest.mark.parametrize("url", ["file:{}", "file://{}", "ssh://host/{}"])
+def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
+    """Users with the capability setup can change the stored URL of a served repository over the web."""
+    program, touched = trap
+    quarry("clone", fresh, clone, "--admin-user", ADMIN)
+    written = f"{url.format(fresh)}?fossil={program}"
+    for name in ("last-sync-url", "sync-url:far"):
+        repofile.set_config(clone, name, written)
+    for arguments in ((), ("default",), ("far",)):
+        assert "names a program with ?fossil=" in quarry.refused("sync", clone, *arguments)
+    status, _, errors = quarry.attempt("sync", "--all", clone)
+    assert status == 1 and errors.count("names a program") >= 1
+    assert not touched.exists() and not quarry.ssh_arguments.exists()
+    # On the command line, a program is allowed.
+    assert quarry.attempt("sync", clone, written)[0] == 1
+    assert touched.exists()
+
+
+def test_the_setting_ssh_command_runs_no_program(quarry, fresh, clone, trap):
+    program, touched = trap
+    quarry("clone", f"ssh://host/{fresh}", clone, "--admin-user", ADMIN)
+    repofile.set_config(clone, "ssh-command", str(program))
+    assert "the repository's setting ssh-command is ignored" in quarry("sync", clone)
+    assert not touched.exists()
+    assert quarry.attempt("sync", clone, "--ssh-command", program)[0] == 1
+    assert touched.exists()
+
+
 def test_path_over_ssh(quarry, fresh, fossil, tmp_path):
     folder = quarry.folder / "a+b c"
     folder.mkdir()

@@ -68,11 +68,26 @@ TEST_CASE("the program on the remote host is parsed and formatted") {
   CHECK(parsed("http://host/a?b=c").without_password() == "http://host/a");
 }
 
+TEST_CASE("a URL that is stored in a repository never names a program") {
+  for (const char* const text : {"file:/a?fossil=b", "file:///a?fossil=/bin/sh",
+                                 "ssh://host/a?fossil=b", "file:a?fossil=%62"}) {
+    INFO(text);
+    CHECK(RemoteUrl::parse(text).has_value());
+    const auto stored = RemoteUrl::parse_stored(text);
+    REQUIRE_FALSE(stored.has_value());
+    CHECK(stored.error().message.find("on the command line") != std::string::npos);
+  }
+  CHECK(RemoteUrl::parse_stored("ssh://ann@host/a")->path == "a");
+  CHECK(RemoteUrl::parse_stored("p?fossil=q")->path == "p?fossil=q");
+  CHECK_FALSE(RemoteUrl::parse_stored("ftp://host/a").has_value());
+}
+
 TEST_CASE("invalid URLs are rejected") {
   for (const char* const text :
        {"", "ftp://host/a", "http://", "http://host:x/a", "http://host/%zz", "http://host/a%2",
-        "http://host/%00", "file:///a%", "file:", "ssh://host/", "ssh://-v@host/a",
-        "ssh://+v:w@/a"}) {
+        "http://host/%00", "file:///a%", "file:", "ssh://host/", "ssh://-v@host/a", "ssh://+v:w@/a",
+        "ssh://-oProxyCommand=id/a", "ssh://%2Dv@host/a", "ssh://%2Dv/a", "ssh://a%24(id)@host/a",
+        "ssh://%60id%60@host/a", "ssh://a%0Ab@host/a", "ssh://$(id)/a"}) {
     INFO(text);
     CHECK_FALSE(RemoteUrl::parse(text).has_value());
   }

@@ -43,7 +43,8 @@ constexpr seconds kHandOverTimeout{20};
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
 
-/// Returns the URL and password that fossil has stored for PEER's remote.
+/// Returns the URL and password that fossil has stored for PEER's remote. Refuses files and ssh,
+/// because they give access to every repository that the server's user can open.
 Result<RemoteUrl> remembered(repository::Repository& repository,
                              const backoffice::PeerOptions& peer) {
   RemoteKeys keys;
@@ -55,16 +56,17 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
                       fmt::format("the repository has no remote {}; see `fossil remote list`",
                                   base::printable(peer.remote)));
   }
-  QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse(*kept));
+  QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse_stored(*kept));
+  if (!url.is_http()) {
+    return base::fail(base::ErrorCode::kDenied,
+                      fmt::format("the remote {} is {}, which is not an http: or https: URL: set "
+                                  "url in [peer {}] instead of remote",
+                                  base::printable(peer.remote),
+                                  base::printable(url.without_password(), kMaxShown), peer.name));
+  }
   const auto password = repository.settings().get(keys.password);
   if (password) url.password = unobscure(*password);
   return url;
-}
-
-/// Prevents ssh from asking for a password on the terminal of the server.
-void disable_prompts(std::vector<std::string>& command) {
-  if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
-  command.insert(command.begin() + 1, "-oBatchMode=yes");
 }
 
 Result<RemoteUrl> locate(repository::Repository& repository, const backoffice::PeerOptions& peer) {
@@ -79,17 +81,15 @@ Result<RemoteUrl> locate(repository::Repository& repository, const backoffice::P
 /// Returns the options for a sync of REPOSITORY with PEER.
 backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& peer,
                                               repository::Repository& repository) {
+  RemoteArguments arguments;
+  arguments.ca_file = peer.ca_file;
   backoffice::PeerSyncOptions options{
       .peer = peer,
       .locate = [peer](repository::Repository& file) { return locate(file, peer); },
-      .transport =
-          [ca_file = peer.ca_file](repository::Repository& file) {
-            RemoteArguments arguments;
-            arguments.ca_file = ca_file;
-            auto made = transport_options(arguments, file);
-            disable_prompts(made.ssh_command);
-            return made;
-          }};
+      .transport = transport_options(arguments)};
+  // Otherwise ssh could ask for a password on the terminal from which the server was started.
+  options.transport.ssh_command.insert(options.transport.ssh_command.begin() + 1,
+                                       "-oBatchMode=yes");
   options.is_interrupted = [] { return Interruption::signal() != 0; };
   options.pid = ::getpid();
   if (const auto user = repository.settings().find_user(login_of_caller())) options.uid = user->uid;

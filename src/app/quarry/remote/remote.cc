@@ -46,6 +46,15 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
+base::Result<RemoteUrl> with_absolute_path(base::Result<RemoteUrl> url) {
+  if (url && url->scheme == RemoteUrl::Scheme::kFile) {
+    std::error_code code;
+    const auto absolute = std::filesystem::absolute(url->path, code);
+    if (!code) url->path = absolute.lexically_normal();
+  }
+  return url;
+}
+
 /// Shows the progress and messages of a sync to the user.
 class UserWatch final : public transport::PeerWatch {
  public:
@@ -80,9 +89,8 @@ class UserWatch final : public transport::PeerWatch {
 
 }  // namespace
 
-transport::TransportOptions transport_options(const RemoteArguments& arguments,
-                                              repository::Repository& repository) {
-  transport::TransportOptions options = transport::transport_options_of(repository);
+transport::TransportOptions transport_options(const RemoteArguments& arguments) {
+  transport::TransportOptions options = transport::options_of_environment();
   if (!arguments.ca_file.empty()) {
     options.ca_file = arguments.ca_file;
     options.ca_folder.clear();
@@ -99,13 +107,11 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments,
 }
 
 base::Result<RemoteUrl> remote_url(const std::string& url) {
-  QUARRY_TRY_ASSIGN(RemoteUrl parsed, RemoteUrl::parse(url));
-  if (parsed.scheme == RemoteUrl::Scheme::kFile) {
-    std::error_code code;
-    const auto absolute = std::filesystem::absolute(parsed.path, code);
-    if (!code) parsed.path = absolute.lexically_normal();
-  }
-  return parsed;
+  return with_absolute_path(RemoteUrl::parse(url));
+}
+
+base::Result<RemoteUrl> stored_url(const std::string& url) {
+  return with_absolute_path(RemoteUrl::parse_stored(url));
 }
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
@@ -126,10 +132,16 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
+  if (url.scheme == RemoteUrl::Scheme::kSsh && arguments.ssh_command.empty() && !arguments.quiet &&
+      repository.settings().get("ssh-command")) {
+    fmt::print(stderr,
+               "quarry: the repository's setting ssh-command is ignored; use "
+               "--ssh-command\n");
+  }
   UserWatch user(arguments);
   transport::Peer peer(repository,
                        {.url = std::move(url),
-                        .transport = transport_options(arguments, repository),
+                        .transport = transport_options(arguments),
                         .sync = std::move(options),
                         .retry = {}},
                        user);

@@ -26,16 +26,16 @@ struct RemoteArguments {
   bool quiet = false;
 };
 
-/// Parses URL. Makes a relative path in URL absolute.
+/// Parses URL, which the user gave. Makes a relative path in URL absolute.
 base::Result<transport::RemoteUrl> remote_url(const std::string& url);
+/// Does the same for a URL that is stored in a repository.
+base::Result<transport::RemoteUrl> stored_url(const std::string& url);
 /// Adds the password of URL's user to URL, from a file, from KEPT, or from a prompt. Does nothing
 /// if URL does not need a login.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
-/// Returns the options in REPOSITORY for connections to servers. For file: URLs, this program is
-/// the server.
-transport::TransportOptions transport_options(const RemoteArguments& arguments,
-                                              repository::Repository& repository);
+/// Returns the options for connections to servers. For file: URLs, this program is the server.
+transport::TransportOptions transport_options(const RemoteArguments& arguments);
 /// Syncs with the server at URL until the sync is complete. Shows progress and the server's
 /// messages. If the server rejects the password and the user has a terminal, asks for the password
 /// again. Returns the URL to store, with the accepted password.

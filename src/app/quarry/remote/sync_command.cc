@@ -42,7 +42,7 @@ base::Result<Destination> destination(repository::Repository& file,
   if (is_remembered && known.empty()) {
     return base::fail(base::ErrorCode::kInvalid, "no remote URL is stored: give a URL");
   }
-  QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
+  QUARRY_TRY_ASSIGN(to.url, is_remembered ? stored_url(known) : remote_url(given));
   // Compare normalized URLs, because fossil might have stored the last URL in another form.
   const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
   to.is_known = remembered && remembered->has_value() &&

@@ -710,6 +710,7 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
            {good + "password_file = /pw\n", 4, "[peer p] password_file requires"},
            {"url = ssh://ann@example.org/x\npassword_file = /pw\n", 4,
             "[peer p] password_file requires"},
+           {"remote = x\npassword_file = /pw\n", 4, "[peer p] password_file requires url"},
            {good + "retry.delay = 2h\n", 4, "[peer p] retry.max_delay is less than"},
            {good + "pool = none\n", 4, "[peer p] pool: [none] does not exist"},
            {good + "repository = one\n", 4, "[peer p] repository: [www] serves a single file"}}) {

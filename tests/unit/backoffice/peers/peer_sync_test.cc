@@ -72,7 +72,6 @@ class PeerWorld {
       parsed->password = password;
       return *parsed;
     };
-    options.transport = [](Repository&) { return TransportOptions(); };
     options.connect = [this](const RemoteUrl&,
                              const TransportOptions&) -> Result<std::unique_ptr<Transport>> {
       ++connections;
