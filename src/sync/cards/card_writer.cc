@@ -1,5 +1,7 @@
 #include "card_writer.h"
 
+#include <algorithm>
+
 #include "quarry/artifact/fossilize.h"
 
 namespace quarry::sync {
@@ -7,7 +9,12 @@ namespace quarry::sync {
 void CardWriter::card(std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words) {
     if (word.empty()) continue;
-    text_ += word;
+    const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+    if (std::ranges::any_of(word, is_blank)) {
+      text_ += artifact::fossilize(word);
+    } else {
+      text_ += word;
+    }
     text_ += ' ';
   }
   text_.back() = '\n';

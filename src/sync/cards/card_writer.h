@@ -1,7 +1,9 @@
 // Writes the cards of a reply or request into one string.
 //
 // CardWriter fossilizes text for users (a space becomes \s and so on). Names and codes are written
-// unchanged. Used by ServerSession and ClientSession.
+// unchanged, unless they contain blanks: a value from the repository, such as the setting `cookie`,
+// must not end its card and add other cards, which a client would sign with its login. Used by
+// ServerSession and ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +22,8 @@ class CardWriter {
   std::string take() { return std::move(text_); }
   void reserve(std::size_t size) { text_.reserve(size); }
 
-  /// Writes a card that consists of WORDS. The words are written unchanged. Empty words are left
-  /// out.
+  /// Writes a card that consists of WORDS. Words that contain blanks are fossilized. Empty words are
+  /// left out.
   void card(std::initializer_list<std::string_view> words);
   /// Writes `pragma server-version …`, with the version of fossil with which this server is
   /// compatible.

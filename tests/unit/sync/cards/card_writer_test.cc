@@ -31,6 +31,17 @@ TEST_CASE("names and codes are written unchanged") {
         "# timestamp 1970-01-01T00:00:01 errors 1\n");
 }
 
+TEST_CASE("a name with blanks neither ends its card nor becomes two words") {
+  CardWriter writer;
+  writer.card({"cookie", "a\nconfig /user 3"});
+  writer.uvfile_deleted("b c\r", 5);
+  writer.push("d\\e", std::string_view("f\0g", 3));
+  CHECK(writer.take() ==
+        "cookie a\\nconfig\\s/user\\s3\n"
+        "uvfile b\\sc\\r 5 - 0 1\n"
+        "push d\\e f\\0g\n");
+}
+
 TEST_CASE("a file is its card and its bytes, directly followed by the next card") {
   CardWriter writer;
   writer.file("aa", "", "abc");

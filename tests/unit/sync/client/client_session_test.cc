@@ -278,6 +278,17 @@ TEST_CASE("a pull sends nothing, a push receives nothing") {
   CHECK(client.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("more\n") + "'") == "0");
 }
 
+TEST_CASE("a setting of the repository adds no cards to a request that a login signs") {
+  World here, there;
+  const std::string smuggled = "smuggled\n";
+  here.sql("REPLACE INTO config(name, value) VALUES('cookie', 'x\n" + kPushCard + file(smuggled) +
+           "')");
+  ClientOptions options = both_ways();
+  options.push = false;
+  REQUIRE(sync(here, there, options));
+  CHECK(there.value("SELECT count(*) FROM blob WHERE uuid='" + sha3(smuggled) + "'") == "0");
+}
+
 TEST_CASE("a user who may only read gets what is new, and a message that nothing is pushed") {
   World client;
   World server;
