@@ -71,7 +71,8 @@ void Rebuild::empty_search_index() {
       r_.database.first_text("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
   r_.database.execute("SAVEPOINT search");
   try {
-    r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx;" + definition);
+    r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx");
+    r_.database.run_definition(definition);
   } catch (const SqliteError& error) {
     base::log(base::LogLevel::kWarning, "cannot empty the search index: {}", error.what());
     r_.database.execute("ROLLBACK TO search");

@@ -26,7 +26,7 @@ void BulkLoad::drop_index(const char* name) {
 
 void BulkLoad::make_index(const std::string& name) {
   const auto dropped = dropped_indexes_.extract(name);
-  if (dropped) work_.database.execute(dropped.mapped());
+  if (dropped) work_.database.run_definition(dropped.mapped());
 }
 
 void BulkLoad::write_lineage_and_tags() {

@@ -213,6 +213,10 @@ void Database::execute(const std::string& sql) {
   if (code != SQLITE_OK) raise(code);
 }
 
+void Database::run_definition(const std::string& sql) {
+  if (!sql.empty()) query_once(sql).run();
+}
+
 bool Database::has_table(std::string_view name) {
   return has_row("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1", name);
 }

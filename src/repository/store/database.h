@@ -165,6 +165,9 @@ class Database {
   }
   /// Runs any number of statements without parameters. They are not cached.
   void execute(const std::string& sql);
+  /// Runs SQL from the file's schema, if it is not empty. Runs only the first statement, because a
+  /// crafted file can contain others, such as an ATTACH of any path.
+  void run_definition(const std::string& sql);
   std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }

@@ -69,3 +69,26 @@ TEST_CASE("old repositories are accepted with any schema name, or none") {
     CHECK((*opened)->check_schema().has_value());
   }
 }
+
+TEST_CASE("a rebuild runs one statement of the search index in a crafted schema") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "crafted.fossil", other = folder / "other.fossil";
+  for (const auto& each : {path, other}) {
+    REQUIRE(init(each, {.project_name = "x", .user = "s", .password = "pw"}).has_value());
+  }
+  run(path, fmt::format("CREATE TABLE ftsdocs(rowid INTEGER PRIMARY KEY, type CHAR(1), rid INTEGER,"
+                        " name TEXT, idxed BOOLEAN, label TEXT, url TEXT, mtime DATE, bx TEXT,"
+                        " UNIQUE(type,rid));"
+                        "CREATE VIRTUAL TABLE ftsidx USING fts4(title);"
+                        "PRAGMA writable_schema=ON;"
+                        "UPDATE sqlite_schema SET sql=sql||'; ATTACH ''{}'' AS other;"
+                        " CREATE TABLE other.made(x)' WHERE name='ftsidx'",
+                        other.string()));
+  REQUIRE(rebuild(path).has_value());
+  const auto has_table = [](const std::filesystem::path& file, const char* table) {
+    Database database(file, Database::Mode::kReadOnly, std::chrono::milliseconds(1000));
+    return database.has_table(table);
+  };
+  CHECK_FALSE(has_table(other, "made"));
+  CHECK(has_table(path, "ftsidx"));
+}
