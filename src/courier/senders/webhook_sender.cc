@@ -5,7 +5,8 @@
 //   any other status, such as 3xx      retry, because an administrator might fix the server or the
 //   and 401 to 404                     configuration
 //
-// Retry-After is respected with any status.
+// Retry-After is respected with any status. libcurl does not follow redirects here, because it would
+// send the headers, which contain secrets and the signature, to any host.
 #include <curl/curl.h>
 #include <fmt/core.h>
 
@@ -13,6 +14,7 @@
 #include <array>
 #include <memory>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
 #include "senders.h"
 
@@ -21,17 +23,49 @@ namespace {
 
 constexpr std::size_t kMaxReply = std::size_t{1} << 20;
 constexpr std::size_t kShownReply = 120;
-constexpr long kMaxRedirects = 3;
+constexpr int kMaxRedirects = 3;
 constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
+
+using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+
+Url parsed_url(const char* text) {
+  Url url(curl_url(), &curl_url_cleanup);
+  if (curl_url_set(url.get(), CURLUPART_URL, text, 0) != CURLUE_OK) url.reset();
+  return url;
+}
+
+/// Returns a part of URL, or empty text if it is missing. The port may be the scheme's default.
+std::string part_of(const Url& url, CURLUPart which) {
+  char* text = nullptr;
+  if (curl_url_get(url.get(), which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};
+  const std::unique_ptr<char, decltype(&curl_free)> owner(text, &curl_free);
+  return text;
+}
+
+/// Returns URL, including its user and password, with the path and query of TARGET. Returns empty
+/// text if TARGET has another origin (scheme, host and port).
+std::string redirected(const std::string& url, const char* target) {
+  const Url to = parsed_url(target), from = parsed_url(url.c_str());
+  if (!to || !from) return {};
+  for (const CURLUPart part : {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
+    const std::string one = part_of(from, part), other = part_of(to, part);
+    if (!std::ranges::equal(one, other, {}, base::ascii_lower, base::ascii_lower)) return {};
+  }
+  curl_url_set(from.get(), CURLUPART_PATH, part_of(to, CURLUPART_PATH).c_str(), 0);
+  const std::string query = part_of(to, CURLUPART_QUERY);
+  curl_url_set(from.get(), CURLUPART_QUERY, query.empty() ? nullptr : query.c_str(), 0);
+  return part_of(from, CURLUPART_URL);
+}
 
 /// Returns the part of URL that is safe to log. The rest might contain a secret.
 std::string origin_of(const std::string& url) {
-  const std::size_t host = url.find("://") + 3;
+  const std::size_t scheme = url.find("://");
+  const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
   std::string_view authority = std::string_view(url).substr(host);
   authority = authority.substr(0, authority.find_first_of("/?#"));
   const std::size_t at = authority.rfind('@');
   if (at != std::string_view::npos) authority.remove_prefix(at + 1);
-  return url.substr(0, host) + base::printable(authority);
+  return base::printable(url.substr(0, host)) + base::printable(authority);
 }
 
 class WebhookSender final : public Sender {
@@ -50,35 +84,51 @@ class WebhookSender final : public Sender {
     const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(headers_of(outgoing),
                                                                               &curl_slist_free_all);
     const std::string& body = outgoing.message.content;
-    message_[0] = '\0';
-    received_ = 0;
-    beginning_.clear();
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers.get());
     curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
     curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    const CURLcode code = curl_easy_perform(handle_);
+    const CURLcode code = post();
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, nullptr);
     return answer_of(code);
   }
 
  private:
+  /// Sends the request, and follows allowed redirects. A redirected request stays a POST request.
+  CURLcode post() {
+    using std::chrono::steady_clock;
+    const auto end = steady_clock::now() + options_.delivery_timeout();
+    elsewhere_.clear();
+    std::string url = options_.url;
+    for (int redirects = 0;; ++redirects) {
+      message_[0] = '\0';
+      received_ = 0;
+      beginning_.clear();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now());
+      // 0 would mean no limit.
+      const auto timeout = static_cast<long>(std::max<std::int64_t>(left.count(), 1));
+      curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
+      curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
+      curl_easy_setopt(handle_, CURLOPT_URL, url.c_str());
+      const CURLcode code = curl_easy_perform(handle_);
+      const char* target = nullptr;
+      curl_easy_getinfo(handle_, CURLINFO_REDIRECT_URL, &target);
+      const bool is_followed = code == CURLE_OK && target != nullptr && options_.allow_redirects;
+      if (!is_followed || redirects == kMaxRedirects) return code;
+      url = redirected(options_.url, target);
+      if (url.empty()) {
+        elsewhere_ = origin_of(target);
+        return code;
+      }
+    }
+  }
+
   void prepare() {
     if (handle_ == nullptr) return;
-    const auto timeout = static_cast<long>(options_.delivery_timeout().count());
-    curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
     curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
-                     options_.url.starts_with("https:") ? "https" : "http,https");
-    curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
-    curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
-    // A redirected request stays a POST request.
-    curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
     curl_easy_setopt(handle_, CURLOPT_PROXY, "");
     curl_easy_setopt(handle_, CURLOPT_POST, 1L);
     curl_easy_setopt(handle_, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
     curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
-    curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
     curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
     curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
@@ -136,6 +186,10 @@ class WebhookSender final : public Sender {
     }
     if (status >= 200 && status < 300) return {};
     std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
+    if (!elsewhere_.empty()) {
+      why +=
+          fmt::format(": not redirected to {}, which is another origin: set url to it", elsewhere_);
+    }
     if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
     if (is_final_status(status)) return give_up(std::move(why));
     DeliveryResult result = retry_later(std::move(why));
@@ -155,6 +209,7 @@ class WebhookSender final : public Sender {
   std::array<char, CURL_ERROR_SIZE> message_{};
   std::size_t received_ = 0;  // number of bytes of the response body
   std::string beginning_;
+  std::string elsewhere_;  // origin of a redirect that was not followed
 };
 
 }  // namespace

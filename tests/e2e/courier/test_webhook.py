@@ -127,13 +127,51 @@ def test_without_order_a_failed_event_delays_no_other(tmp_path: Path):
             assert server.ids() == ids(20)[1:] + ids(1)
 
 
+def elsewhere(server: Webhook, path: str, *locations: str) -> object:
+    """Redirects requests for PATH to each of LOCATIONS in turn, and takes those for other paths."""
+    return lambda number, body: (307, {"Location": locations[server.paths.count(path) % len(locations)]}) \
+        if server.paths[-1] == path else 200
+
+
 def test_redirects_are_followed_only_if_allowed(tmp_path: Path):
-    with Webhook() as target, Webhook(lambda number, body: (307, {"Location": target.url})) as server:
-        with running(tmp_path / "c", {"no": webhook(server), "yes": webhook(server, allow_redirects="yes")}) as courier:
-            courier.hand_over([event(0)])
+    with Webhook() as server:
+        server.answer = elsewhere(server, "/hook", "/there?a=b", f"http://LOCALHOST:{server.port}/there?a=b")
+        local = f"http://ann:pen@localhost:{server.port}/hook"
+        with running(tmp_path / "c", {"yes": webhook(server, url=local, allow_redirects="yes")}) as courier:
+            courier.hand_over([event(i) for i in range(2)])
             courier.wait_until_delivered("yes")
+            assert server.ids() == ids(2) and server.paths == ["/hook", "/there?a=b"] * 2
+            # The login is for the same server.
+            assert all(headers["Authorization"].startswith("Basic ") for _, headers, _ in server.requests)
+        with running(tmp_path / "d", {"no": webhook(server)}) as courier:
+            courier.hand_over([event(2)])
+            wait_until(lambda: "HTTP status 307" in courier.log(), "a failure")
+            assert server.ids() == ids(2)
+
+
+@pytest.mark.parametrize("kind", ["port", "host", "scheme", "login", "nonsense", "circle"])
+def test_redirects_to_another_origin_are_not_followed(tmp_path: Path, kind: str):
+    secret = tmp_path / "secret"
+    secret.write_text("a key\n")
+    with Webhook() as target, Webhook() as server:
+        there = {"port": target.url, "host": f"http://localhost:{server.port}/there", "scheme": f"https://127.0.0.1:{server.port}/x",
+                 "login": f"http://127.0.0.1:{server.port}@localhost:{target.port}/private", "nonsense": "mailto:ann@example.org",
+                 "circle": "/hook"}[kind]
+        server.answer = elsewhere(server, "/hook", there)
+        words = {"allow_redirects": "yes", "secret_file": secret, "header[]": ["Authorization: Bearer x", "X-Token: y"]}
+        with running(tmp_path / "c", {"chat": webhook(server, **words)}) as courier:
+            courier.hand_over([event(0)])
+            said = "HTTP status 307" if kind == "circle" else "which is another origin"
+            wait_until(lambda: said in courier.log(), "a failure")
+            assert not target.requests and set(server.paths) == {"/hook"}
+            assert kind != "circle" or len(server.paths) >= 4
+            assert courier.status()["chat"]["waiting"] == 1 and "private" not in courier.log()
+            # Once the operator has set the URL to the new place, the event is delivered.
+            courier.stop()
+            courier.configure({"chat": webhook(target, **words)})
+            courier.start()
+            courier.wait_until_delivered("chat")
             assert target.ids() == ids(1)
-            assert courier.status()["no"]["waiting"] == 1
 
 
 def test_proxy_variables_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -109,6 +109,7 @@ class Webhook:
         self.answer = answer
         self.taken: list[dict] = []
         self.requests: list[tuple[float, dict[str, str], bytes]] = []
+        self.paths: list[str] = []
         self.connections = 0
         self.is_over = threading.Event()
         webhook = self
@@ -127,6 +128,7 @@ class Webhook:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                webhook.paths.append(self.path)
                 webhook.requests.append((time.monotonic(), dict(self.headers), body))
                 what = webhook.answer(len(webhook.requests), json.loads(body))
                 if what == "hang":
