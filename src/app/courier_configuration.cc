@@ -48,8 +48,9 @@ struct Names {
 struct EventTypes : Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(Names::put(target, value));
+    if (value == "all") target.clear();
     for (const std::string& each : target) {
-      if (event::covers_any(each)) continue;
+      if (event::covers_any_type(each)) continue;
       return fail(
           ErrorCode::kInvalid,
           fmt::format("\"{}\" matches no event type; see quarry-events(7)", base::printable(each)));

@@ -52,6 +52,13 @@ base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
   return base::fail(base::ErrorCode::kInvalid, "the destination has no type");
 }
 
+/// Whether TYPE is one of EVENTS, which are all types if they are empty.
+bool is_wanted(const std::vector<std::string>& events, std::string_view type) {
+  if (events.empty()) return event::covers_type("*", type);
+  return std::ranges::any_of(
+      events, [&](const std::string& each) { return event::covers_type(each, type); });
+}
+
 }  // namespace
 
 bool is_for(const DestinationOptions& destination, const event::Event& event) {
@@ -70,7 +77,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
            });
   };
   const auto& head = event.head;
-  return (is_notice || any_covers(destination.events, event::type_of(event))) &&
+  return (is_notice || is_wanted(destination.events, event::type_of(event))) &&
          any_covers(destination.repositories, head.repository) &&
          (any_covers(destination.projects, head.project_code) ||
           any_covers(destination.projects, head.project_name));

@@ -136,7 +136,7 @@ Result<void> DestinationOptions::check() const {
   }
   const bool is_of_change_sets =
       events.empty() || std::ranges::any_of(events, [](const auto& each) {
-        return event::covers(each, "change-set");
+        return event::covers_type(each, "change-set");
       });
   if (is_to_submitter() && !is_of_change_sets) {
     return fail(ErrorCode::kInvalid, "to = submitter requires change-set in events");

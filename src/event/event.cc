@@ -267,14 +267,18 @@ std::string_view type_of(const Event& event) {
   return type_of(event.record);
 }
 
-bool covers(std::string_view pattern, std::string_view type) {
-  if (!pattern.ends_with('*')) return pattern == type;
-  return type.starts_with(pattern.substr(0, pattern.size() - 1));
+bool covers(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-bool covers_any(std::string_view pattern) {
+bool covers_type(std::string_view pattern, std::string_view type) {
+  return type == "security" ? pattern == type : covers(pattern, type);
+}
+
+bool covers_any_type(std::string_view pattern) {
   return std::ranges::any_of(every_record(), [&](const Record& record) {
-    return !std::holds_alternative<Notice>(record) && covers(pattern, type_of(record));
+    return !std::holds_alternative<Notice>(record) && covers_type(pattern, type_of(record));
   });
 }
 

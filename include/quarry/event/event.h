@@ -115,7 +115,7 @@ struct BackofficeFailure {
   friend bool operator==(const BackofficeFailure&, const BackofficeFailure&) = default;
 };
 
-/// "security": an administrator should know about this event.
+/// "security": an administrator should know about this event. Wildcards do not match this type.
 struct Security {
   std::string what = {};
   std::string user = {};
@@ -157,10 +157,12 @@ struct Event {
 std::string_view name_of(ArtifactKind kind);
 /// Returns the value of the member `type`: words joined by dots.
 std::string_view type_of(const Event& event);
-/// Returns whether PATTERN, a type or a prefix followed by *, matches TYPE.
-bool covers(std::string_view pattern, std::string_view type);
+/// Returns whether PATTERN, a name or a prefix followed by *, matches NAME.
+bool covers(std::string_view pattern, std::string_view name);
+/// Does the same for a type of events, except that only `security` itself matches that type.
+bool covers_type(std::string_view pattern, std::string_view type);
 /// Returns whether PATTERN matches any type that exists.
-bool covers_any(std::string_view pattern);
+bool covers_any_type(std::string_view pattern);
 
 /// Returns TEXT, truncated to LIMIT bytes if it is longer. A truncated text ends in "…", which
 /// counts towards LIMIT. Characters are never split.

@@ -16,7 +16,7 @@ from support.program import quarry
 def published(tmp_path, fresh):
     """Runs the backoffice and returns all events so far, in order."""
     path = tmp_path / "events"
-    with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
+    with running(tmp_path / "courier", {"all": {"type": "file", "path": path, "events": "*, security"}}) as courier:
         def publish(failing=None):
             done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
             assert done.returncode == 0 if failing is None else failing in done.stderr, done.stderr
@@ -105,7 +105,7 @@ def test_a_run_without_news_writes_nothing(published, fresh):
 
 def test_nothing_is_lost_while_the_courier_is_down(tmp_path, fresh, fossil):
     path = tmp_path / "events"
-    with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
+    with running(tmp_path / "courier", {"all": {"type": "file", "path": path, "events": "*, security"}}) as courier:
         assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
         courier.stop()
         fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)

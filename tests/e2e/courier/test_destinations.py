@@ -191,10 +191,23 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path):
 
 def test_a_program_may_print_much_and_read_nothing(tmp_path: Path):
     program = script(tmp_path / "program", "head -c 5000000 /dev/zero | tr '\\0' x\n")
-    with running(tmp_path / "c", {"build": {"type": "program", "command": program} | QUICK}) as courier:
+    words = {"type": "program", "command": program, "events": "security"}
+    with running(tmp_path / "c", {"build": words | QUICK}) as courier:
         courier.hand_over([event(i, "security", part={"detail": "x" * 60000}) for i in range(3)])
         courier.wait_until_delivered("build")
         assert len(courier.log()) < 60_000
+
+
+def test_security_events_go_only_where_they_are_named(tmp_path: Path):
+    events = {"default": None, "every": "all", "wildcard": "*", "named": "push, security"}
+    files = {name: {"type": "file", "path": tmp_path / name} | ({"events": value} if value else {})
+             for name, value in events.items()}
+    with running(tmp_path / "c", files) as courier:
+        courier.hand_over([event(1, "security"), event(2)])
+        for name in events:
+            courier.wait_until_delivered(name)
+            types = [json.loads(line)["type"] for line in (tmp_path / name).read_text().splitlines()]
+            assert types == (["security", "push"] if name == "named" else ["push"]), name
 
 
 def test_a_file_is_appended_to_and_reopened(tmp_path: Path):

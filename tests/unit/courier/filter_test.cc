@@ -24,9 +24,10 @@ DestinationOptions file() {
 
 }  // namespace
 
-TEST_CASE("a destination without filters gets everything except hooks and others' tests") {
+TEST_CASE(
+    "a destination without filters gets everything except security, hooks and others' tests") {
   CHECK(is_for(file(), event_of(event::Push{})));
-  CHECK(is_for(file(), event_of(event::Security{})));
+  CHECK_FALSE(is_for(file(), event_of(event::Security{})));
   CHECK_FALSE(is_for(file(), event_of(event::Hook{})));
   CHECK_FALSE(is_for(file(), event_of(event::Test{.destination = "chat"})));
   CHECK(is_for(file(), event_of(event::Test{.destination = "log"})));
@@ -59,6 +60,20 @@ TEST_CASE("notices go only to destinations that write to submitters") {
   CHECK(recipients_of(test, options) == std::vector<std::string>{"quarry@example.org"});
   CHECK(subject_of(event_of(notice)) == "[One] your change set 0123 for trunk did not land: x");
   CHECK(text_of(event_of(notice)).find("ann@") == std::string::npos);
+}
+
+TEST_CASE("security events go only to destinations that name them") {
+  DestinationOptions options = file();
+  options.events = {"*"};
+  CHECK_FALSE(is_for(options, event_of(event::Security{})));
+  options.events = {"*", "security"};
+  CHECK(is_for(options, event_of(event::Security{})));
+  CHECK(is_for(options, event_of(event::Push{})));
+  // A repository may have any name.
+  options.repositories = {"sec*"};
+  event::Event event = event_of(event::Push{});
+  event.head.repository = "security";
+  CHECK(is_for(options, event));
 }
 
 TEST_CASE("filters drop events that match no pattern, but never a test") {

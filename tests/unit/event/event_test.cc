@@ -158,7 +158,16 @@ TEST_CASE("a pattern matches a type or a prefix") {
   CHECK_FALSE(covers("push", "pushes"));
   CHECK(covers("artifact.*", "artifact.wiki"));
   CHECK(covers("*", "security"));
-  CHECK(covers_any("artifact.wiki"));
-  CHECK(covers_any("back*"));
-  CHECK_FALSE(covers_any("commit"));
+  CHECK(covers_any_type("artifact.wiki"));
+  CHECK(covers_any_type("back*"));
+  CHECK_FALSE(covers_any_type("commit"));
+}
+
+TEST_CASE("no wildcard matches the type security") {
+  CHECK(covers_type("*", "push"));
+  CHECK(covers_type("security", "security"));
+  for (const char* pattern : {"*", "s*", "security*"})
+    CHECK_FALSE(covers_type(pattern, "security"));
+  CHECK(covers_any_type("security"));
+  CHECK_FALSE(covers_any_type("sec*"));
 }

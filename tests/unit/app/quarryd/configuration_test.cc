@@ -589,6 +589,16 @@ TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {
   CHECK(dump(again.config) == dumped);
 }
 
+TEST_CASE("a destination without events, or with all of them, is the same") {
+  const World world;
+  const std::string begin = world.pool("[courier]\n[destination a]\ntype = syslog\n");
+  CHECK(mistake(begin + "events = all\n") == "");
+  CHECK(dump(read(begin + "events = all\n").config) == dump(read(begin).config));
+  CHECK(mistake(begin + "events = push, security\n") == "");
+  CHECK(mistake(begin + "events = sec*\n").find("\"sec*\" matches no event type") !=
+        std::string::npos);
+}
+
 TEST_CASE("the control socket is beside the pid file, unless it is configured or turned off") {
   const World world;
   const auto place = [&](const std::string& words) {
