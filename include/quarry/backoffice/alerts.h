@@ -32,6 +32,9 @@ struct AlertOptions {
   /// Called before each mail. If the function returns true, the remaining mails are left to the
   /// next run. Can be empty.
   std::function<bool()> is_over = {};
+  /// The allowed values of the repository's email-send-method. Empty: all. The methods `pipe`, `dir`
+  /// and `db` use a program or files that the repository selects.
+  std::vector<std::string> methods = {};
   /// Used instead of the sender that the repository's email-send-method selects. Can be empty.
   SendMail send = {};
   /// Whether to send the mails without marking anything as sent. Such a run holds the write lock.

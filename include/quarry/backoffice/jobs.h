@@ -72,8 +72,9 @@ base::Result<void> publish_failures(repository::Repository& repository,
                                     const std::vector<Failure>& failed);
 
 /// Sends the mail that is due (alerts.h): alerts and, once a day, digests and expiry notices.
-/// Returns an error if a mail failed; the mail stays in the outbox for a retry.
-Job mail();
+/// For METHODS, see AlertOptions. Returns an error if a mail failed; the mail stays in the outbox for
+/// a retry.
+Job mail(const std::vector<std::string>& methods);
 
 /// Deletes expired rows, updates SQLite's statistics, and verifies a portion of the artifacts every
 /// hour. After the last artifact, verification starts again with the first. Errors: kCorrupt for

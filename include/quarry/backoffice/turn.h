@@ -15,7 +15,6 @@ namespace quarry::backoffice {
 // Names of fossil's settings that also apply to Quarry.
 inline constexpr const char* kDisableSetting = "backoffice-disable";
 inline constexpr const char* kNoDelaySetting = "backoffice-nodelay";
-inline constexpr const char* kLogFileSetting = "backoffice-logfile";
 
 struct TurnOptions {
   std::chrono::seconds lease_time{60};

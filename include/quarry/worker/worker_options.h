@@ -56,7 +56,10 @@ struct BackgroundOptions {
   std::chrono::milliseconds lease_time{60'000};   // time between the starts of two runs
   std::chrono::milliseconds interval{3'600'000};  // time between periodic runs
   std::chrono::milliseconds longest_run{600'000};
-  bool compacts = false;             // store old versions as deltas
+  bool compacts = false;  // store old versions as deltas
+  std::string log;        // path of a file that gets a line for each run; may be empty
+  /// The values of the repositories' setting email-send-method that are followed.
+  std::vector<std::string> mail_methods{"relay", "pipe", "dir", "db"};
   std::uint64_t max_children = 4;    // concurrent runs
   std::uint64_t max_sleepers = 100;  // limit on children that wait until their run is due
   /// Returns whether work is due. Called after a request; does not write. If the function is empty,

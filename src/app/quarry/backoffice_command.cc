@@ -2,7 +2,7 @@
 // repository is handled in a separate process, so that a failure does not affect the others. The
 // server starts this command with additional options.
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -86,7 +86,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
     jobs.push_back(backoffice::publish_security_events(options));
     jobs.push_back(backoffice::after_receive_hooks(options));
   }
-  jobs.push_back(backoffice::mail());
+  jobs.push_back(backoffice::mail(arguments.mail_methods));
   jobs.push_back(backoffice::maintenance());
   if (arguments.compacts) {
     jobs.push_back(backoffice::compaction(is_interrupted));
@@ -183,15 +183,18 @@ class BackofficeRun {
                                                     first.job, first.error.message));
   }
 
-  /// Appends a line to the log file from the command line or the repository's settings.
+  /// Appends a line to the log file.
   void note(repository::Repository& repository, const backoffice::RunReport& report) const {
-    std::string path = arguments_.log_file;
+    const std::string& path = arguments_.log_file;
     if (path.empty()) {
-      const auto snapshot = repository.snapshot();
-      if (!snapshot) return;
-      path = repository.settings().get(backoffice::kLogFileSetting).value_or("");
+      if (repository.settings().get("backoffice-logfile")) {
+        fmt::print(stderr,
+                   "{}: the setting backoffice-logfile is ignored; use backoffice.log or "
+                   "--logfile\n",
+                   repository.path().string());
+      }
+      return;
     }
-    if (path.empty()) return;
     std::string what;
     for (const auto& [job, count] : report.done) what += fmt::format(", {}: {}", job, count);
     for (const auto& failure : report.failures) what += fmt::format(", {} failed", failure.job);
@@ -257,6 +260,10 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (arguments.is_automatic) {
     words.insert(words.end(),
                  {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});
+  }
+  if (!arguments.mail_methods.empty()) {
+    words.push_back("--mail-methods");
+    words.push_back(fmt::format("{}", fmt::join(arguments.mail_methods, ",")));
   }
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");

@@ -54,6 +54,8 @@ struct BackofficeArguments {
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
   std::optional<std::uint32_t> number;  // only repositories with this number
+  /// The values of the repository's setting email-send-method that are followed; empty: all.
+  std::vector<std::string> mail_methods;
 };
 int run_backoffice(const BackofficeArguments& arguments);
 

@@ -125,6 +125,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
+  command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
   command.add_option("--lease-time", arguments.lease_time)->group("");
 }
 

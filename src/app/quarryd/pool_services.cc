@@ -1,6 +1,6 @@
 #include "pool_services.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -60,6 +60,9 @@ Words backoffice_arguments(const master::PoolConfig& pool, const worker::Backgro
   Words words{"quarry", "backoffice", "--automatic", "--lease-time", std::to_string(lease.count())};
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (options.compacts) words.emplace_back("--compact");
+  if (!options.log.empty()) words.insert(words.end(), {"--logfile", options.log});
+  words.insert(words.end(),
+               {"--mail-methods", fmt::format("{}", fmt::join(options.mail_methods, ","))});
   add_repositories(words, pool);
   return words;
 }

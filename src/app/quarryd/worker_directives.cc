@@ -1,6 +1,10 @@
 #include "configuration.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "changes_directives.h"
@@ -12,6 +16,7 @@ namespace {
 using master::Directive;
 using master::Duration;
 using master::Number;
+using master::Path;
 using master::Size;
 using master::Switch;
 using master::Text;
@@ -32,6 +37,26 @@ struct PagesSource {
   }
 };
 
+/// Values of fossil's setting email-send-method.
+struct MailMethods {
+  static base::Result<void> put(std::vector<std::string>& methods, const std::string& value) {
+    methods = master::split_list(value);
+    for (const std::string& each : methods) {
+      constexpr auto kMethods =
+          std::to_array<std::string_view>({"relay", "pipe", "dir", "db", "off"});
+      if (std::ranges::find(kMethods, each) != kMethods.end()) continue;
+      return base::fail(
+          base::ErrorCode::kInvalid,
+          fmt::format("\"{}\" is not one of relay, pipe, dir, db, off", base::printable(each)));
+    }
+    if (!methods.empty()) return {};
+    return base::fail(base::ErrorCode::kInvalid, "it must not be empty; off allows no method");
+  }
+  static master::Shown show(const std::vector<std::string>& methods) {
+    return {fmt::format("{}", fmt::join(methods, ", "))};
+  }
+};
+
 constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions>>({
     {"pm.max_requests", Number<>(), QUARRY_FIELD(max_requests)},
     {"repository.cache", Number<1, 1000>(), QUARRY_FIELD(cache)},
@@ -43,6 +68,8 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"backoffice.lease_time", Timeout(), QUARRY_FIELD(background.lease_time)},
     {"backoffice.interval", Duration(), QUARRY_FIELD(background.interval)},
     {"backoffice.compact", Switch(), QUARRY_FIELD(background.compacts)},
+    {"backoffice.log", Path(), QUARRY_FIELD(background.log)},
+    {"backoffice.mail_methods", MailMethods(), QUARRY_FIELD(background.mail_methods)},
     {"backoffice.longest_run", Duration(), QUARRY_FIELD(background.longest_run)},
     {"backoffice.max_children", Number<1, 1000>(), QUARRY_FIELD(background.max_children)},
     {"backoffice.max_sleepers", Number<0, 10000>(), QUARRY_FIELD(background.max_sleepers)},

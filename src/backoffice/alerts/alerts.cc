@@ -76,7 +76,7 @@ class AlertRun {
   void choose_sender() {
     send_ = options_.is_rehearsal ? print_mail : options_.send;
     if (send_) return;
-    auto chosen = mail_sender_for(repository_);
+    auto chosen = mail_sender_for(repository_, options_.methods);
     if (!chosen) return complain(report_, chosen.error().message);
     send_ = std::move(*chosen);
   }
@@ -179,9 +179,10 @@ class AlertRun {
   std::optional<Receipt> rehearsal_;
 };
 
-Result<std::size_t> send_mail(JobContext& context) {
+Result<std::size_t> send_mail(JobContext& context, const std::vector<std::string>& methods) {
   const AlertOptions options{.clock = context.repository.options().clock,
-                             .is_over = [&context] { return context.is_over(); }};
+                             .is_over = [&context] { return context.is_over(); },
+                             .methods = methods};
   QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
   if (report.complaints.empty()) return report.sent;
   return base::fail(base::ErrorCode::kIo,
@@ -191,8 +192,9 @@ Result<std::size_t> send_mail(JobContext& context) {
 
 }  // namespace
 
-Job mail() {
-  return {"mail", std::chrono::minutes(5), send_mail};
+Job mail(const std::vector<std::string>& methods) {
+  return {"mail", std::chrono::minutes(5),
+          [methods](JobContext& context) { return send_mail(context, methods); }};
 }
 
 Result<AlertReport> send_alerts(Repository& repository, const AlertOptions& options) {

@@ -177,9 +177,16 @@ Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds tim
   }
 }
 
-Result<SendMail> mail_sender_for(repository::Repository& repository) {
+Result<SendMail> mail_sender_for(repository::Repository& repository,
+                                 const std::vector<std::string>& methods) {
   const std::string method = repository.settings().get("email-send-method").value_or("off");
   if (method.empty() || method == "off") return SendMail();
+  if (!methods.empty() && std::ranges::find(methods, method) == methods.end()) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("email-send-method is \"{}\", which backoffice.mail_methods of the "
+                            "pool does not allow",
+                            base::printable(method)));
+  }
   if (method == "stdout") return print_mail;
   if (method == "dir") {
     QUARRY_TRY_ASSIGN(const std::string folder, needed(repository, "email-send-dir"));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "quarry/backoffice/alerts.h"
 #include "quarry/base/result.h"
@@ -18,9 +19,11 @@ struct RenderedMail {
 };
 
 /// Returns the sender that REPOSITORY's settings select, or null if mail is disabled. A run uses
-/// the sender for all its mails. REPOSITORY must stay open. Requires a Snapshot or a Receipt.
-/// Errors: kInvalid (a setting is missing).
-base::Result<SendMail> mail_sender_for(repository::Repository& repository);
+/// the sender for all its mails. REPOSITORY must stay open. Requires a Snapshot or a Receipt. For
+/// METHODS, see AlertOptions. Errors: kInvalid (a setting is missing), kDenied (METHODS does not
+/// contain the method).
+base::Result<SendMail> mail_sender_for(repository::Repository& repository,
+                                       const std::vector<std::string>& methods);
 
 /// Pipes MAIL to COMMAND, such as `sendmail -ti`, which reads the recipients from the header. As in
 /// fossil, a shell runs COMMAND. Exit code 0 means success. The codes 65, 67 and 68 (see

@@ -31,25 +31,28 @@ def lease(path):
 
 
 @pytest.fixture
-def served(start, fresh, tmp_path):
-    """Starts a server with a short lease time. Each backoffice run is logged in a file."""
-    repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
+def logged(tmp_path):
+    """Returns the directives of a pool that logs each backoffice run in a file."""
+    return {"backoffice": "yes", "backoffice.log": tmp_path / RUNS}
 
+
+@pytest.fixture
+def served(start, logged, tmp_path):
+    """Starts a server with a short lease, which logs each backoffice run."""
     def begin(**pool):
-        return start({"backoffice": "yes", "backoffice.lease_time": "2s", **pool}), tmp_path / RUNS
+        return start({**logged, "backoffice.lease_time": "2s", **pool}), tmp_path / RUNS
     return begin
 
 
 @pytest.fixture
 def folder_of(tmp_path, fossil):
-    """Creates a folder of repositories whose backoffice runs are logged."""
+    """Creates a folder of repositories."""
     def make(*names):
         folder = tmp_path / "folder"
         for each in names:
             path = folder / f"{each}.fossil"
             path.parent.mkdir(parents=True, exist_ok=True)
             fossil.new(path)
-            repofile.set_config(path, "backoffice-logfile", str(tmp_path / RUNS))
         return folder
     return make
 
@@ -150,8 +153,11 @@ def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
 
 
 def test_fossils_settings(fresh, tmp_path):
-    repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
-    quarry("backoffice", fresh)
+    # This setting could select any file that the server can write.
+    repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / "other"))
+    assert "the setting backoffice-logfile is ignored" in quarry("backoffice", "--nolease", fresh).stderr
+    quarry("backoffice", "--logfile", tmp_path / RUNS, fresh)
+    assert not (tmp_path / "other").exists()
     assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])
     repofile.set_config(fresh, "backoffice-nodelay", "1")
     assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
@@ -200,10 +206,10 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 
-def test_backoffice_disable(start, folder_of, tmp_path):
+def test_backoffice_disable(start, folder_of, logged, tmp_path):
     folder = folder_of("none", "other")
     repofile.set_config(folder / "none.fossil", "backoffice-disable", "1")
-    server = start({"backoffice": "yes", "repository": None, "repositories": folder})
+    server = start({**logged, "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
     # Runs started by the earlier requests end before the run that the last request starts.
@@ -218,31 +224,31 @@ def test_a_server_without_backoffice(served, fresh):
     assert not runs(log) and "backoffice" not in rows(fresh)
 
 
-def test_a_request_starts_a_run_of_its_repository_alone(start, folder_of, tmp_path):
-    server = start({"backoffice": "yes", "repository": None, "repositories": folder_of("one", "deep/two", "three")})
+def test_a_request_starts_a_run_of_its_repository_alone(start, folder_of, logged, tmp_path):
+    server = start({**logged, "repository": None, "repositories": folder_of("one", "deep/two", "three")})
     assert "Fossil repository" in fastcgi.ask(server.socket, "/deep/two").text
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")
     assert "deep/two.fossil" in runs(tmp_path / RUNS)[0]
 
 
-def test_all_repositories_have_runs_without_requests(start, folder_of, tmp_path):
+def test_all_repositories_have_runs_without_requests(start, folder_of, logged, tmp_path):
     folder = folder_of("one", "two")
-    start({"backoffice": "yes", "backoffice.interval": "1s", "repository": None, "repositories": folder})
+    start({**logged, "backoffice.interval": "1s", "repository": None, "repositories": folder})
     wait_until(lambda: len(files(tmp_path / RUNS)) == 2, "a run of both")
 
 
 @pytest.mark.slow
-def test_a_digest_is_sent_without_requests(fresh, start, tmp_path, fossil):
+def test_a_digest_is_sent_without_requests(fresh, start, logged, tmp_path, fossil):
     """A timer of the server starts the run that sends yesterday's digest."""
     mail.set_up(fresh, fossil, tmp_path / "mails")
     fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
     mail.subscribe(fresh, "ann@example.net", "w", "ann", digest=1)
     mail.store(fresh, documents.wiki_page("Page", "2026-01-02T00:00:00", "text"))
-    for name, value in (("backoffice-disable", 0), ("backoffice-logfile", tmp_path / RUNS),
+    for name, value in (("backoffice-disable", 0),
                         ("email-last-digest", repofile.value(fresh, "SELECT CAST(julianday('now') AS INT)") + 1)):
         repofile.set_config(fresh, name, str(value))
-    server = start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
+    server = start({**logged, "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
                    settings={"control.socket": tmp_path / "control.sock"})
     wait_until(lambda: len(runs(tmp_path / RUNS)) >= 2, "runs")
     assert not mail.read(tmp_path / "mails"), "today's digest was sent already"
@@ -273,9 +279,9 @@ def test_a_reload_and_a_stop_end_sleeping_processes(served):
     server.main.stop()
 
 
-def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, tmp_path):
+def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, logged, tmp_path):
     names = ["one", "two", "three"]
-    server = start({"backoffice": "yes", "backoffice.max_children": 1, "repository": None,
+    server = start({**logged, "backoffice.max_children": 1, "repository": None,
                     "repositories": folder_of(*names, "four")}, settings={"control.socket": tmp_path / "control.sock"})
     server.folder = tmp_path
     log = tmp_path / RUNS
@@ -295,14 +301,13 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
     slots."""
     repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
     slow = tmp_path / "slow.fifo"
-    for pool, path in repositories.items():
+    for path in repositories.values():
         fossil.new(path)
-        # A run that logs to this pipe blocks until the test reads from the pipe.
-        repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
+    # A run that logs to this pipe blocks until the test reads from the pipe.
     os.mkfifo(slow)
     other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
-                              "pm.max_children": 1, "backoffice.lease_time": "60s", **user()})
-    server = start({"backoffice": "yes"}, repository=repositories["www"], more=other,
+                              "pm.max_children": 1, "backoffice.lease_time": "60s", "backoffice.log": tmp_path / RUNS, **user()})
+    server = start({"backoffice": "yes", "backoffice.log": slow}, repository=repositories["www"], more=other,
                    settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
     server.folder = tmp_path
     ask(server)
@@ -334,8 +339,7 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
 
 
 def test_a_killed_run_is_logged_and_has_no_other_effect(served, fresh):
-    server, _ = served(**{"backoffice.lease_time": "60s"})
-    repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
+    server, _ = served(**{"backoffice.lease_time": "60s", "backoffice.log": "/nowhere/at/all"})
     ask(server)
     server.wait_for_log("cannot write to /nowhere/at/all")
     ask(server)

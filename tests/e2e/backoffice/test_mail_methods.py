@@ -150,6 +150,27 @@ def test_a_database_gets_the_same_rows_as_from_fossil(world, tmp_path, fossil):
     assert len(rows["ours.db"]) == len(ADDRESSES)
 
 
+@pytest.mark.parametrize(("method", "setting", "allowed"), [
+    ("pipe", "email-send-command", "relay"), ("dir", "email-send-dir", "relay, db"), ("db", "email-send-db", "off"),
+    ("stdout", "email-self", "relay, pipe, dir, db")])
+def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, tmp_path, method, setting, allowed):
+    """Users with the capability setup can change the settings over the web."""
+    there = tmp_path / "there"
+    there.mkdir()
+    value = {"pipe": f"touch {there}/file", "dir": there, "db": there / "file", "stdout": mail.SELF}[method]
+    use_method(world, method, setting, value)
+    repofile.set_config(world, "backoffice-disable", "0")
+    # Without an interval, a request starts the first run; with an interval, a timer of the server starts it.
+    for interval in ("0", "1s"):
+        server = start({"backoffice": "yes", "backoffice.interval": interval, "backoffice.lease_time": "1s",
+                        "backoffice.mail_methods": allowed}, repository=world)
+        server.ask()
+        server.wait_for_log(f'email-send-method is "{method}", which backoffice.mail_methods of the pool does not allow')
+        server.stop()
+        assert not list(there.iterdir()) and "something new" not in server.log()
+    assert mail.pending(world) and not any(sent for _, sent, _, _ in mail.pending(world))
+
+
 def test_a_missing_folder_is_reported_and_no_mail_is_lost(world, tmp_path):
     use_method(world, "dir", "email-send-dir", tmp_path / "absent")
     done = send(world)

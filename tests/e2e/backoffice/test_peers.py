@@ -397,11 +397,10 @@ def hanging():
 def test_a_peer_that_hangs_delays_no_other(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     runs = world.folder / "runs.log"
-    repofile.set_config(ours.path, "backoffice-logfile", str(runs))
     world.serve(theirs)
     with hanging() as port:
         world.serve(ours, world.peer("hangs", f"http://127.0.0.1:{port}/", timeout="1h") + world.peer("there", theirs),
-                    pool={"backoffice": "yes"})
+                    pool={"backoffice": "yes", "backoffice.log": runs})
         seen = world.wait_for_status(ours, "hangs", lambda seen: seen["condition"] == "syncing", "one that hangs")
         made = [world.push(ours), world.push(theirs)]
         theirs.wait_for(*made)

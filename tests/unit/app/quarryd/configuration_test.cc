@@ -599,6 +599,18 @@ TEST_CASE("a destination without events, or with all of them, is the same") {
         std::string::npos);
 }
 
+TEST_CASE("the methods of sending mail that a pool allows") {
+  const World world;
+  const auto dumped = [&](const std::string& line) { return dump(read(world.pool(line)).config); };
+  CHECK(dumped("").find("\nbackoffice.mail_methods = relay, pipe, dir, db\n") != std::string::npos);
+  CHECK(dumped("backoffice.mail_methods = off\n").find("\nbackoffice.mail_methods = off\n") !=
+        std::string::npos);
+  for (const char* value : {"relay, stdout", ","}) {
+    CHECK(mistake(world.pool(std::string("backoffice.mail_methods = ") + value + "\n"))
+              .find("backoffice.mail_methods: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("the control socket is beside the pid file, unless it is configured or turned off") {
   const World world;
   const auto place = [&](const std::string& words) {
