@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "quarry/base/url.h"
 #include "quarry/event/event.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
@@ -136,20 +137,46 @@ struct CommandWords {
   }
 };
 
-/// A directive that can be repeated, with one header per value.
+/// A size that is unlimited if it is not set.
+struct Limit : Size {
+  static Shown show(std::uint64_t size) { return size == 0 ? Shown() : Size::show(size); }
+};
+
+/// A URL. Only scheme, host and port are shown, because the rest might be secret.
+struct SecretUrl : Text {
+  static Shown show(const std::string& url) {
+    if (url.empty()) return {};
+    const std::size_t scheme = url.find("://");
+    if (scheme == std::string::npos) return {std::string(base::kMask)};
+    const std::string_view login = base::credentials_in(url);
+    std::string_view rest = std::string_view(url).substr(scheme + 3);
+    if (!login.empty()) rest.remove_prefix(login.size() + 1);
+    const std::size_t path = std::min(rest.find_first_of("/?#"), rest.size());
+    return {fmt::format("{}{}{}{}", url.substr(0, scheme + 3), login.empty() ? "" : "***@",
+                        rest.substr(0, path + 1), path + 1 < rest.size() ? base::kMask : "")};
+  }
+};
+
+/// A directive that can be repeated, with one header per value. The headers' values are not shown.
 struct Headers {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(courier::check_header(value));
     target.push_back(value);
     return {};
   }
-  static Shown show(const std::vector<std::string>& headers) { return headers; }
+  static Shown show(const std::vector<std::string>& headers) {
+    Shown shown;
+    for (const std::string& each : headers) {
+      shown.push_back(fmt::format("{}: {}", each.substr(0, each.find(':')), base::kMask));
+    }
+    return shown;
+  }
 };
 
 constexpr auto kCourierDirectives = std::to_array<Directive<CourierOptions>>({
     {"socket", Path(), QUARRY_FIELD(socket)},
     {"spool.directory", Path(), QUARRY_FIELD(spool_directory)},
-    {"spool.max_disk_space", Size(), QUARRY_FIELD(max_disk_space)},
+    {"spool.max_disk_space", Limit(), QUARRY_FIELD(max_disk_space)},
     {"error_log", master::LogTarget(), QUARRY_FIELD(log)},
     {"user", Text(), QUARRY_FIELD(user)},
     {"group", Text(), QUARRY_FIELD(group)},
@@ -172,7 +199,7 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"retry.max_delay", Timeout(), QUARRY_FIELD(retry_max_delay)},
     {"timeout", Duration(), QUARRY_FIELD(timeout)},
     {"window", Number<1, 65536>(), QUARRY_FIELD(window)},
-    {"url", Text(), QUARRY_FIELD(url)},
+    {"url", SecretUrl(), QUARRY_FIELD(url)},
     {"secret_file", Path(), QUARRY_FIELD(secret_file)},
     {"header[]", Headers(), QUARRY_FIELD(headers)},
     {"ca_file", Path(), QUARRY_FIELD(ca_file)},

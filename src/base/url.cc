@@ -37,6 +37,16 @@ std::string without_credentials(std::string_view text) {
   return shown;
 }
 
+std::string with_masked_password(std::string_view text) {
+  const std::string_view login = credentials_in(text);
+  const std::size_t colon = login.find(':');
+  std::string shown(text);
+  if (colon == std::string_view::npos) return shown;
+  const std::string_view password = login.substr(colon + 1);
+  return shown.replace(static_cast<std::size_t>(password.data() - text.data()), password.size(),
+                       kMask);
+}
+
 std::string without_secrets(std::string_view text) {
   std::string shown = without_credentials(text);
   shown.resize(std::min(shown.find_first_of("?#"), shown.size()));

@@ -6,6 +6,9 @@
 
 namespace quarry::base {
 
+/// Replaces a secret in output.
+inline constexpr std::string_view kMask = "***";
+
 /// Returns the part of the URL TEXT before the @, user or user:password, as a view into TEXT.
 /// Returns an empty view if TEXT is not a URL or does not have this part. The password is allowed
 /// to contain an unencoded /, ? or #, unless the text between the colon and that character could be
@@ -15,6 +18,9 @@ std::string_view credentials_in(std::string_view text);
 /// Returns TEXT without user and password. If TEXT does not start with a scheme and "://", it is
 /// returned unchanged.
 std::string without_credentials(std::string_view text);
+
+/// Returns TEXT. If TEXT is a URL with a password, *** replaces the password.
+std::string with_masked_password(std::string_view text);
 
 /// Returns TEXT, a URL or request target, without user, password, query and fragment. The result is
 /// safe to log.

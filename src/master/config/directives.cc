@@ -7,7 +7,9 @@
 #include <iterator>
 #include <span>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/ini.h"
+#include "quarry/base/url.h"
 #include "quarry/master/control_address.h"
 #include "quarry/master/kinds.h"
 
@@ -230,7 +232,17 @@ template bool is_relative(const CarriedSection&, std::string_view, std::string_v
 
 namespace {
 
-/// Returns all directives of SECTION with their values, including defaults.
+/// Returns whether the environment variable NAME may have a secret value.
+bool may_be_secret(std::string_view name) {
+  constexpr auto kWords =
+      std::to_array<std::string_view>({"pass", "secret", "token", "key", "auth", "cred", "cookie"});
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), base::ascii_lower);
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+/// Returns all directives of SECTION with their values, including defaults, without secrets.
 template <typename Section>
 std::vector<ShownDirective> shown_directives(const Section& section) {
   auto shown = shown_in(directives_of(section), section);
@@ -241,7 +253,9 @@ std::vector<ShownDirective> shown_directives(const Section& section) {
     const auto of_process = shown_in<ProcessSettings>(kProcessDirectives, section.process);
     shown.insert(shown.end(), of_process.begin(), of_process.end());
     for (const auto& [name, variable] : section.process.environment) {
-      shown.push_back({fmt::format("env[{}]", name), {variable}});
+      const bool is_hidden = may_be_secret(name) && !variable.starts_with('$');
+      shown.push_back(
+          {fmt::format("env[{}]", name), {is_hidden ? std::string(base::kMask) : variable}});
     }
     if (section.process.environment.empty()) shown.push_back({"env[NAME]", {}});
   }
@@ -253,7 +267,7 @@ void add_section(std::string& text, std::string_view name, const Section& sectio
   text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", name);
   for (const ShownDirective& directive : shown_directives(section)) {
     for (const std::string& value : directive.values) {
-      text += base::ini_line(directive.name, value);
+      text += base::ini_line(directive.name, base::with_masked_password(value));
     }
     if (directive.values.empty()) text += fmt::format(";{} =\n", directive.name);
   }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using quarry::base::credentials_in;
+using quarry::base::with_masked_password;
 using quarry::base::without_credentials;
 using quarry::base::without_secrets;
 
@@ -27,6 +28,14 @@ TEST_CASE("text without credentials, or that is not a URL, is shown unchanged") 
     CAPTURE(text);
     CHECK(without_credentials(text) == text);
   }
+}
+
+TEST_CASE("a password in a URL is masked") {
+  CHECK(with_masked_password("http://u:p@h/x") == "http://u:***@h/x");
+  CHECK(with_masked_password("http://u:p/q@r@h") == "http://u:***@h");
+  CHECK(with_masked_password("http://:p@h") == "http://:***@h");
+  CHECK(with_masked_password("http://u@h:80/x") == "http://u@h:80/x");
+  CHECK(with_masked_password("a b:c@d") == "a b:c@d");
 }
 
 TEST_CASE("URLs are logged without credentials, query and fragment") {

@@ -589,6 +589,39 @@ TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {
   CHECK(dump(again.config) == dumped);
 }
 
+TEST_CASE("a dump contains no secrets, and can still be read") {
+  const World world;
+  ::setenv("QUARRY_TEST_VALUE", "s3cret", 1);
+  const std::string courier =
+      "[courier]\n[destination a]\ntype = webhook\n"
+      "url = https://ann:${QUARRY_TEST_VALUE}@example.org:8443/s3cret?x=s3cret\n"
+      "header[] = Authorization: Bearer ${QUARRY_TEST_VALUE}\nheader[] = X-Other:s3cret\n"
+      "[destination b]\ntype = webhook\nurl = http://example.org?s3cret\n"
+      "[destination c]\ntype = webhook\nurl = http://s3cret@example.org/\n"
+      "[destination d]\ntype = mail\nfrom = a@b\nto = c@d\nurl = smtp://example.org:25\n"
+      "[destination e]\ntype = file\npath = /e\nurl = s3cret\n";
+  const ConfigReading reading =
+      read(world.pool("env[https_proxy] = http://u:${QUARRY_TEST_VALUE}@proxy:3128\n"
+                      "env[API_Token] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
+                      "env[LANG] = C\n" +
+                      courier));
+  ::unsetenv("QUARRY_TEST_VALUE");
+  REQUIRE(reading.mistakes == std::vector<std::string>());
+  const std::string dumped = dump(reading.config);
+  CHECK(dumped.find("s3cret") == std::string::npos);
+  for (const char* line :
+       {"url = https://***@example.org:8443/***", "header[] = Authorization: ***",
+        "header[] = X-Other: ***", "url = http://example.org?***", "url = http://***@example.org/",
+        "url = smtp://example.org:25", "url = ***", "env[https_proxy] = http://u:***@proxy:3128",
+        "env[API_Token] = ***", "env[MY_PASSWORD] = $MY_PASSWORD", "env[LANG] = C"}) {
+    CAPTURE(line);
+    CHECK(dumped.find(std::string("\n") + line + "\n") != std::string::npos);
+  }
+  const ConfigReading again = read(dumped);
+  CHECK(again.mistakes == std::vector<std::string>());
+  CHECK(dump(again.config) == dumped);
+}
+
 TEST_CASE("a destination without events, or with all of them, is the same") {
   const World world;
   const std::string begin = world.pool("[courier]\n[destination a]\ntype = syslog\n");
