@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
+#include <set>
 
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
@@ -49,8 +51,11 @@ std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
   const bool is_split = !request.get(parameter::kPathInfo).empty();
   append(pairs, parameter::kScriptName, is_split ? request.get(parameter::kScriptName) : "");
   append(pairs, parameter::kPathInfo, request.path());
-  for (const Parameter& each : request.parameters) {
-    if (is_passed_on(each.name, trust_remote_user)) append(pairs, each.name, each.value);
+  // Fossil would use the first value of a parameter, but get() returns the last one.
+  std::set<std::string_view> names;
+  for (const Parameter& each : request.parameters | std::views::reverse) {
+    const bool is_new = names.insert(each.name).second;
+    if (is_new && is_passed_on(each.name, trust_remote_user)) append(pairs, each.name, each.value);
   }
   return std::to_string(pairs.size()) + ":" + pairs + ",";
 }

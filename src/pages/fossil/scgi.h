@@ -11,7 +11,7 @@
 
 namespace quarry::pages {
 
-/// Returns the SCGI header for REQUEST. Only client headers, except Proxy, and parameters that web
+/// Returns the SCGI header for REQUEST, with each parameter once. Only client headers, except Proxy, and parameters that web
 /// servers set are passed on, because fossil could misinterpret others. REMOTE_USER is passed on
 /// only if TRUST_REMOTE_USER. PATH_INFO is the path, and SCRIPT_NAME is the prefix that the web
 /// server has removed.

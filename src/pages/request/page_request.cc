@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ranges>
 
 #include "quarry/base/escape.h"
@@ -64,6 +65,11 @@ std::string PageRequest::in_words() const {
 }
 
 std::optional<Refusal> refuse_request(const PageRequest& request) {
+  // Fossil would take the rest of the value for further parameters.
+  const auto has_nul = [](const Parameter& each) { return each.value.contains('\0'); };
+  if (std::ranges::any_of(request.parameters, has_nul)) {
+    return Refusal{400, "a header or the URL contains a NUL byte"};
+  }
   if (!is_served(request.get(parameter::kRequestMethod))) {
     return Refusal{405, "this method is not supported",
                    fmt::format("Allow: {}\r\n", http::kAllowedMethods)};

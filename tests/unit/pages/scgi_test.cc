@@ -57,3 +57,19 @@ TEST_CASE("headers are passed on, but nothing that could be mistaken for somethi
     CHECK_FALSE(head.contains(name));
   }
 }
+
+TEST_CASE("a parameter is passed on once, with the value that was checked") {
+  const auto request = request_with({{"PATH_INFO", "/a"},
+                                     {"CONTENT_TYPE", "application/x-fossil"},
+                                     {"QUERY_STRING", "a"},
+                                     {"CONTENT_TYPE", "text/plain"},
+                                     {"PATH_INFO", "/b"}});
+  CHECK(head_of(request).ends_with("|PATH_INFO|/b|CONTENT_TYPE|text/plain|QUERY_STRING|a|,"));
+}
+
+TEST_CASE("a NUL byte cannot add parameters") {
+  const auto refusal = refuse_request(request_with(
+      {{"REQUEST_METHOD", "GET"}, {"QUERY_STRING", std::string("a\0REMOTE_USER\0ann", 17)}}));
+  REQUIRE(refusal.has_value());
+  CHECK(refusal->status == 400);
+}
