@@ -104,7 +104,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
 }
 
 std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
-  if (!cache_.is_enabled() || logins_.are_at(target)) return std::nullopt;
+  if (!cache_.is_enabled() || logins_.may_be_in(request, target)) return std::nullopt;
   auto key = cache_key(request, target, served_.trust_remote_user);
   const auto repository = key ? state_of(target.file) : std::nullopt;
   const auto others = repository ? fossil_environment_.state() : std::nullopt;
@@ -218,7 +218,7 @@ void Server::on_gone(PageConnection& connection) {
     running.connection = nullptr;
     // Do not abort a process that might be writing to the repository. Do not abort a password check
     // either, because clients could disconnect to prevent their attempts from being counted.
-    if (running.is_post || running.login) {
+    if (running.is_post || (running.login && running.login->must_finish())) {
       run->resume();
     } else {
       run->cancel();

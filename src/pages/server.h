@@ -58,7 +58,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     PageConnection* connection = nullptr;      // null if the client has disconnected
     std::unique_ptr<Shared> shared = nullptr;  // the shared page that RUN makes, or null
     std::string request;                       // for the log
-    std::unique_ptr<LoginAttempt> login;       // null if the request does not contain a password
+    std::unique_ptr<LoginAttempt> login;       // null if fossil checks no password
     bool is_post = false;
   };
   /// A request that waits for a fossil process, for itself or for all requests of SHARED.

@@ -76,6 +76,15 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
   return attempt;
 }
 
+LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view address) const {
+  const std::string network = base::network_of(address);
+  Attempt attempt;
+  attempt.address = key_of("address ", network);
+  attempt.pair = key_of("unknown user ", network);
+  attempt.has_user = false;
+  return attempt;
+}
+
 template <typename Change>
 void LoginLimiter::update_pair(const Attempt& attempt, Tick now, Change change) {
   if (attempt.is_known) {
@@ -116,6 +125,7 @@ Tick LoginLimiter::wait_for_pair(Attempt& attempt, Tick now) {
 }
 
 std::chrono::seconds LoginLimiter::wait(Attempt& attempt, Tick now) {
+  if (!attempt.has_user) return rounded_up(wait_for_pair(attempt, now));
   const Tick last = known_pairs_.find(attempt.known_pair, now).time;
   attempt.is_known = last != 0 && time_since(last, now) <= kKnownFor;
   if (attempt.is_known) return rounded_up(wait_for_pair(attempt, now));
@@ -135,7 +145,7 @@ void LoginLimiter::failed(const Attempt& attempt, Tick now) {
     update_pair(attempt, now, [now](Tally failures) { return Tally{failures.count + 1, now}; });
   }
   if (attempt.is_known) return;
-  if (!attempt.is_counted_for_user) users_.spend(attempt.user, now);
+  if (attempt.has_user && !attempt.is_counted_for_user) users_.spend(attempt.user, now);
   if (!attempt.is_counted_for_address) addresses_.spend(attempt.address, now);
 }
 

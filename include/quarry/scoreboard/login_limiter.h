@@ -14,6 +14,9 @@
 // While a user is under attack, an address that has waited as requested can spend one token more
 // than a new address. So attackers who keep changing their address cannot lock the user out.
 //
+// A failure of an unknown user counts for its address, and delays further such attempts from there
+// like those of a pair.
+//
 // At first, an attempt is counted after it has failed, so that several clients of one user at one
 // address do not delay each other. After some failures, an attempt is counted before its password
 // is checked, so that parallel guessing is not faster.
@@ -50,6 +53,7 @@ class LoginLimiter {
     TableKey address = 0;
     TableKey pair = 0;
     TableKey known_pair = 0;
+    bool has_user = true;
     bool is_known = false;
     bool is_counted_for_user = false;
     bool is_counted_for_address = false;
@@ -59,6 +63,8 @@ class LoginLimiter {
   /// Returns an attempt of USER in the repository whose file is REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
+  /// Returns an attempt of an unknown user.
+  Attempt attempt_of(std::string_view address) const;
 
   /// Returns the current time, for the functions below.
   static Tick now();

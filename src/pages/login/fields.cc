@@ -4,9 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "quarry/base/ascii.h"
+#include "quarry/base/blanks.h"
+#include "quarry/base/split.h"
 #include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 
@@ -15,10 +16,12 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
-constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
-                                                  "name", "pw", "repo", "login", "password"};
+constexpr auto kNames = std::to_array<std::string_view>(
+    {"u", "p", "n1", "n2", "n", "name", "pw", "repo", "login", "password", "resid", "token"});
 // Length of the longest relevant name. Names of cookies can be longer.
 constexpr std::size_t kLongestKey = 15;
+// Fossil's own limit is 15.
+constexpr int kMaxDepth = 30;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -41,45 +44,69 @@ std::string key_of(std::string_view name) {
   return is_kept ? key : "";
 }
 
-/// Removes a word from LINE, which is not empty. The word is quoted, or ends at a space or
-/// semicolon.
-std::string_view take_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(" \t\n\v\f\r;"), line.size()));
-  const bool is_quoted = line.starts_with('"');
-  if (is_quoted) line.remove_prefix(1);
-  const std::size_t end =
-      std::min(is_quoted ? line.find('"') : line.find_first_of(" \t\n\v\f\r;\""), line.size());
-  const std::string_view word = line.substr(0, end);
-  // A quotation mark starts the next word.
-  const bool is_end = end < line.size() && (is_quoted || line[end] != '"');
-  line.remove_prefix(end + (is_end ? 1 : 0));
-  return word;
+/// Takes PREFIX, which is in lower case, off the front of TEXT, whatever its case there.
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (!http::same_name(text.substr(0, prefix.size()), prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
 }
 
-/// Returns the name in a part's header LINE, which is the word after `name=`. Like fossil, accepts
-/// abbreviations of `name`.
-std::optional<std::string> name_in(std::string_view line) {
+/// Takes a value in quotation marks off the front of TEXT.
+std::optional<std::string_view> take_quoted(std::string_view& text) {
+  if (!text.starts_with('"')) return std::nullopt;
+  text.remove_prefix(1);
+  if (!text.contains('"')) return std::nullopt;
+  return base::take_until(text, '"');
+}
+
+/// Takes a line that ends with CR LF and has no other control characters off the front of TEXT.
+std::optional<std::string_view> take_header_line(std::string_view& text) {
+  const std::size_t end = text.find("\r\n");
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 2);
+  return http::is_field_value(line) ? std::optional(line) : std::nullopt;
+}
+
+/// Returns the name in LINE if it is a part's Content-Disposition.
+std::optional<std::string_view> name_in(std::string_view line) {
+  if (!take_prefix(line, "content-disposition: form-data; name=")) return std::nullopt;
+  const auto name = take_quoted(line);
+  if (take_prefix(line, "; filename=") && !take_quoted(line)) return std::nullopt;
+  return line.empty() ? name : std::nullopt;
+}
+
+/// Returns whether LINE is a part's Content-Type. Fossil also finds a name in this line, after a
+/// word that is "name=" or an abbreviation of it; KEY=VALUE is not such a word.
+bool is_content_type(std::string_view line) {
+  if (!take_prefix(line, "content-type: ")) return false;
+  const auto is_word = [](std::string_view text) {
+    return !text.empty() && text.find_first_of(" \t\"") == std::string_view::npos;
+  };
+  if (!is_word(base::take_until(line, ';'))) return false;
   while (!line.empty()) {
-    const std::string word = in_lower_case(take_word(line));
-    if (!word.empty() && std::string_view("name=").starts_with(word)) {
-      return in_lower_case(take_word(line));
+    const std::string_view parameter = base::trim_blanks(base::take_until(line, ';'));
+    const std::size_t equals = parameter.find('=');
+    if (!is_word(parameter) || equals >= parameter.size() - 1) return false;
+  }
+  return true;
+}
+
+/// Takes a part's header off the front of TEXT and returns the part's name.
+std::optional<std::string_view> take_part_header(std::string_view& text) {
+  std::optional<std::string_view> name;
+  bool has_type = false;
+  while (const auto line = take_header_line(text)) {
+    if (line->empty()) return name;
+    if (const auto found = name_in(*line); found && !name) {
+      name = found;
+    } else if (has_type || !is_content_type(*line)) {
+      return std::nullopt;
+    } else {
+      has_type = true;
     }
   }
   return std::nullopt;
-}
-
-/// Removes text from TEXT up to and including the next line that begins with BORDER. Returns the
-/// text before that line.
-std::string_view take_content(std::string_view& text, std::string_view border) {
-  std::size_t end = text.find('\n');
-  while (end != std::string_view::npos && !text.substr(end + 1).starts_with(border)) {
-    end = text.find('\n', end + 1);
-  }
-  std::string_view content = text.substr(0, end);
-  text.remove_prefix(std::min(content.size() + 1, text.size()));
-  http::take_line(text);
-  if (content.ends_with('\r')) content.remove_suffix(1);
-  return content;
 }
 
 std::uint32_t bits_of(char c) {
@@ -115,47 +142,67 @@ void Fields::keep(std::string_view key, std::string value) {
   }
 }
 
-void Fields::add_pairs(std::string_view text, char separator) {
+std::optional<std::string> Fields::add_pairs(std::string_view text, char separator) {
+  std::string rebuilt;
   text = until_nul(text);
-  for (;;) {
+  for (std::size_t i = 0; i <= kMaxPairs; ++i) {
     text.remove_prefix(std::min(text.find_first_not_of(separator), text.size()));
-    if (text.empty()) return;
-    std::string_view pair = text.substr(0, text.find(separator));
-    text.remove_prefix(pair.size());
+    if (text.empty()) return rebuilt;
+    std::string_view pair = base::take_until(text, separator);
     pair.remove_prefix(std::min(pair.find_first_not_of(kSpaces), pair.size()));
-    const std::size_t end = std::min(pair.find('='), pair.size());
-    const std::string key = key_of(pair.substr(0, end));
-    if (key.empty()) continue;
-    pair.remove_prefix(std::min(end + 1, pair.size()));
-    keep(key, decoded_as_fossil_does(pair));
-  }
-}
-
-void Fields::add_parts(std::string_view text) {
-  const std::string_view border = http::take_line(text);
-  std::optional<std::string> name;
-  while (!text.empty()) {
-    const std::string_view line = http::take_line(text);
-    if (!line.empty()) {
-      if (auto found = name_in(line)) name = std::move(found);
-      continue;
+    if (!rebuilt.empty()) rebuilt += separator;
+    std::string_view value = pair;
+    const std::string key = key_of(base::take_until(value, '='));
+    std::string decoded = key.empty() ? "" : decoded_as_fossil_does(value);
+    if (key.empty() || key == kCookie) {
+      rebuilt += pair;
+    } else {
+      rebuilt += key + "=" + http::percent_encode(decoded);
     }
-    const std::string_view content = take_content(text, border);
-    if (name) keep(key_of(*std::exchange(name, std::nullopt)), std::string(until_nul(content)));
+    keep(key, std::move(decoded));
   }
+  return std::nullopt;
 }
 
-bool Fields::add_json(std::string_view text) {
+bool Fields::add_parts(std::string_view text) {
+  const auto border = take_header_line(text);
+  if (!border || border->size() < 3 || !border->starts_with("--")) return false;
+  if (text.empty()) return border->ends_with("--");
+  const std::string line_of_border = "\n" + std::string(*border);
+  for (std::size_t i = 0; i < kMaxPairs; ++i) {
+    const auto name = take_part_header(text);
+    if (!name) return false;
+    const std::size_t end = text.find(line_of_border);
+    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\r') return false;
+    if (const std::string key = key_of(*name); !key.empty()) {
+      keep(key, std::string(until_nul(text.substr(0, end - 1))));
+    }
+    text.remove_prefix(end + line_of_border.size());
+    if (text == "--" || text == "--\r\n") return true;
+    if (!text.starts_with("\r\n")) return false;
+    text.remove_prefix(2);
+  }
+  return false;
+}
+
+std::optional<std::string> Fields::add_json(std::string_view text) {
   std::string name;
-  const auto look = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+  bool is_valid = true;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     if (event == nlohmann::json::parse_event_t::key) {
-      name = until_nul(parsed.get_ref<const std::string&>());
+      name = parsed.get_ref<const std::string&>();
+      is_valid = is_valid && !name.contains('\0');
     } else if (event == nlohmann::json::parse_event_t::value && parsed.is_string()) {
-      keep(key_of(name), std::string(until_nul(parsed.get_ref<const std::string&>())));
+      auto& value = parsed.get_ref<std::string&>();
+      value.resize(until_nul(value).size());
+      keep(key_of(name), value);
     }
-    return true;
+    is_valid = is_valid && depth <= kMaxDepth;
+    return is_valid;
   };
-  return !nlohmann::json::parse(text, look, /*allow_exceptions=*/false).is_discarded();
+  const auto document = nlohmann::json::parse(text, look, /*allow_exceptions=*/false);
+  if (!is_valid || document.is_discarded()) return std::nullopt;
+  return document.dump();
 }
 
 std::vector<std::string> Fields::values(std::string_view name) const {
@@ -167,7 +214,7 @@ std::vector<std::string> Fields::cookies() const {
   return values(kCookie);
 }
 
-bool Fields::has(std::string_view name) const {
+bool Fields::has_text(std::string_view name) const {
   return std::ranges::any_of(values(name), [](const std::string& value) { return !value.empty(); });
 }
 

@@ -1,9 +1,12 @@
 // The parameters of a request, parsed like in fossil: from the query, form, cookies and JSON.
+// Fossil gets what the functions return instead of the text that they have parsed, so that it
+// cannot parse that differently.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,21 +18,32 @@ namespace quarry::pages {
 class Fields {
  public:
   static constexpr std::size_t kMaxValues = 17;  // per name
+  /// Maximum number of pairs or parts in one text. Fossil takes fewer.
+  static constexpr std::size_t kMaxPairs = 1000;
 
-  /// Adds NAME=VALUE pairs with SEPARATOR between them: a query, a form, or cookies.
-  void add_pairs(std::string_view text, char separator);
-  /// Adds a multipart form. Each part has its name in header lines before an empty line.
-  void add_parts(std::string_view text);
-  /// Adds the string members of objects in a JSON document, at any depth. Returns false if TEXT is
-  /// not JSON.
-  bool add_json(std::string_view text);
+  /// Adds NAME=VALUE pairs with SEPARATOR between them: a query, a form, or cookies. Returns the
+  /// pairs, with those that matter for logins encoded again, or nullopt if there are too many.
+  std::optional<std::string> add_pairs(std::string_view text, char separator);
+  /// Adds a multipart form (RFC 7578) as browsers write it. A part's headers may only be
+  ///
+  ///   Content-Disposition: form-data; name="NAME"; filename="FILE"
+  ///   Content-Type: TYPE; KEY=VALUE
+  ///
+  /// Returns false if TEXT is anything else, so that fossil could find other names in it, or has
+  /// too many parts.
+  bool add_parts(std::string_view text);
+  /// Adds the string members of objects in a JSON document, at any depth. Returns the document,
+  /// written again, or nullopt if TEXT is not JSON or nested too deeply for fossil.
+  std::optional<std::string> add_json(std::string_view text);
 
   /// Returns all distinct values of NAME, which must be in lower case.
   std::vector<std::string> values(std::string_view name) const;
   /// Returns all distinct values of fossil's login cookies.
   std::vector<std::string> cookies() const;
+  /// Returns whether NAME has any value, even an empty one.
+  bool has(std::string_view name) const { return kept_.contains(name); }
   /// Returns whether any value of NAME is not empty.
-  bool has(std::string_view name) const;
+  bool has_text(std::string_view name) const;
 
  private:
   void keep(std::string_view key, std::string value);

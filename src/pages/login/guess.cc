@@ -1,6 +1,9 @@
 #include "guess.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -24,8 +27,9 @@ using Kind = Guess::Kind;
 constexpr std::size_t kMaxForm = std::size_t{1} << 20;
 constexpr std::size_t kMaxCookies = 16;
 static_assert(kMaxCookies < Fields::kMaxValues);
-constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-constexpr std::string_view kMultipart = "multipart/";
+constexpr char kFormType[] = "application/x-www-form-urlencoded";
+constexpr char kJsonType[] = "application/json";
+constexpr std::string_view kMultipart = "multipart/form-data";
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
 // The page shows the password of this user as a captcha.
@@ -33,6 +37,19 @@ constexpr std::string_view kAnonymous = "anonymous";
 // A request that changes a password contains both of these fields.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
+// A request to any page with both of these is a login.
+constexpr std::string_view kTokenUser = "resid";
+constexpr std::string_view kToken = "token";
+constexpr char kTooMany[] = "too many parameters";
+// The names of fossil's login page.
+constexpr auto kLoginPages = std::to_array<std::string_view>({"login", "logout", "my"});
+
+// See Guess::sign. The JSON API's permission errors; a failed login is 2100 to 2104.
+constexpr std::string_view kFailedJson = "\"FOSSIL-2";
+constexpr std::string_view kWrongJson = "\"FOSSIL-2104";
+constexpr std::string_view kWrongOldPassword = "incorrect old password";
+constexpr std::string_view kWrongAdministrator = "does not correspond to a user";
+constexpr std::string_view kWrongForm = "class=\"loginError\">\nYou entered an ";
 
 bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
@@ -48,43 +65,71 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
 }
 
 /// The kinds of pages with regard to passwords. A page that fossil does not list might be an alias
-/// of the login page.
-enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
+/// of the login page. Fossil does not read the forms of the operator's scripts.
+enum class Page { kOther, kScript, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
-  if (target.page == "login") return Page::kLogin;
+  if (std::ranges::find(kLoginPages, target.page) != kLoginPages.end()) return Page::kLogin;
   if (target.page == "json") {
     const std::string command = decoded_as_fossil_does(target.below);
     return command.empty() || command == "login" ? Page::kJson : Page::kOther;
   }
   if (target.page == "setup_login_group") return Page::kGroup;
+  if (target.page == "ext") return Page::kScript;
   const bool may_be_alias = !pages.empty() && !target.page.empty() && !pages.contains(target.page);
   return may_be_alias ? Page::kAlias : Page::kOther;
 }
 
-std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) {
-  Fields fields;
-  for (const std::string_view each : all_of(request, parameter::kCookie)) {
-    fields.add_pairs(each, ';');
-  }
-  fields.add_pairs(request.get(parameter::kQueryString), '&');
+bool takes_passwords(Page page) {
+  return page != Page::kOther && page != Page::kScript;
+}
+
+/// Reads the body of REQUEST into FIELDS, and replaces it if PAGE takes passwords.
+std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields) {
   const std::size_t size = evbuffer_get_length(request.body.get());
-  if (size == 0) return fields;
-  if (size > kMaxForm && page != Page::kAlias) {
-    return std::unexpected(Refusal{413, "the login form is too large"});
-  }
+  if (size == 0 || page == Page::kScript) return std::nullopt;
+  const bool may_take_files = page == Page::kOther || page == Page::kAlias;
+  if (size > kMaxForm && !may_take_files) return Refusal{413, "the login form is too large"};
   const std::string_view type = request.get(parameter::kContentType);
+  const bool is_parts = begins_with(type, kMultipart);
+  const bool is_form =
+      http::same_name(base::trim_blanks(type.substr(0, type.find(';'))), kFormType);
+  const bool is_json = page == Page::kJson && !is_form && !is_parts;
+  if (!may_take_files && !is_form && !is_json) {
+    return Refusal{415, fmt::format("a form with a password must have the type {}", kFormType)};
+  }
+  if (!is_parts && !is_form && !is_json) return std::nullopt;
   std::string body(size, '\0');
   evbuffer_copyout(request.body.get(), body.data(), body.size());
-  if (begins_with(type, kMultipart)) {
-    fields.add_parts(body);
-    return fields;
+  if (is_parts) {
+    if (fields.add_parts(body)) return std::nullopt;
+    return Refusal{400, "the multipart form is not as browsers send it"};
   }
-  const bool is_form = page != Page::kJson || begins_with(type, kForm);
-  if (is_form) fields.add_pairs(body, '&');
-  if (!is_form && !fields.add_json(body)) {
-    return std::unexpected(Refusal{400, "the body is not valid JSON"});
+  const auto read = is_json ? fields.add_json(body) : fields.add_pairs(body, '&');
+  if (!read) return Refusal{400, is_json ? "the body is not valid JSON" : kTooMany};
+  if (takes_passwords(page)) request.replace_body(is_json ? kJsonType : kFormType, *read);
+  return std::nullopt;
+}
+
+/// Returns the parameters of REQUEST, and replaces them if PAGE takes passwords.
+std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
+  Fields fields;
+  std::string cookies;
+  for (const std::string_view each : all_of(request, parameter::kCookie)) {
+    cookies.append(cookies.empty() ? "" : "; ").append(each);
   }
+  auto cookies_read = fields.add_pairs(cookies, ';');
+  auto query = fields.add_pairs(request.get(parameter::kQueryString), '&');
+  if (!cookies_read || !query) return std::unexpected(Refusal{400, kTooMany});
+  if (auto refusal = read_body(request, page, fields)) return std::unexpected(std::move(*refusal));
+  if (fields.has(kTokenUser) && fields.has(kToken)) {
+    return std::unexpected(
+        Refusal{403, "a user and password in resid and token are not accepted: log in instead"});
+  }
+  if (!cookies.empty()) {
+    request.replace(parameter::kCookie, takes_passwords(page) ? *cookies_read : cookies);
+  }
+  if (takes_passwords(page)) request.replace(parameter::kQueryString, *std::move(query));
   return fields;
 }
 
@@ -104,15 +149,17 @@ std::expected<std::optional<std::string>, Refusal> only_one(
 /// Returns the user who logs in with FIELDS on PAGE, if FIELDS contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
-  if (is_login && fields.has("p")) return only_one(fields, {"u"});
+  if (is_login && fields.has_text("p")) return only_one(fields, {"u"});
   const bool has_password = fields.has("p") || fields.has("password");
   if (page == Page::kJson && has_password) return only_one(fields, {"n", "name"});
   return std::nullopt;
 }
 
-/// Returns the users whose old password is in FIELDS together with a new password. If FIELDS
-/// contain several cookies, only fossil can decide which of them is valid.
-std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
+/// Returns the users whose old password is in FIELDS together with a new password. REMOTE_USER is the
+/// user that the web server has authenticated, or "". If FIELDS contain several cookies, only fossil
+/// can decide which of them is valid.
+std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields,
+                                                                  std::string_view remote_user) {
   std::vector<std::string> users;
   const bool is_change =
       fields.has("p") && fields.has(kNewPassword) && fields.has(kNewPasswordAgain);
@@ -122,6 +169,7 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
   for (const std::string& cookie : cookies) {
     if (auto user = user_of_cookie(cookie)) users.push_back(std::move(*user));
   }
+  if (!remote_user.empty()) users.emplace_back(remote_user);
   return users;
 }
 
@@ -137,7 +185,7 @@ std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fiel
   QUARRY_TRY_ASSIGN(const auto file, only_one(fields, {"repo"}));
   QUARRY_TRY_ASSIGN(const auto user, only_one(fields, {"login"}));
   if (!file || !user) return std::nullopt;
-  return Guess{Kind::kGroup, file_of(*file), *user};
+  return Guess{Kind::kGroup, file_of(*file), *user, kWrongAdministrator};
 }
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
@@ -152,26 +200,29 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   return words;
 }
 
-/// Returns the guesses in the parameters of REQUEST for TARGET. PAGE is the kind of TARGET's page.
-std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
-                                                             const Target& target, Page page) {
-  std::vector<Guess> guesses;
-  QUARRY_TRY_ASSIGN(const Fields fields, fields_of(request, page));
-  QUARRY_TRY_ASSIGN(const auto user, user_in(fields, page));
-  if (user && *user != kAnonymous) {
-    const Kind kind = page == Page::kJson ? Kind::kJson : Kind::kForm;
-    guesses.push_back({kind, target.file.string(), *user});
+/// Returns the text by which a reply of PAGE shows a wrong password.
+std::string_view sign_of(Page page) {
+  switch (page) {
+    case Page::kLogin:
+    case Page::kAlias:
+      return kWrongForm;
+    case Page::kJson:
+      return kWrongJson;
+    case Page::kGroup:
+      return kWrongAdministrator;
+    case Page::kOther:
+    case Page::kScript:
+      break;
   }
-  if (page == Page::kLogin || page == Page::kAlias) {
-    QUARRY_TRY_ASSIGN(const auto changing, users_who_change(fields));
-    for (const std::string& name : changing) {
-      guesses.push_back({Kind::kChange, target.file.string(), name});
-    }
-  }
-  if (page != Page::kGroup) return guesses;
-  QUARRY_TRY_ASSIGN(const auto administrator, administrator_in(fields));
-  if (administrator) guesses.push_back(*administrator);
-  return guesses;
+  return {};
+}
+
+/// Returns the guess for a password that fossil may find in REQUEST although FIELDS contain none.
+Guess hidden_guess(const PageRequest& request, const Fields& fields, Page page) {
+  // Pages without a form, such as documents that have an alias, stay compressed.
+  const bool is_form = fields.has("p") || evbuffer_get_length(request.body.get()) > 0;
+  const bool reads_body = page != Page::kAlias || is_form;
+  return {.kind = Kind::kHidden, .sign = reads_body ? sign_of(page) : std::string_view()};
 }
 
 }  // namespace
@@ -185,24 +236,44 @@ std::optional<std::string> user_of_cookie(std::string_view value) {
   return std::string(value);
 }
 
-bool takes_passwords(const Target& target, const PageNames& pages) {
-  return page_of(target, pages) != Page::kOther;
+bool may_have_password(const PageRequest& request, const Target& target, const PageNames& pages) {
+  if (takes_passwords(page_of(target, pages))) return true;
+  Fields query;
+  return !query.add_pairs(request.get(parameter::kQueryString), '&') || query.has(kToken);
 }
 
-std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
-                                                      const Target& target, const PageNames& pages,
+std::expected<std::vector<Guess>, Refusal> guesses_in(PageRequest& request, const Target& target,
+                                                      const PageNames& pages,
                                                       bool trust_remote_user) {
   if (all_of(request, kAuthorization).size() > 1) {
     return std::unexpected(Refusal{400, "more than one Authorization header"});
   }
-  std::vector<Guess> guesses;
   const Page page = page_of(target, pages);
-  if (page != Page::kOther) {
-    QUARRY_TRY_ASSIGN(guesses, guesses_in_fields(request, target, page));
+  const std::string repository = target.file.string();
+  std::vector<Guess> guesses;
+  QUARRY_TRY_ASSIGN(const Fields fields, read_fields(request, page));
+  QUARRY_TRY_ASSIGN(const auto user, user_in(fields, page));
+  const bool is_captcha = user == kAnonymous;
+  if (user && !is_captcha) {
+    guesses.push_back(page == Page::kJson ? Guess{Kind::kJson, repository, *user, kFailedJson}
+                                          : Guess{Kind::kForm, repository, *user});
   }
-  if (auto user = basic_user(request, trust_remote_user)) {
-    guesses.push_back({Kind::kBasic, target.file.string(), std::move(*user)});
+  if (page == Page::kLogin || page == Page::kAlias) {
+    const auto remote_user = trust_remote_user ? request.get(parameter::kRemoteUser) : "";
+    QUARRY_TRY_ASSIGN(const auto changing, users_who_change(fields, remote_user));
+    for (const std::string& name : changing) {
+      guesses.push_back({Kind::kChange, repository, name, kWrongOldPassword});
+    }
   }
+  if (page == Page::kGroup) {
+    QUARRY_TRY_ASSIGN(const auto administrator, administrator_in(fields));
+    if (administrator) guesses.push_back(*administrator);
+  }
+  if (auto basic = basic_user(request, trust_remote_user)) {
+    guesses.push_back({Kind::kBasic, repository, std::move(*basic)});
+  }
+  const bool may_be_hidden = guesses.empty() && !is_captcha && page != Page::kScript;
+  if (may_be_hidden) guesses.push_back(hidden_guess(request, fields, page));
   return guesses;
 }
 

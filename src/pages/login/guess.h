@@ -1,12 +1,18 @@
 // Finds the passwords in a request that fossil will check. Each such password might be a guess:
 //
-//   form    /login and its aliases, in a form, a query or cookies
+//   form    /login, under each of its names and aliases, in a form, a query or cookies
 //   JSON    /json/login, in the same places or in a JSON document
 //   basic   the Authorization header of any page
 //   change  the old password when a user changes it, in /login
 //   group   the password of another repository's administrator, in /setup_login_group
+//   hidden  none of these was found, but the reply may show that fossil has found one
 //
-// Fossil does not check any other passwords.
+// Fossil also takes a user and password from the parameters resid and token of any page. Such a
+// request is refused, because the reply would not show whether the password was right. Fossil does
+// not check any other passwords.
+//
+// Two parsers of one message may disagree. Therefore fossil gets the parameters of these pages as
+// they were parsed here, and a multipart form, unchanged, only if it cannot be parsed in two ways.
 #pragma once
 
 #include <expected>
@@ -21,10 +27,12 @@
 namespace quarry::pages {
 
 struct Guess {
-  enum class Kind { kForm, kJson, kBasic, kChange, kGroup };
+  enum class Kind { kForm, kJson, kBasic, kChange, kGroup, kHidden };
   Kind kind = Kind::kForm;
-  std::string repository;  // the repository whose user table contains the user
-  std::string user;        // any bytes
+  std::string repository = {};  // the repository whose user table contains the user; "" if hidden
+  std::string user = {};        // any bytes; "" if hidden
+  /// Text of a reply that shows a wrong password, or "" if only the status shows it.
+  std::string_view sign = {};
 
   bool operator==(const Guess&) const = default;
 };
@@ -32,14 +40,15 @@ struct Guess {
 /// Returns the user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
-/// Returns whether a request for TARGET can contain passwords outside the Authorization header.
-bool takes_passwords(const Target& target, const PageNames& pages);
+/// Returns whether REQUEST for TARGET may contain a password, if it has no body, no cookies and no
+/// Authorization header.
+bool may_have_password(const PageRequest& request, const Target& target, const PageNames& pages);
 
-/// Returns the passwords in REQUEST for TARGET. Most requests do not contain passwords. Refuses
-/// ambiguous requests and oversized logins. If TRUST_REMOTE_USER, the web server has already
-/// authenticated REMOTE_USER.
-std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
-                                                      const Target& target, const PageNames& pages,
+/// Returns the passwords in REQUEST for TARGET; usually only a hidden one. Replaces the parameters
+/// of REQUEST by what was parsed. Refuses ambiguous requests and oversized logins. If
+/// TRUST_REMOTE_USER, the web server has already authenticated REMOTE_USER.
+std::expected<std::vector<Guess>, Refusal> guesses_in(PageRequest& request, const Target& target,
+                                                      const PageNames& pages,
                                                       bool trust_remote_user);
 
 }  // namespace quarry::pages

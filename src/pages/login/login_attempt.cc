@@ -21,21 +21,8 @@ namespace parameter = http::parameter;
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMaxTail = 80;
 
-/// Returns the text in a reply that shows that a guess of KIND is wrong. Returns "" if the status
-/// always shows a failure.
-std::string_view sign_of_failure(Guess::Kind kind) {
-  switch (kind) {
-    case Guess::Kind::kJson:
-      return "\"FOSSIL-2";  // permission errors; the codes of failed logins are 2100 to 2104
-    case Guess::Kind::kChange:
-      return "incorrect old password";
-    case Guess::Kind::kGroup:
-      return "does not correspond to a user";
-    case Guess::Kind::kForm:
-    case Guess::Kind::kBasic:
-      break;
-  }
-  return {};
+bool is_hidden(const Guess& guess) {
+  return guess.kind == Guess::Kind::kHidden;
 }
 
 /// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply does not
@@ -74,7 +61,9 @@ std::string LoginAttempt::in_words(std::string_view what, const Tried& one) cons
 std::optional<Refusal> LoginAttempt::begin() {
   if (limiter_ == nullptr) return std::nullopt;
   for (Tried& one : all_) {
-    one.attempt = limiter_->attempt_of(one.guess.repository, one.guess.user, address_);
+    one.attempt = is_hidden(one.guess)
+                      ? limiter_->attempt_of(address_)
+                      : limiter_->attempt_of(one.guess.repository, one.guess.user, address_);
     const auto wait = limiter_->wait(one.attempt, LoginLimiter::now());
     one.is_begun = wait.count() == 0;
     if (one.is_begun) continue;
@@ -86,8 +75,12 @@ std::optional<Refusal> LoginAttempt::begin() {
 }
 
 bool LoginAttempt::reads_body() const {
-  return std::ranges::any_of(
-      all_, [](const Tried& one) { return !sign_of_failure(one.guess.kind).empty(); });
+  return std::ranges::any_of(all_, [](const Tried& one) { return !one.guess.sign.empty(); });
+}
+
+bool LoginAttempt::must_finish() const {
+  return reads_body() ||
+         std::ranges::any_of(all_, [](const Tried& one) { return !is_hidden(one.guess); });
 }
 
 void LoginAttempt::fail(Tried& one) {
@@ -108,14 +101,21 @@ void LoginAttempt::skip(Tried& one) {
   if (one.is_begun) limiter_->unchecked(one.attempt, LoginLimiter::now());
 }
 
-void LoginAttempt::fail_all() {
-  for (Tried& one : all_) fail(one);
+void LoginAttempt::on_unauthorized(const http::ReplyHeader& header) {
+  // Only the operator's scripts, not fossil, ask for a login in this way.
+  const bool is_challenge = std::ranges::any_of(header.fields, [](const auto& field) {
+    return http::same_name(field.first, "WWW-Authenticate");
+  });
+  for (Tried& one : all_) {
+    if (!is_challenge || !is_hidden(one.guess)) fail(one);
+  }
 }
 
 void LoginAttempt::on_head(const http::ReplyHeader& header) {
-  if (header.status == 401) return fail_all();
+  if (header.status == 401) return on_unauthorized(header);
   const auto user = user_logged_in(header);
   for (Tried& one : all_) {
+    if (is_hidden(one.guess)) continue;
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
     // If the cookie is for another user than the entered name, the entered name is an e-mail
@@ -125,7 +125,7 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       if (*user == one.guess.user) succeed(one);
       continue;
     }
-    if (sign_of_failure(one.guess.kind).empty()) {
+    if (one.guess.sign.empty()) {
       skip(one);
       continue;
     }
@@ -142,8 +142,7 @@ void LoginAttempt::on_body(evbuffer* body) {
   text.resize(before + evbuffer_get_length(body));
   evbuffer_copyout(body, text.data() + before, text.size() - before);
   for (Tried& one : all_) {
-    const std::string_view sign = sign_of_failure(one.guess.kind);
-    if (!sign.empty() && text.contains(sign)) fail(one);
+    if (!one.guess.sign.empty() && text.contains(one.guess.sign)) fail(one);
   }
   tail_ = text.substr(text.size() - std::min(text.size(), kMaxTail));
 }
@@ -156,7 +155,7 @@ void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
     // A fault can happen on any page. On a login page, a fault does not show whether the password
     // was correct.
-    if (one.guess.kind != Guess::Kind::kBasic) fail(one);
+    if (one.guess.kind != Guess::Kind::kBasic && !is_hidden(one.guess)) fail(one);
   }
 }
 
@@ -166,7 +165,7 @@ Logins::Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames
   if (memory != nullptr && allowed > 0) limiter_.emplace(*memory, allowed);
 }
 
-std::expected<std::unique_ptr<LoginAttempt>, Refusal> Logins::begin(const PageRequest& request,
+std::expected<std::unique_ptr<LoginAttempt>, Refusal> Logins::begin(PageRequest& request,
                                                                     const Target& target) {
   auto guesses = guesses_in(request, target, pages_, trust_remote_user_);
   if (!guesses) return std::unexpected(std::move(guesses.error()));

@@ -33,6 +33,8 @@ class LoginAttempt {
   std::optional<Refusal> begin();
   /// Returns whether the reply's body must be inspected. If so, the reply must not be compressed.
   bool reads_body() const;
+  /// Returns whether the reply must be inspected even if the client disconnects.
+  bool must_finish() const;
   void on_head(const http::ReplyHeader& header);
   /// Inspects more of the reply's body; BODY is not changed.
   void on_body(evbuffer* body);
@@ -53,7 +55,7 @@ class LoginAttempt {
   void fail(Tried& one);
   void succeed(Tried& one);
   void skip(Tried& one);
-  void fail_all();
+  void on_unauthorized(const http::ReplyHeader& header);
   std::string in_words(std::string_view what, const Tried& one) const;
 
   std::string client_;   // such as "client 192.0.2.1"
@@ -75,11 +77,13 @@ class Logins {
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
-  /// Returns whether a request for TARGET can contain passwords; see takes_passwords().
-  bool are_at(const Target& target) const { return takes_passwords(target, pages_); }
-  /// Called before REQUEST for TARGET is sent to fossil. Returns null if REQUEST does not contain a
-  /// password.
-  std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(const PageRequest& request,
+  /// Returns whether REQUEST may contain a password; see may_have_password().
+  bool may_be_in(const PageRequest& request, const Target& target) const {
+    return may_have_password(request, target, pages_);
+  }
+  /// Called before REQUEST for TARGET is sent to fossil. Changes REQUEST; see guesses_in().
+  /// Returns null if fossil checks no password.
+  std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(PageRequest& request,
                                                               const Target& target);
 
  private:

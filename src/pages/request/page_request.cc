@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
@@ -44,6 +45,17 @@ std::string_view PageRequest::target() const {
 
 void PageRequest::forget(std::string_view name) {
   std::erase_if(parameters, [&](const Parameter& each) { return each.name == name; });
+}
+
+void PageRequest::replace(std::string_view name, std::string value) {
+  forget(name);
+  parameters.emplace_back(std::string(name), std::move(value));
+}
+
+void PageRequest::replace_body(std::string type, std::string_view text) {
+  evbuffer_drain(body.get(), evbuffer_get_length(body.get()));
+  evbuffer_add(body.get(), text.data(), text.size());
+  replace(parameter::kContentType, std::move(type));
 }
 
 bool PageRequest::is_head() const {

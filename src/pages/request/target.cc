@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quarry/http/form.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/repository/repository_name.h"
 
@@ -16,9 +17,19 @@ std::string take_segment(std::string_view& path) {
   return word;
 }
 
+bool is_draft(std::string_view segment) {
+  constexpr std::string_view kDraft = "draft";
+  return segment.size() == kDraft.size() + 1 && segment.starts_with(kDraft) &&
+         segment.back() >= '1' && segment.back() <= '9';
+}
+
 Target target_in(std::filesystem::path file, std::string_view rest) {
-  Target target{.file = std::move(file), .page = take_segment(rest), .below = {}};
-  target.below = take_segment(rest);
+  // Newer versions of fossil decode the path after the web server has done so.
+  const std::string decoded = http::form_decode_leniently(rest);
+  std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
+  Target target{.file = std::move(file), .page = take_segment(left), .below = {}};
+  if (is_draft(target.page)) target.page = take_segment(left);
+  target.below = take_segment(left);
   return target;
 }
 

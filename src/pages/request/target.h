@@ -17,7 +17,9 @@ using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
-  std::string page;        // first word after the repository's name, such as "timeline"
+  /// The first word after the repository's name, such as "timeline". A draft of a skin before it,
+  /// as in /draft1/timeline, is skipped.
+  std::string page;
   std::string below = {};  // next word, if any
 };
 

@@ -22,6 +22,7 @@ def parts(path, head, **fields):
 
 
 USUAL = 'Content-Disposition: form-data; name="@"'
+TWO_NAMES = 'Content-Disposition: form-data; name="x"; name="@"'
 
 
 # Maps a form of login to its path, query, body, content type, method and headers.
@@ -38,13 +39,13 @@ DISGUISES = {
     "body of a GET": (("/login", "", b"u=ann&p={}", FORM, "GET"), {}),
     "HEAD": (("/login", "u=ann&p={}", None, FORM, "HEAD"), {}),
     "charset": (("/login", "", b"u=ann&p={}", FORM + "; charset=utf-8"), {}),
+    "logout": (("/logout", "", b"u=ann&p={}"), {}),
+    "another name": (("/my", "u=ann&p={}"), {}),
     "alias": (("/enter", "", b"u=ann&p={}"), {}),
     "alias in cookies": (("/enter",), {"cookie": "u=ann;p={}"}),
-    "parts": (parts("/login", USUAL, u="ann", p="{}"), {}),
     "parts of an alias": (parts("/enter", USUAL, u="ann", p="{}"), {}),
-    "parts of JSON": (parts("/json/login", USUAL, name="ann", password="{}"), {}),
-    "parts with odd heads": (parts("/enter", 'X: "y"\r\nn "@" "z"', u="ann", p="{}"), {}),
-    "parts in capitals": (parts("/enter", 'CONTENT-DISPOSITION: FORM-DATA;NAME= @', u="ann", p="{}"), {}),
+    "parts in capitals": (parts("/enter", USUAL.upper(), u="ann", p="{}"), {}),
+    "parts with a file": (parts("/enter", USUAL + '; filename="a;b"\r\nContent-Type: text/plain', u="ann", p="{}"), {}),
     "parts after a large one": (parts("/enter", USUAL, x="y" * 60000, u="ann", p="{}"), {}),
     "JSON in the query": (("/json/login", "name=ann&password={}"), {}),
     "JSON short": (("/json/login", "n=ann&p={}"), {}),
@@ -82,9 +83,8 @@ def test_a_login_in_disguise_counts(served, fresh, disguise):
 
 
 NO_LOGINS = {
-    "parts without quotation marks": (parts("/enter", "Content-Disposition: form-data; name=@", u="ann", p="word"), {}),
     "parts inside another": (parts("/enter", USUAL, x='\r\nname="u"\r\n\r\nann', p="word"), {}),
-    "two users in parts": (parts("/login", USUAL, u="bob", U="ann", p="word"), {}),
+    "two users in parts": (parts("/enter", USUAL, u="bob", U="ann", p="word"), {}),
     "two users": (("/login", "u=bob", b"u=ann&p=word"), {}),
     "two users in cookies": (("/login", "", b"u=bob&p=word"), {"cookie": "u=ann"}),
     "two users of JSON": (("/json/login", "name=bob", b'{"payload":{"name":"ann","password":"word"}}', JSON), {}),
@@ -98,6 +98,54 @@ NO_LOGINS = {
     "JSON in capitals": (("/json/LOGIN", "name=ann&password=word"), {}),
     "JSON beside": (("/json/HAI", "", b'{"command":"login","payload":{"name":"ann","password":"word"}}', JSON), {}),
 }
+
+
+# Fossil would read a user and a password in these: the path, the header of a part, and the names of the two.
+REFUSED_PARTS = {
+    "two names": ("/login", TWO_NAMES, "u", "p", 415),
+    "two names at another page": ("/my", TWO_NAMES, "u", "p", 415),
+    "two names at an alias": ("/enter", TWO_NAMES, "u", "p", 400),
+    "two names in JSON": ("/json/login", TWO_NAMES, "name", "password", 415),
+    "the usual ones": ("/login", USUAL, "u", "p", 415),
+    "odd headers": ("/enter", 'X: "y"\r\nn "@" "z"', "u", "p", 400),
+    "a second header": ("/enter", 'Content-Disposition: form-data; name="x"\r\nX: name="@"', "u", "p", 400),
+    "a name in the type": ("/enter", 'Content-Disposition: form-data; name="x"\r\nContent-Type: a; name="@"', "u", "p", 400),
+    "no quotation marks": ("/enter", "Content-Disposition: form-data; name= @", "u", "p", 400),
+    "a login for any page": ("/timeline", TWO_NAMES, "resid", "token", 400),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED_PARTS)
+def test_a_multipart_form_hides_no_password(served, fresh, form):
+    """With two names in a header, fossil takes the second."""
+    repofile.set_config(fresh, "walias:/enter", "/login")
+    path, head, user, password, status = REFUSED_PARTS[form]
+    page = Stranger(served).ask(*parts(path, head, **{user: "ann", password: "word"}))
+    assert page.status == status and not is_in(page)
+    served.wait_for_log(f'client {Stranger(served).address}: POST {path}: {status} ')
+
+
+TOKENS = {
+    "query": (("/timeline", "resid=ann&token={}"), {}),
+    "query of a page that may be cached": (("/tree", "resid=ann&token={}"), {}),
+    "form": (("/timeline", "", b"resid=ann&token={}"), {}),
+    "capitals": (("/timeline", "RESID=ann&Token={}"), {}),
+    "cookies": (("/timeline",), {"cookie": "resid=ann; token={}"}),
+    "half in a cookie": (("/timeline", "token={}"), {"cookie": "resid=ann"}),
+    "parts": (parts("/timeline", USUAL, resid="ann", token="{}"), {}),
+    "a page that is not listed": (parts("/chat-send", USUAL, resid="ann", token="{}", msg="x"), {}),
+    "JSON API": (("/json/whoami", "resid=ann&token={}"), {}),
+}
+
+
+@pytest.mark.parametrize("form", TOKENS)
+def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, form):
+    """Fossil logs the user in for this page; without a sign of failure, guesses could not be counted."""
+    repofile.set_capabilities(fresh, "nobody", "")
+    words, headers = TOKENS[form]
+    filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]
+    page = Stranger(served).ask(*filled, **{name: value.replace("{}", "word") for name, value in headers.items()})
+    assert page.status == 403 and "resid and token are not accepted" in page.text
 
 
 @pytest.mark.parametrize("disguise", NO_LOGINS)
@@ -121,7 +169,8 @@ def test_a_sync_with_another_method_logs_nobody_in(served, fresh, method):
 SPELLINGS = ["/login", "//login", "/./login", "/x/../login", "/login/", "/login//x", "/%6Cogin", "/%6cogi%6e", "/%256Cogin", "/login%2f",
              "/login%2Fx", "/login;x", "/login%00", "/login?", "/login#x", "/LOGIN", "/index/login", "/login?x=%26", "/enter", "/%65nter",
              "/enter/x", "http://x/login", "/json/%6Cogin?n=ann&p=word", "/json%2Flogin?n=ann&p=word", "/json/x/../login?n=ann&p=word",
-             "/./json/login?n=ann&p=word", "/json?command=%6Cogin&n=ann&p=word"]
+             "/./json/login?n=ann&p=word", "/json?command=%6Cogin&n=ann&p=word", "/logout", "/my", "/my/x", "/draft1/login",
+             "/draft1/json/login?n=ann&p=word"]
 
 
 @pytest.mark.slow
@@ -142,7 +191,7 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
                 answer += part
         return answer
     let_in = [target for target in SPELLINGS if b"%2Fann;" in post(target, b"word")]
-    assert {"/login", "/enter", "/login/"} <= set(let_in), "these are logins"
+    assert {"/login", "/enter", "/login/", "/logout", "/my"} <= set(let_in), "these are logins"
     for _ in range(6):  # after six failures, the delay is longer than the rest of the test
         wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait")
     statuses = {target: post(target, b"word") for target in SPELLINGS}

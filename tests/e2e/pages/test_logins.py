@@ -144,10 +144,11 @@ def test_the_old_password_counts_when_it_is_changed(served):
     stranger = Stranger(served)
     cookie = stranger.form("ann", "word").headers["set-cookie"].split(";")[0]
 
-    def change(old, new="word2"):
-        return stranger.ask("/login", body=f"p={old}&n1={new}&n2={new}".encode(), cookie=cookie, referer="http://x/login")
-    for _ in range(ALLOWED):
-        page = change("wrong")
+    def change(old, new="word2", again=None):
+        body = f"p={old}&n1={new}&n2={new if again is None else again}"
+        return stranger.ask("/login", body=body.encode(), cookie=cookie, referer="http://x/login")
+    for number in range(ALLOWED):
+        page = change("wrong", again="" if number else None)  # fossil checks the old password first
         assert page.status == 200 and "incorrect old password" in page.text
     assert is_held_up(change("word"))
     assert served.log().count('login failed for "ann": POST "/login"') == ALLOWED
@@ -235,6 +236,40 @@ def test_a_fault_during_a_login_counts_as_a_failure(start, fresh, tmp_path):
     stranger = Stranger(serve_pages(start, fresh, {"pages.program": fake_fossil.failing(tmp_path)}))
     statuses = [stranger.form("ann", "word").status for _ in range(ALLOWED + 1)]
     assert statuses == [502] * ALLOWED + [429]
+
+
+REFUSALS = {
+    "401": ("401 Unauthorized", ""),
+    "text": ("200 OK", '<p><span class="loginError">\nYou entered an unknown user or an incorrect password.\n</span>'),
+    "old password": ("200 OK", '<p><span class="loginError">\nYou entered an incorrect old password while attempting'),
+}
+
+
+def answering(path, status: str, body: str = "", header: str = ""):
+    """A program that answers every request with this page, and has fossil's pages."""
+    page = path.with_suffix(".page")
+    page.write_bytes(f"Status: {status}\r\n{header}Content-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    return fake_fossil.write(path, f"head -c 1 > /dev/null; exec cat '{page}'")
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_path, refusal):
+    """As it would if fossil read a request in another way."""
+    server = serve_pages(start, fresh, {"pages.program": answering(tmp_path / "program", *REFUSALS[refusal])})
+    stranger = Stranger(server)
+    for _ in range(ALLOWED):
+        assert stranger.ask("/login", body=b"x=y").status == int(REFUSALS[refusal][0][:3])
+    assert is_held_up(stranger.ask("/login", body=b"x=y"))
+    assert is_held_up(stranger.ask("/timeline", "n=1", cookie="x=y")), "on any page"
+    assert server.log().count(f'client {HOME}: login failed for "": POST "/login"') == ALLOWED
+    assert not is_held_up(Stranger(server, ELSEWHERE).ask("/login", body=b"x=y"))
+
+
+def test_a_script_that_asks_for_a_login_is_no_failure(start, fresh, tmp_path):
+    program = answering(tmp_path / "program", "401 Unauthorized", header='WWW-Authenticate: Basic realm="x"\r\n')
+    server = serve_pages(start, fresh, {"pages.program": program})
+    assert {Stranger(server).ask(path).status for path in ("/ext/x", "/script-with-an-alias") * (ALLOWED + 1)} == {401}
+    assert "login failed" not in server.log()
 
 
 def test_without_a_limit_nobody_waits(start, fresh):

@@ -173,6 +173,31 @@ TEST_CASE_FIXTURE(Pool,
   CHECK(passed == 1);
 }
 
+TEST_CASE_FIXTURE(Pool, "failures of users that are not known delay only further ones from there") {
+  const auto try_from = [&](std::string_view address) {
+    LoginLimiter::Attempt attempt = limiter.attempt_of(address);
+    const seconds wait = limiter.wait(attempt, now);
+    if (wait.count() == 0) limiter.failed(attempt, now);
+    return wait.count();
+  };
+  for (int i = 0; i < 5; ++i) CHECK(try_from(kHome) == 0);
+  CHECK(try_from(kHome) == 1);
+  CHECK(try_from(kAway) == 0);
+  now += kTicksPerSecond;
+  CHECK(try_from(kHome) == 0);
+  CHECK(try_from(kHome) == 2);
+  // They count for the address like guesses at users: these are 24 of its 30 tokens.
+  CHECK(checked_of(5, "one", kHome) + checked_of(5, "two", kHome) + checked_of(5, "three", kHome) +
+            checked_of(5, "four", kHome) + checked_of(5, "five", kHome) ==
+        24);
+  // Without failures there is nothing to wait for.
+  for (int i = 0; i < 100; ++i) {
+    LoginLimiter::Attempt attempt = limiter.attempt_of("203.0.113.77");
+    CHECK(limiter.wait(attempt, now).count() == 0);
+    limiter.unchecked(attempt, now);
+  }
+}
+
 TEST_CASE_FIXTURE(Pool, "an attempt with an unknown result does not count") {
   CHECK(checked_of(5, "owner", kHome) == 5);
   const auto try_unchecked = [&](std::string_view address) {
