@@ -27,6 +27,7 @@ using base::LogLevel;
 constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
 constexpr std::size_t kMaxConnections = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
+constexpr std::string_view kHiddenQuery = "***";
 
 }  // namespace
 
@@ -104,7 +105,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
 }
 
 std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
-  if (!cache_.is_enabled() || logins_.may_be_in(request, target)) return std::nullopt;
+  if (!cache_.is_enabled()) return std::nullopt;
   auto key = cache_key(request, target, served_.trust_remote_user);
   const auto repository = key ? state_of(target.file) : std::nullopt;
   const auto others = repository ? fossil_environment_.state() : std::nullopt;
@@ -113,7 +114,9 @@ std::optional<std::string> Server::key_now(const PageRequest& request, const Tar
 }
 
 void Server::on_target(PageConnection& connection, const Target& target) {
-  const auto key = key_now(connection.request(), target);
+  const bool may_have_password = logins_.may_be_in(connection.request(), target);
+  connections_.at(&connection).logs_query = !may_have_password;
+  const auto key = may_have_password ? std::nullopt : key_now(connection.request(), target);
   if (!key) return ask({.connection = &connection, .target = target});
   if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
     ++handles_.figures.from_cache;
@@ -249,7 +252,7 @@ void Server::log_access(PageConnection& connection) {
   record.remote_address = request.get(http::parameter::kRemoteAddress);
   record.method = request.get(http::parameter::kRequestMethod);
   record.path = base::take_until(query, '?');
-  record.query = query;
+  record.query = query.empty() || connections_.at(&connection).logs_query ? query : kHiddenQuery;
   record.content_length =
       base::parse_number<std::uint64_t>(request.get(http::parameter::kContentLength)).value_or(0);
   record.status = connection.status();

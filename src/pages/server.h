@@ -45,6 +45,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::unique_ptr<PageConnection> connection;
     FossilRun* run = nullptr;  // makes the page
     bool has_head = false;
+    bool logs_query = false;  // the query cannot contain a password
   };
   /// A page that is made for all requests that arrive meanwhile, and then cached.
   struct Shared {

@@ -272,6 +272,21 @@ def test_a_script_that_asks_for_a_login_is_no_failure(start, fresh, tmp_path):
     assert "login failed" not in server.log()
 
 
+def test_the_access_log_contains_no_password(start, fresh, tmp_path):
+    """The query of a page that may take a password is not logged."""
+    log = tmp_path / "access.log"
+    server = serve_pages(start, fresh, {"access.log": log, "access.format": "%r%Q%q %s"})
+    repofile.set_config(fresh, "walias:/enter", "/login")
+    stranger = Stranger(server)
+    for path in ("/login", "/my", "/enter"):
+        assert is_in(stranger.ask(path, "u=ann&p=word"))
+    stranger.ask("/timeline", "resid=ann&token=word")
+    stranger.ask("/login")
+    stranger.ask("/timeline", "n=1")
+    lines = ["/login?*** 302", "/my?*** 302", "/enter?*** 302", "/timeline?*** 403", "/login 200", "/timeline?n=1 200"]
+    wait_until(lambda: log.read_text().splitlines() == lines, "the lines")
+
+
 def test_without_a_limit_nobody_waits(start, fresh):
     server = serve_pages(start, fresh, {"sync.login_failures": "0"})
     stranger = Stranger(server)
