@@ -86,7 +86,16 @@ void Tags::inherit_anew(Rid rid) {
       " UNION SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE rid=?2 AND tagtype=2",
       rid, parent);
-  for (const std::int64_t tag : concerned) spread_tag(tag, parent);
+  for (const std::int64_t tag : concerned) {
+    if (parent != 0) {
+      spread_tag(tag, parent);
+      continue;
+    }
+    // A cancelled tag had given parents to a check-in whose manifest does not name any.
+    work_.tags.remove(tag, rid);
+    work_.pending.note_tag_change(tag, rid);
+    spread_tag(tag, rid);
+  }
 }
 
 /// Updates the descendants of FROM according to its entry for TAG.

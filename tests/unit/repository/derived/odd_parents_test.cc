@@ -180,6 +180,19 @@ TEST_CASE("a tag that sets parents keeps file names of the comparison with the o
   });
 }
 
+TEST_CASE("a root loses inherited tags when the tag that set its parents is cancelled") {
+  const std::string left =
+      finish("C c\nD 2021-01-01T00:00:00\nF a " + hash(kA) + "\nT *line * one\nU ann\n");
+  const std::string root = check_in("2021-01-02T00:00:00", kFiles, "");
+  const std::string child = check_in("2021-01-03T00:00:00", file("a", hash(kB)), hash(root));
+  World world;
+  world.put_all({kA, kB, left, root, child, control(1, root, "+parent " + hash(left))});
+  CHECK(world.sql("SELECT count(*) FROM tagxref WHERE value='one'") == "3");
+  world.put(finish("D 2021-02-02T00:00:00\nT -parent " + hash(root) + "\nU bob\n"));
+  CHECK(world.sql("SELECT count(*) FROM tagxref WHERE value='one'") == "1");
+  check_derived(world);
+}
+
 TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   const std::string root = check_in("2021-01-01T00:00:00", kFiles, "");
   const std::string capitals = upper(hash(root));
