@@ -49,7 +49,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "derived/tags": {"derived/common", "derived/ancestry", "derived/checkins"},
         "derived/documents": {"store", "markup", "tickets", "derived/common", "derived/checkins", "derived/tags"},
         "derived/timeline": {"store", "markup", "derived/common", "derived/ancestry", "derived/checkins"},
-        "derived": {"store", "tickets", "derived/ancestry", "derived/common", "derived/checkins", "derived/tags",
+        "derived": {"store", "markup", "tickets", "derived/ancestry", "derived/common", "derived/checkins", "derived/tags",
                     "derived/documents", "derived/timeline"},
         "": {"store", "tickets", "derived", "derived/common"},
         "history": {"", "derived/ancestry"},

@@ -118,6 +118,8 @@ MADE = {
     "SELECT {} FROM {}{}{}": [],
     "CREATE TEMP TABLE before_{} AS {}": [],
     "SELECT * FROM before_{} ORDER BY {}": [],
+    "SELECT {0},count(*) FROM {1} WHERE {3} GROUP BY {0} EXCEPT SELECT {0},count(*) FROM {2} WHERE {3} GROUP BY {0}": [],
+    "SELECT type,coalesce(tagid,0),mtime,omtime,user,comment,brief,euser,ecomment,bgcolor FROM {} WHERE objid=?1": [],
     "SELECT {}, ({}) AS line, *, count(*) FROM {} AS {} GROUP BY line": [],
     "DELETE FROM {}": ["DELETE FROM forumpost", "DELETE FROM ticket", "DELETE FROM ticketchng"],
     "DROP TABLE IF EXISTS {}": [],
@@ -301,9 +303,13 @@ class Check:
         database = sqlite3.connect(":memory:", isolation_level=None)
         self._make_schema(database)
         database.execute("CREATE TEMP TABLE private_check_in(rid)")  # only rebuild creates this table
+        for table in ("event", "tagxref", "plink", "mlink", "leaf", "backlink"):  # only verify creates these
+            database.execute(f"CREATE TEMP TABLE before_{table} AS SELECT * FROM {table}")
         for script in self.scripts:
             if re.match(r"CREATE TEMP TABLE (IF NOT EXISTS )?\w+\((?!line)", script.sql):
                 database.execute(script.sql)
+            if script.sql.startswith("CREATE INDEX temp."):
+                database.executescript(script.sql)
         if rows is not None:
             database.execute("ANALYZE")
             database.executemany("INSERT INTO sqlite_stat1 VALUES(?,?,?)", rows)

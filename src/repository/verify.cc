@@ -10,7 +10,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <ranges>
 #include <set>
 
 #include "derived/derived_rows.h"
@@ -92,22 +91,16 @@ class Verification {
   void report(const ArtifactWalk::Artifact& artifact, std::string_view what);
   void check_integrity();
   bool is_same(const DerivedRows& comparison);
-  /// A row that exists on only one side.
-  struct UnmatchedRow {
-    std::string text;
-    std::map<std::string, std::string> values;  // for `event`: the values by column
-  };
   using RowKey = std::pair<std::int64_t, std::int64_t>;
-  using UnmatchedRows = std::map<RowKey, std::vector<UnmatchedRow>>;
+  using UnmatchedRows = std::map<RowKey, std::vector<std::string>>;  // rendered
   UnmatchedRows rows_only_in(const DerivedRows& comparison, const std::string& source,
                              const std::string& other);
-  static std::set<std::string> changed_columns(const std::vector<UnmatchedRow>& before,
-                                               const std::vector<UnmatchedRow>& after);
   void compare(const DerivedRows& comparison);
   void report_rows(const DerivedRows& comparison, std::string_view verdict, const Findings& rows);
 
   Repository::State& r_;
-  OrderDependence order_{r_.database, r_.names, r_.manifests};
+  OrderDependence order_{
+      {r_.database, r_.contents, r_.names, r_.manifests, r_.privacy, *r_.options.clock}};
   Verified verified_;
   std::mutex mutex_;  // protects the next two members
   std::multimap<Rid, std::string> of_artifacts_;
@@ -239,27 +232,9 @@ Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& compar
   UnmatchedRows rows;
   Query query = r_.database.query_once(counted(source) + " EXCEPT " + counted(other));
   while (query.step()) {
-    UnmatchedRow& row = rows[{query.integer(0), query.integer(1)}].emplace_back();
-    row.text = query.text(2);
-    if (comparison.table != std::string_view("event")) continue;
-    int column = 3;
-    for (const auto name : std::views::split(comparison.columns, ',')) {
-      row.values[std::string(name.begin(), name.end())] = query.text(column++);
-    }
+    rows[{query.integer(0), query.integer(1)}].emplace_back(query.text(2));
   }
   return rows;
-}
-
-/// Returns the columns in which the rows of one event differ, or an empty set if one side does not
-/// have a row.
-std::set<std::string> Verification::changed_columns(const std::vector<UnmatchedRow>& before,
-                                                    const std::vector<UnmatchedRow>& after) {
-  std::set<std::string> changed;
-  if (before.empty() || after.empty()) return changed;
-  for (const auto& [column, value] : before.front().values) {
-    if (after.front().values.at(column) != value) changed.insert(column);
-  }
-  return changed;
 }
 
 /// Reports or counts the rows that only one side has.
@@ -275,18 +250,16 @@ void Verification::compare(const DerivedRows& comparison) {
   for (const RowKey& key : keys) {
     const auto found = [&](const UnmatchedRows& side) {
       const auto at = side.find(key);
-      return at == side.end() ? std::vector<UnmatchedRow>() : at->second;
+      return at == side.end() ? Findings() : at->second;
     };
-    const std::vector<UnmatchedRow> old_rows = found(before), new_rows = found(after);
-    const OrderClass order =
-        order_.class_of(comparison.table, key, changed_columns(old_rows, new_rows));
-    if (order) {
+    const Findings old_rows = found(before), new_rows = found(after);
+    if (const OrderClass order = order_.class_of(comparison.table, key)) {
       verified_.order_dependent[{comparison.table, std::string(*order)}] +=
           std::max(old_rows.size(), new_rows.size());
       continue;
     }
-    for (const UnmatchedRow& row : old_rows) extra.push_back(row.text);
-    for (const UnmatchedRow& row : new_rows) missing.push_back(row.text);
+    extra.insert(extra.end(), old_rows.begin(), old_rows.end());
+    missing.insert(missing.end(), new_rows.begin(), new_rows.end());
   }
   report_rows(comparison, "unexpected row", extra);
   report_rows(comparison, "missing row", missing);

@@ -3,274 +3,269 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <ranges>
-
-#include "derived/common/backlinks.h"
-#include "derived/timeline/event_times.h"
-#include "quarry/base/time.h"
 
 namespace quarry::repository {
 
-using artifact::Structural;
-using artifact::StructuralType;
-
 namespace {
 
-constexpr std::string_view kEqualTimes = "equal times";
-constexpr std::string_view kOlderControl = "a control older than an ancestor's card";
-constexpr std::string_view kCloseChildren = "close children";
-constexpr std::string_view kEdits = "edits of comment, user or date";
-constexpr std::string_view kTechnotes = "technotes";
-constexpr std::string_view kAttachments = "attachments";
-constexpr std::string_view kForumTitles = "forum titles";
-constexpr std::string_view kTaggedDocuments = "tags on documents";
-constexpr std::string_view kNoBranch = "check-ins without a branch";
-constexpr std::string_view kOtherParents = "parents given by a tag";
-constexpr std::string_view kUnusualParents = "parents of another kind";
+/// Returns what children inherit from an artifact with ENTRY.
+std::optional<TagEntry> passed_on(std::optional<TagEntry> entry) {
+  if (!entry || entry->type != kPropagatingTag) return std::nullopt;
+  entry->source = 0;
+  return entry;
+}
 
 }  // namespace
 
-bool OrderDependence::has(const char* sql, std::int64_t key) {
-  return database_.has_row(sql, key);
-}
-
-/// Whether two versions of the document that has TAG have the same time.
-bool OrderDependence::has_equal_times(std::int64_t tag) {
-  return has(
-      "SELECT 1 FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
-      " GROUP BY mtime HAVING count(*)>1",
-      tag);
-}
-
-bool OrderDependence::has_other_parents(Rid rid) {
-  return tags_.get(kTagParent, rid).has_value();
-}
-
-/// Whether RID has an unusual relative. For a check-in: a parent or child of another kind, or a
-/// child whose primary parent is of another kind. For an artifact of another kind: a parent or
-/// child that is a check-in.
-bool OrderDependence::has_unusual_relatives(Rid rid) {
-  const bool is_check_in = lineage_.is_check_in(rid);
-  const auto is_unusual = [&](Rid relative) {
-    return lineage_.is_check_in(relative) != is_check_in &&
-           has("SELECT 1 FROM blob WHERE rid=?1 AND size>=0", relative);
-  };
-  if (std::ranges::any_of(lineage_.parents(rid), is_unusual)) return true;
-  return std::ranges::any_of(lineage_.children(rid), [&](const Lineage::Child& child) {
-    return is_unusual(child.rid) || is_unusual(lineage_.primary_parent(child.rid));
-  });
-}
-
-/// Finds each tag that is set on an artifact by two other artifacts with the same time.
-void OrderDependence::read_cards() {
-  tied_.emplace();
-  std::map<TaggedArtifact, std::map<double, Rid>> cards;  // time to source
-  const auto add = [&](const TaggedArtifact& tagged, double day, Rid source) {
-    const auto [known, is_new] = cards[tagged].try_emplace(day, source);
-    if (!is_new && known->second != source) tied_->insert(tagged);
-  };
-  const std::vector<Rid> sources = database_.integers(
-      "SELECT objid FROM event WHERE type='g'"
-      " UNION SELECT srcid FROM tagxref NOT INDEXED WHERE srcid<>0 AND srcid<>rid");
+/// Runs before the first class is needed, and not at all if no row differs.
+void OrderDependence::prepare() {
+  is_prepared_ = true;
+  work_.database.execute(
+      "CREATE INDEX temp.before_event_objid ON before_event(objid);"
+      "CREATE INDEX temp.before_tagxref_rid ON before_tagxref(rid,tagid);"
+      "CREATE INDEX temp.before_plink_cid ON before_plink(cid);"
+      "CREATE INDEX temp.before_plink_pid ON before_plink(pid);"
+      "CREATE INDEX temp.before_mlink_mid ON before_mlink(mid);"
+      "CREATE INDEX temp.before_leaf_rid ON before_leaf(rid);"
+      "CREATE INDEX temp.before_backlink_srcid ON before_backlink(srcid,srctype)");
+  const std::vector<Rid> sources = work_.database.integers(
+      "SELECT objid FROM event UNION SELECT srcid FROM tagxref NOT INDEXED WHERE srcid<>0");
   for (const Rid source : sources) {
-    const Manifest control = manifests_.get(source);
-    if (!control || !control->date) continue;
-    for (const artifact::TagCard& card : control->tags) {
-      if (card.target.empty()) continue;
-      add({names_.find_tag(card.name), names_.find(card.target)}, base::julian_day(*control->date),
-          source);
+    const Manifest artifact = work_.manifests.get(source);
+    if (!artifact || !artifact->date) continue;
+    for (const artifact::TagCard& card : artifact->tags) {
+      const Rid target = card.target.empty() ? source : work_.names.find(card.target);
+      const auto value = card.has_value ? std::optional(std::string(card.value)) : std::nullopt;
+      cards_[{work_.names.find_tag(card.name), target}].push_back(
+          {tag_type(card), source, target, value, base::julian_day(*artifact->date)});
     }
   }
-  for (auto& [tagged, times] : cards) {
-    const Manifest target = manifests_.get(tagged.second);
-    if (!target || !target->date) continue;
-    const bool has_own = std::ranges::any_of(target->tags, [&](const artifact::TagCard& card) {
-      return card.target.empty() && names_.find_tag(card.name) == tagged.first;
-    });
-    if (has_own && times.contains(base::julian_day(*target->date))) tied_->insert(tagged);
+  for (auto at = cards_.lower_bound({kTagParent, 0});
+       at != cards_.end() && at->first.first == kTagParent; ++at) {
+    const Rid child = at->first.second;
+    for (const ParentList& parents : parent_lists(child)) {
+      for (const std::string& parent : parents)
+        other_children_[work_.names.find(parent)].insert(child);
+    }
   }
 }
 
-/// The state of TAG on RID. ABOVE is the state on its primary parent.
-OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
-                                                     const TagState& above) {
-  TagState state = above;
-  if (has_other_parents(rid)) state.row = kOtherParents;
-  const std::optional<TagEntry> card = tags_.get(tag, rid);
-  const bool has_card = card && card->source != 0;
-  if (!tied_) read_cards();
-  if (tied_->contains({tag, rid})) {
-    state.row = kEqualTimes;
-  } else if (has_card) {
-    // The card on the artifact itself is applied before the artifact inherits tags.
-    const bool is_older = card->source != rid && above.latest >= card->day;
-    state.row = is_older ? OrderClass(kOlderControl) : std::nullopt;
-  }
-  if (has_card) state.latest = std::max(state.latest, card->day);
-  return state;
+bool OrderDependence::has(const char* sql, std::int64_t key) {
+  return work_.database.has_row(sql, key);
 }
 
-OrderClass OrderDependence::of_tag(std::int64_t tag, Rid rid) {
-  std::vector<Rid> unknown;  // from RID to its ancestors
-  std::set<Rid> seen;        // a tag may have made a check-in its own ancestor
-  for (Rid at = rid; at != 0 && !states_.contains({tag, at}) && seen.insert(at).second;) {
-    unknown.push_back(at);
-    at = lineage_.primary_parent(at);
-  }
-  for (const Rid at : unknown | std::views::reverse) {
-    states_[{tag, at}] = tag_state(tag, at, states_[{tag, lineage_.primary_parent(at)}]);
-  }
-  return states_[{tag, rid}].row;
+/// Returns whether the recomputed table OURS has the same rows for KEY as the table FILE.
+bool OrderDependence::is_same(std::string_view columns, std::string_view ours,
+                              std::string_view file, std::string_view condition, std::int64_t key) {
+  const auto is_beyond = [&](std::string_view table, std::string_view other) {
+    return work_.database
+        .query_once(fmt::format("SELECT {0},count(*) FROM {1} WHERE {3} GROUP BY {0} EXCEPT SELECT "
+                                "{0},count(*) FROM {2} WHERE {3} GROUP BY {0}",
+                                columns, table, other, condition),
+                    key)
+        .step();
+  };
+  return !is_beyond(ours, file) && !is_beyond(file, ours);
 }
 
-OrderClass OrderDependence::of_event(Rid rid, const std::set<std::string>& columns) {
-  if (has_other_parents(rid)) return kOtherParents;
-  if (columns.empty()) {
-    const bool has_other_version =
-        has("SELECT 1 FROM tagxref AS x INDEXED BY sqlite_autoindex_tagxref_1"
-            " CROSS JOIN tagxref AS o INDEXED BY tagxref_i1 ON o.tagid=x.tagid"
-            " WHERE x.rid=?1 AND x.srcid=x.rid AND o.srcid=o.rid AND o.rid<>x.rid AND EXISTS("
-            "  SELECT 1 FROM tag WHERE tagid=x.tagid AND tagname GLOB 'event-*')",
-            rid);
-    return has_other_version ? OrderClass(kTechnotes) : std::nullopt;
+// --- parents and children ------------------------------------------------------------------------
+
+/// Returns each list of parents that RID may have: first that of its manifest, then those of tags.
+std::vector<OrderDependence::ParentList> OrderDependence::parent_lists(Rid rid) {
+  const Manifest manifest = work_.manifests.get(rid);
+  if (!manifest) return {};
+  std::vector<ParentList> lists;
+  lists.emplace_back(manifest->parents.begin(), manifest->parents.end());
+  const auto cards = cards_.find({kTagParent, rid});
+  if (cards == cards_.end()) return lists;
+  for (const TagEntry& card : cards->second) {
+    if (card.type != kSingleTag || !card.value) continue;
+    ParentList parents;
+    for (const artifact::HashName& name : parents_in(*card.value)) parents.emplace_back(name.str());
+    if (!parents.empty()) lists.push_back(std::move(parents));
   }
-  OrderClass found;
-  for (const std::string& column : columns) {
-    found = lineage_.is_check_in(rid) ? of_check_in_column(column, rid)
-                                      : of_document_column(column, rid);
-    if (!found) return std::nullopt;
+  return lists;
+}
+
+/// Returns the artifacts of any kind that may be compared with RID as their parent.
+std::set<Rid> OrderDependence::possible_children(Rid rid) {
+  std::set<Rid> children = other_children_[rid];
+  for (const Lineage::Child& child : work_.lineage.children(rid)) children.insert(child.rid);
+  for (const Rid child : work_.lineage.picked_by(rid)) children.insert(child);
+  return children;
+}
+
+/// A check-in whose parents a tag sets may have those of the tag, of its manifest, or both, and the
+/// files that changed since one of these. A document may be compared with a check-in that it names
+/// as its previous version.
+OrderClass OrderDependence::of_parents(Rid rid, bool is_of_files) {
+  const Manifest manifest = work_.manifests.get(rid);
+  const bool is_compared =
+      has_other_parents(rid) || (is_of_files && !work_.lineage.is_check_in(rid));
+  if (!manifest || !is_compared) return std::nullopt;
+  bool is_possible = false;
+  for (const ParentList& list : parent_lists(rid)) {
+    const std::vector<std::string_view> parents(list.begin(), list.end());
+    work_.database.execute("SAVEPOINT parents");
+    if (is_of_files) {
+      file_links_.write_mlinks(rid, parents);
+      is_possible |=
+          is_same("fnid,fid,pmid,pid,pfnid,mperm,isaux", "mlink", "before_mlink", "mid=?1", rid);
+    } else {
+      work_.lineage.unlink(rid);
+      for (const auto& added : {parents, manifest->parents}) {
+        checkin_links_.link_parents(rid, *manifest, added);
+        is_possible |= is_same("pid,isprim,mtime,baseid", "plink", "before_plink", "cid=?1", rid);
+      }
+    }
+    work_.database.execute("ROLLBACK TO parents; RELEASE parents");
+    work_.names.forget_all();
+  }
+  return is_possible ? OrderClass(kUnusualParents) : std::nullopt;
+}
+
+// --- tags ----------------------------------------------------------------------------------------
+
+std::optional<TagEntry> OrderDependence::tag_in_file(std::int64_t tag, Rid rid) {
+  Query query = work_.database.query(
+      "SELECT tagtype,srcid,origid,value,mtime FROM before_tagxref WHERE rid=?1 AND tagid=?2", rid,
+      tag);
+  if (!query.step()) return std::nullopt;
+  return TagEntry{static_cast<int>(query.integer(0)), query.integer(1), query.integer(2),
+                  query.is_null(3) ? std::nullopt : std::optional(std::string(query.text(3))),
+                  query.real(4)};
+}
+
+Rid OrderDependence::parent_in_file(Rid rid) {
+  return work_.database.first_integer("SELECT pid FROM before_plink WHERE cid=?1 AND isprim", rid);
+}
+
+/// Returns the cards that set TAG on RID. The name of a page, technote or ticket counts as a card.
+std::vector<TagEntry> OrderDependence::own_cards(std::int64_t tag, Rid rid) {
+  const auto found = cards_.find({tag, rid});
+  std::vector<TagEntry> cards = found == cards_.end() ? std::vector<TagEntry>() : found->second;
+  const std::optional<TagEntry> ours = work_.tags.get(tag, rid);
+  if (ours && ours->source != 0 && std::ranges::find(cards, *ours) == cards.end()) {
+    cards.push_back(*ours);
+  }
+  return cards;
+}
+
+/// Returns the entries for TAG that RID may inherit, at least for a time.
+std::vector<TagEntry> OrderDependence::inheritable(std::int64_t tag, Rid rid) {
+  std::vector<TagEntry> found;
+  std::set<Rid> seen{rid};
+  std::vector<Rid> todo{rid};
+  while (!todo.empty()) {
+    const Rid at = todo.back();
+    todo.pop_back();
+    std::vector<Rid> parents{work_.lineage.primary_parent(at)};
+    if (has_other_parents(at)) {
+      for (const ParentList& list : parent_lists(at)) {
+        if (!list.empty()) parents.push_back(work_.names.find(list.front()));
+      }
+    }
+    for (const Rid parent : parents) {
+      if (parent == 0 || !seen.insert(parent).second) continue;
+      todo.push_back(parent);
+      for (const TagEntry& card : own_cards(tag, parent)) {
+        if (const auto inherited = passed_on(card)) found.push_back(*inherited);
+      }
+    }
   }
   return found;
 }
 
-OrderClass OrderDependence::of_check_in_column(const std::string& column, Rid rid) {
-  if (column == "bgcolor") return of_tag(kTagBgcolor, rid);
-  if (column == "ecomment") return of_edit(kTagComment, rid);
-  if (column == "euser") return of_edit(kTagUser, rid);
-  if (column != "mtime") return std::nullopt;
-  const OrderClass edit = of_edit(kTagDate, rid);
-  return edit ? edit : of_time(rid);
-}
-
-/// Whether an edit is shown depends on the order if the edit was cancelled or inherited.
-OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid) {
-  if (const OrderClass found = of_tag(tag, rid)) return found;
-  const std::optional<TagEntry> entry = tags_.get(tag, rid);
-  if (!entry) return std::nullopt;
-  if (entry->source == 0 || entry->type == kCancelTag) return kEdits;
-  if (tag != kTagDate) return std::nullopt;
-  const bool is_date = database_.first_integer("SELECT julianday(?1) IS NOT NULL", entry->value);
-  return is_date ? std::nullopt : OrderClass(kEdits);
-}
-
-std::vector<Rid> OrderDependence::close_children(Rid rid) {
-  const std::optional<double> day = lineage_.check_in_day(rid);
-  if (!day) return {};
-  std::set<Rid> children;
-  for (const Lineage::Child& child : lineage_.children(rid)) children.insert(child.rid);
-  std::ranges::copy(lineage_.picked_by(rid), std::inserter(children, children.end()));
-  std::vector<Rid> close;
-  std::ranges::copy_if(children, std::back_inserter(close), [&](Rid child) {
-    const std::optional<double> its = lineage_.check_in_day(child);
-    return its && *its < *day + kCloseTimes;
-  });
-  return close;
-}
-
-/// The time of a check-in may be moved before that of a close child, and the child's time may be
-/// moved too.
-OrderClass OrderDependence::of_time(Rid rid) {
-  std::set<Rid> seen;
-  while (seen.insert(rid).second) {
-    if (has_unusual_relatives(rid)) return kUnusualParents;
-    const std::vector<Rid> close = close_children(rid);
-    if (close.empty()) break;
-    if (close.size() > 1) return kCloseChildren;
-    rid = close.front();
+/// Returns the class of TAG on RID. The class of TAG on its parent is known.
+///
+/// An artifact without a card of its own always has the entry that its parent passes on. The latest
+/// of its own cards takes effect, unless an inherited entry that was not older came first. Then
+/// all cards may be without effect, or, if that entry was removed again, all but one.
+OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
+  const std::optional<TagEntry> file = tag_in_file(tag, rid);
+  const std::vector<TagEntry> cards = own_cards(tag, rid);
+  double latest = 0;
+  for (const TagEntry& card : cards) latest = std::max(latest, card.day);
+  const auto is_overtaken = [&] {
+    return std::ranges::any_of(inheritable(tag, rid),
+                               [&](const TagEntry& entry) { return entry.day >= latest; });
+  };
+  if (file && file->source != 0) {
+    if (std::ranges::find(cards, *file) == cards.end()) return std::nullopt;
+    if (file->day == latest) return kEqualTimes;
+    return is_overtaken() ? OrderClass(kOlderControl) : std::nullopt;
   }
-  return std::nullopt;
+  const Rid parent = parent_in_file(rid);
+  if (file != passed_on(tag_in_file(tag, parent))) {
+    // A check-in keeps what it has inherited when a tag sets its parents.
+    const std::vector<TagEntry> possible = inheritable(tag, rid);
+    const bool is_kept = !file || std::ranges::find(possible, *file) != possible.end();
+    if (!has_other_parents(rid) || !is_kept) return std::nullopt;
+  }
+  if (!cards.empty()) return is_overtaken() ? OrderClass(kOlderControl) : std::nullopt;
+  return has_other_parents(rid) ? OrderClass(kUnusualParents) : tag_classes_[{tag, parent}];
 }
 
-OrderClass OrderDependence::of_document_column(const std::string& column, Rid rid) {
-  if (column == "type" || column == "comment" || column == "brief") {
-    const Manifest artifact = manifests_.get(rid);
-    if (!artifact) return std::nullopt;
-    if (artifact->type == StructuralType::kForumPost) return of_title(rid, *artifact);
-    const auto has_version = [&](std::string_view kind, std::string_view id) {
-      return has("SELECT 1 FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid",
-                 names_.find_tag(fmt::format("{}-{}", kind, id)));
-    };
-    if (const auto& card = artifact->attachment) {
-      const bool is_either = has_version("event", card->target) &&
-                             (card->source.empty() || has_version("tkt", card->target));
-      return is_either ? OrderClass(kAttachments) : std::nullopt;
+/// Returns the class of TAG on RID, or nullopt if the entry is the same or no order gives it.
+OrderClass OrderDependence::of_tag(std::int64_t tag, Rid rid) {
+  std::vector<Rid> unknown;  // from RID upwards
+  std::set<Rid> seen;        // a tag may have made a check-in its own ancestor
+  for (Rid at = rid; at != 0 && !tag_classes_.contains({tag, at}) && seen.insert(at).second;) {
+    if (tag_in_file(tag, at) == work_.tags.get(tag, at)) {
+      tag_classes_[{tag, at}] = std::nullopt;
+      break;
     }
-    const bool is_tied = artifact->type == StructuralType::kTicketChange &&
-                         has_equal_times(names_.find_tag(fmt::format("tkt-{}", artifact->ticket)));
-    return is_tied ? OrderClass(kEqualTimes) : std::nullopt;
+    unknown.push_back(at);
+    at = parent_in_file(at);
   }
-  if (column == "tagid" || column == "user") return std::nullopt;
-  const bool is_tagged = has(
-      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4", rid);
-  if (is_tagged) return kTaggedDocuments;
-  return column == "mtime" && has_unusual_relatives(rid) ? OrderClass(kUnusualParents)
-                                                         : std::nullopt;
+  for (const Rid at : unknown | std::views::reverse) {
+    tag_classes_[{tag, at}] = of_one_tag(tag, at);
+  }
+  return tag_classes_[{tag, rid}];
 }
 
-/// The titles of a thread's posts do not depend on the order if the root exists in exactly one
-/// version and is not a reply in another thread, or if the root does not exist in any version.
-OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
-  const Rid root = post.thread_root.empty() ? rid : names_.find(post.thread_root);
-  const std::vector<Rid> versions = database_.integers(
-      "SELECT fpid FROM forumpost INDEXED BY forumthread WHERE froot=?1 AND firt IS NULL", root);
-  const bool is_reply = has("SELECT 1 FROM forumpost WHERE fpid=?1 AND froot<>fpid", root);
-  const bool is_lost = versions.empty() && !has("SELECT 1 FROM event WHERE objid=?1", root);
-  const bool is_clear = !is_reply && (is_lost || versions == std::vector{root});
-  return is_clear ? std::nullopt : OrderClass(kForumTitles);
+std::string OrderDependence::branch_in_file(Rid rid) {
+  const std::optional<TagEntry> branch = tag_in_file(kTagBranch, rid);
+  return branch && branch->value ? *branch->value : "trunk";
 }
 
-/// Whether an artifact is a leaf follows from its branch and those of its children. If its own
-/// branch is unknown, the result depends on when the branches of its children became known.
+/// The branches of an artifact and of its children determine whether it is a leaf. This is only
+/// checked when one of these branches changes, so an artifact without a branch may be missing. A
+/// child whose parents were set by a tag may count or not.
 OrderClass OrderDependence::of_leaf(Rid rid) {
-  if (const OrderClass found = of_tag(kTagBranch, rid)) return found;
-  for (const Lineage::Child& child : lineage_.children(rid)) {
-    if (has_other_parents(child.rid)) return kOtherParents;
-    if (const OrderClass found = of_tag(kTagBranch, child.rid)) return found;
+  const std::string branch = branch_in_file(rid);
+  std::set<Rid> children = other_children_[rid];
+  for (const Rid child :
+       work_.database.integers("SELECT cid FROM before_plink WHERE pid=?1", rid)) {
+    children.insert(child);
   }
-  return tags_.get(kTagBranch, rid) ? std::nullopt : OrderClass(kNoBranch);
-}
-
-OrderClass OrderDependence::of_backlink(std::int64_t type, std::int64_t source) {
-  if (type == static_cast<int>(BacklinkSource::kComment)) {
-    if (const OrderClass found = of_tag(kTagComment, source)) return found;
-    const std::optional<TagEntry> edit = tags_.get(kTagComment, source);
-    return edit && edit->source != source ? OrderClass(kEdits) : std::nullopt;
+  OrderClass found = of_tag(kTagBranch, rid);
+  bool has_child = false, may_have_child = false;
+  for (const Rid child : children) {
+    if (!found) found = of_tag(kTagBranch, child);
+    if (has_other_parents(child)) found = kUnusualParents;
+    if (branch_in_file(child) != branch) continue;
+    (has_other_parents(child) ? may_have_child : has_child) = true;
   }
-  std::int64_t tag = 0;
-  if (type == static_cast<int>(BacklinkSource::kWiki)) tag = source;
-  if (type == static_cast<int>(BacklinkSource::kTicket)) {
-    const Manifest change = manifests_.get(source);
-    if (change) tag = names_.find_tag(fmt::format("tkt-{}", change->ticket));
-  }
-  return tag != 0 && has_equal_times(tag) ? OrderClass(kEqualTimes) : std::nullopt;
+  const bool is_leaf = has("SELECT 1 FROM before_leaf WHERE rid=?1", rid);
+  const bool has_branch = tag_in_file(kTagBranch, rid).has_value();
+  if (is_leaf ? has_child : has_branch && !has_child && !may_have_child) return std::nullopt;
+  return found ? found : OrderClass(kNoBranch);
 }
 
 OrderClass OrderDependence::class_of(std::string_view table,
-                                     std::pair<std::int64_t, std::int64_t> key,
-                                     const std::set<std::string>& columns) {
+                                     std::pair<std::int64_t, std::int64_t> key) {
+  if (!is_prepared_) prepare();
   const auto [first, second] = key;
-  if (table == "event") return of_event(first, columns);
+  if (table == "event") return of_event(first);
   if (table == "tagxref") return of_tag(second, first);
+  if (table == "plink") return of_parents(first, false);
+  if (table == "mlink") return of_parents(first, true);
   if (table == "leaf") return of_leaf(first);
   if (table == "backlink") return of_backlink(second, first);
-  if (table == "ticket" || table == "ticketchng") {
-    return has_equal_times(first) ? OrderClass(kEqualTimes) : std::nullopt;
-  }
-  if (table != "mlink" && table != "plink") return std::nullopt;
-  if (has_other_parents(first)) return kOtherParents;
-  return table == "mlink" && has_unusual_relatives(first) ? OrderClass(kUnusualParents)
-                                                          : std::nullopt;
+  if (table == "ticket" || table == "ticketchng") return of_ticket(first);
+  return std::nullopt;
 }
 
 }  // namespace quarry::repository

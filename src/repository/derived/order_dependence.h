@@ -1,10 +1,12 @@
 // Rows of the derived tables that depend on the order in which artifacts are processed. Our order
-// is a function of the artifacts (artifact_order.h). `fossil rebuild` processes them in an order
-// that depends on row ids and on how the artifacts are stored, so it may compute other rows from
-// the same artifacts. Only the artifacts determine which rows can differ: each such row belongs to
-// a class that quarry-protocol(7) lists.
+// is a function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in
+// which artifacts are stored, so it may compute other rows from the same artifacts. Each row that
+// may differ belongs to a class, which quarry-protocol(7) lists with the values that it allows: a
+// card of the artifact itself, or what follows from other rows of the same file. Any other value is
+// a fault.
 //
-// verify() uses this with recomputed tables.
+// verify() uses this. The tables hold the recomputed rows, and the temporary tables `before_TABLE`
+// hold the rows of the file.
 #pragma once
 
 #include <map>
@@ -12,70 +14,100 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "derived/ancestry/lineage.h"
-#include "derived/ancestry/tag_entries.h"
-#include "derived/common/manifests.h"
-#include "store/database.h"
-#include "store/names.h"
+#include "derived/checkins/file_links.h"
+#include "derived/common/work.h"
+#include "derived/documents/attachments.h"
+#include "derived/documents/tickets.h"
+#include "markup/text_links.h"
 
 namespace quarry::repository {
 
-/// The name of a class, to be read by people. nullopt if the row does not depend on the order.
+/// The name of a class, to be read by people. nullopt if the row may not differ.
 using OrderClass = std::optional<std::string_view>;
 
 class OrderDependence {
  public:
-  /// Arguments are not owned.
-  OrderDependence(Database& database, Names& names, Manifests& manifests)
-      : database_(database),
-        names_(names),
-        manifests_(manifests),
-        lineage_(database),
-        tags_(database) {}
+  explicit OrderDependence(const DerivationContext& context) : work_(context, {}, true) {}
 
-  /// The class of a row of TABLE that only one side has. KEY is the key in DerivedRows. COLUMNS are
-  /// used only for `event`: the columns in which both rows differ; empty if one side does not have
-  /// a row. Throws SqliteError.
-  OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key,
-                      const std::set<std::string>& columns);
+  /// Returns the class of the rows of TABLE with the KEY of DerivedRows. They differ between the
+  /// file and the recomputation. Throws SqliteError.
+  OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key);
 
  private:
-  using TaggedArtifact = std::pair<std::int64_t, Rid>;  // tag, artifact
-  /// The effect of the cards for one tag on an artifact and its ancestors.
-  struct TagState {
-    double latest = 0;  // the time of the latest card
-    OrderClass row;     // class of the artifact's row
+  static constexpr std::string_view kEqualTimes = "equal times";
+  static constexpr std::string_view kOlderControl = "a control older than an ancestor's card";
+  static constexpr std::string_view kCloseChildren = "close children";
+  static constexpr std::string_view kEdits = "edits of comment, user, date or colour";
+  static constexpr std::string_view kTechnotes = "technotes";
+  static constexpr std::string_view kAttachments = "attachments";
+  static constexpr std::string_view kForumTitles = "forum titles";
+  static constexpr std::string_view kNoBranch = "check-ins without a branch";
+  static constexpr std::string_view kUnusualParents = "unusual parents";
+
+  using TaggedArtifact = std::pair<std::int64_t, Rid>;         // tag, artifact
+  using ParentList = std::vector<std::string>;                 // hashes, primary first
+  using LinkedText = std::tuple<std::string, Markup, double>;  // the last is backlink.mtime
+  struct TimelineRow {
+    std::string type;
+    std::int64_t tag;  // 0 if none
+    std::optional<double> mtime, omtime;
+    std::optional<std::string> user, comment, brief, euser, ecomment, bgcolor;
   };
 
+  void prepare();
   bool has(const char* sql, std::int64_t key);
-  bool has_equal_times(std::int64_t tag);
-  bool has_other_parents(Rid rid);
-  bool has_unusual_relatives(Rid rid);
-  std::vector<Rid> close_children(Rid rid);
-  void read_cards();
-  TagState tag_state(std::int64_t tag, Rid rid, const TagState& above);
+  bool is_same(std::string_view columns, std::string_view ours, std::string_view file,
+               std::string_view condition, std::int64_t key);
 
+  std::vector<ParentList> parent_lists(Rid rid);
+  bool has_other_parents(Rid rid) { return cards_.contains({kTagParent, rid}); }
+  std::set<Rid> possible_children(Rid rid);
+
+  std::optional<TagEntry> tag_in_file(std::int64_t tag, Rid rid);
+  Rid parent_in_file(Rid rid);
+  std::vector<TagEntry> own_cards(std::int64_t tag, Rid rid);
+  std::vector<TagEntry> inheritable(std::int64_t tag, Rid rid);
+  OrderClass of_one_tag(std::int64_t tag, Rid rid);
   OrderClass of_tag(std::int64_t tag, Rid rid);
-  OrderClass of_event(Rid rid, const std::set<std::string>& columns);
-  OrderClass of_check_in_column(const std::string& column, Rid rid);
-  OrderClass of_document_column(const std::string& column, Rid rid);
-  OrderClass of_edit(PredefinedTag tag, Rid rid);
-  OrderClass of_time(Rid rid);
-  OrderClass of_title(Rid rid, const artifact::Structural& post);
+
+  std::optional<TimelineRow> event(const char* table, Rid rid);
+  std::optional<TimelineRow> expected_technote(Rid rid);
+  bool may_lack_event(Rid rid);
+  OrderClass of_event(Rid rid);
+  OrderClass of_missing_technote(Rid rid);
+  OrderClass of_text(Rid rid, const TimelineRow& file, const TimelineRow& ours);
+  OrderClass of_title(Rid rid, const TimelineRow& file, const TimelineRow& ours);
+  OrderClass of_edit(PredefinedTag tag, Rid rid, const std::optional<std::string>& value);
+  OrderClass of_time(Rid rid, const TimelineRow& file);
+  std::optional<double> day_of(Rid rid);
+  std::vector<Dated> close_children(Rid rid, double day);
+  bool may_be_moved_to(Rid rid, double time);
+
+  OrderClass of_parents(Rid rid, bool is_of_files);
+  std::string branch_in_file(Rid rid);
   OrderClass of_leaf(Rid rid);
   OrderClass of_backlink(std::int64_t type, std::int64_t source);
+  std::vector<LinkedText> comments(Rid rid);
+  OrderClass of_ticket(std::int64_t tag);
+  bool has_ticket_of_file(std::int64_t tag);
 
-  Database& database_;
-  Names& names_;
-  Manifests& manifests_;
-  Lineage lineage_;
-  TagEntries tags_;
-  std::map<TaggedArtifact, TagState> states_;
-  std::optional<std::set<TaggedArtifact>>
-      tied_;  // tags that depend on cards with equal times; computed when first needed
+  Work work_;
+  Events events_{work_};
+  CheckinLinks checkin_links_{work_};
+  Reparenting reparenting_{work_, checkin_links_};
+  FileLinks file_links_{work_, reparenting_};
+  Tags tags_{work_, reparenting_};
+  Attachments attachments_{work_, events_};
+  Tickets tickets_{work_, events_, tags_};
+  bool is_prepared_ = false;
+  std::map<TaggedArtifact, std::vector<TagEntry>> cards_;  // of all artifacts
+  std::map<Rid, std::set<Rid>> other_children_;            // by tags that set parents
+  std::map<TaggedArtifact, OrderClass> tag_classes_;
+  std::map<std::int64_t, OrderClass> ticket_classes_;
 };
 
 }  // namespace quarry::repository

@@ -268,4 +268,12 @@ void FileLinks::compute_mlinks(Rid rid) {
   for (const Rid fid : child.rows.contents()) work_.privacy.make_public(fid);
 }
 
+void FileLinks::write_mlinks(Rid rid, const std::vector<std::string_view>& parents) {
+  std::optional<FileSet> files = file_set(rid);
+  if (!files) return;
+  Comparison child{.files = std::move(*files), .rows = MlinkRows(work_.names)};
+  compare_files(child, parents);
+  child.rows.write(work_.database, rid, false);
+}
+
 }  // namespace quarry::repository

@@ -21,10 +21,6 @@ using artifact::HashName;
 using artifact::Structural;
 using artifact::StructuralType;
 
-namespace {
-
-/// Returns the hashes in VALUE, separated by single spaces. Returns an empty list if VALUE is
-/// malformed.
 std::vector<HashName> parents_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
@@ -36,8 +32,6 @@ std::vector<HashName> parents_in(std::string_view value) {
   }
   return names;
 }
-
-}  // namespace
 
 std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
   if (work_.is_whole) return {};  // is_whole is never set if such a tag exists

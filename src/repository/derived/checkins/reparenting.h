@@ -5,6 +5,7 @@
 // Marks the files, times and leaves of all affected check-ins.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "checkin_links.h"
@@ -12,6 +13,10 @@
 #include "quarry/artifact/hash_name.h"
 
 namespace quarry::repository {
+
+/// Returns the parents that a tag with VALUE sets: hashes separated by single spaces. Returns an
+/// empty list if VALUE is malformed.
+std::vector<artifact::HashName> parents_in(std::string_view value);
 
 class Reparenting {
  public:

@@ -9,6 +9,8 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+
 #include "derived/common/printed_day.h"
 #include "quarry/base/escape.h"
 
@@ -92,6 +94,26 @@ void Attachments::refresh_attachments(const std::string& target) {
                        .day = printed_day(work_.database, *artifact->date),
                        .comment = std::move(event.comment)});
   }
+}
+
+std::vector<Attachments::AttachmentEvent> Attachments::possible_events(
+    Rid rid, const artifact::AttachmentCard& card, bool is_early) {
+  using Position = std::optional<ArtifactOrder::Position>;
+  const Position before({-1, ""}), after({std::numeric_limits<double>::max(), ""}),
+      last({std::numeric_limits<double>::max(), "z"});
+  const std::string target(card.target);
+  std::vector<Position> tickets, notes;
+  if (last_with("tkt-" + target)) tickets = {before, after, last};
+  if (last_with("event-" + target)) notes = {before, after};
+  if (is_early || tickets.empty()) tickets.emplace_back();
+  if (is_early || notes.empty()) notes.emplace_back();
+  std::vector<AttachmentEvent> events;
+  for (const Position& ticket : tickets) {
+    for (const Position& note : notes) {
+      events.push_back(attachment_event(rid, card, {.ticket = ticket, .note = note}));
+    }
+  }
+  return events;
 }
 
 }  // namespace quarry::repository

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "derived/common/events.h"
 #include "derived/common/work.h"
@@ -15,6 +16,12 @@ namespace quarry::repository {
 
 class Attachments {
  public:
+  /// What depends on the target in a row of the timeline.
+  struct AttachmentEvent {
+    char type;
+    std::string comment;
+  };
+
   /// Arguments are not owned.
   Attachments(Work& work, Events& events) : work_(work), events_(events) {}
 
@@ -24,13 +31,12 @@ class Attachments {
   void add_attachment(Rid rid, const artifact::Structural& artifact);
   /// Recomputes the events of all attachments of TARGET.
   void refresh_attachments(const std::string& target);
+  /// Returns the event of the attachment CARD, which is RID, for each order of it and its target.
+  /// If IS_EARLY, this includes the event before the target arrives.
+  std::vector<AttachmentEvent> possible_events(Rid rid, const artifact::AttachmentCard& card,
+                                               bool is_early);
 
  private:
-  /// A row of the timeline.
-  struct AttachmentEvent {
-    char type;
-    std::string comment;
-  };
   /// The last artifact of each kind that can be the target of an attachment.
   struct AttachmentTarget {
     std::optional<ArtifactOrder::Position> ticket, note;

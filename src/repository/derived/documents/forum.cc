@@ -24,9 +24,6 @@ using artifact::StructuralType;
 
 namespace {
 
-constexpr const char* kUnknownTitle = "<i>Unknown</i>";
-constexpr const char* kNoTitle = "(Deleted)";
-
 void make_table(Database& database) {
   if (database.has_table("forumpost")) return;
   database.execute(

@@ -14,6 +14,10 @@
 
 namespace quarry::repository {
 
+/// The title of a thread whose root is missing or not a post, and of one without a title.
+constexpr const char* kUnknownTitle = "<i>Unknown</i>";
+constexpr const char* kNoTitle = "(Deleted)";
+
 class Forum {
  public:
   /// Arguments are not owned.

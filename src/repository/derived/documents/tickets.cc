@@ -71,14 +71,6 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
   return {std::move(comment), fmt::format("{} ticket {}.", now, words.ticket)};
 }
 
-/// Returns the changes with TAG, sorted by date and then by hash.
-std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
-  return database.integers(
-      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
-      " ORDER BY mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)",
-      tag);
-}
-
 void remake_tickets(Database& database) {
   database.execute("SAVEPOINT tickets");
   try {
@@ -122,7 +114,8 @@ void Tickets::refresh_tickets() {
     if (!fields.has_ticket) break;
     work_.database.execute("SAVEPOINT ticket");
     try {
-      refresh_ticket(id, fields);
+      const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
+      refresh_ticket(id, fields, changes_of(tag));
     } catch (const SqliteError& error) {
       // The project defines these tables. A push is not rejected if a value violates a constraint
       // of them. A rebuild fails, as in fossil. An interruption, or an error that has rolled back
@@ -143,13 +136,20 @@ void Tickets::refresh_tickets() {
   }
 }
 
-void Tickets::refresh_ticket(const std::string& id, const TicketFields& fields) {
+std::vector<Rid> Tickets::changes_of(std::int64_t tag) {
+  return work_.database.integers(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
+      " ORDER BY mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)",
+      tag);
+}
+
+void Tickets::refresh_ticket(const std::string& id, const TicketFields& fields,
+                             const std::vector<Rid>& changes) {
   const EventWords words{
       .ticket = fmt::format("[{}|{}]", events_.linked(id), events_.shown(id)),
       .title_column = setting(work_.database, "ticket-title-expr", "title"),
       .status_column = setting(work_.database, "ticket-status-column", "status")};
   const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
-  const std::vector<Rid> changes = changes_of(work_.database, tag);
   for (const Rid rid : changes) {
     remove_backlinks(work_.database, BacklinkSource::kTicket, rid);
   }

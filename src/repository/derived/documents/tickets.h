@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "derived/common/events.h"
 #include "derived/common/work.h"
@@ -26,17 +27,20 @@ class Tickets {
   /// Arguments are not owned.
   Tickets(Work& work, Events& events, Tags& tags) : work_(work), events_(events), tags_(tags) {}
 
-  // Both functions throw SqliteError.
+  // All throw SqliteError.
 
   /// Adds CHANGE. RID is its row id, and DAY the Julian day of its D card.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
   /// Computes all marked tickets. A ticket that violates a constraint of the project's own tables
   /// is left unchanged, except in a complete recomputation, which then fails.
   void refresh_tickets();
+  /// Returns the artifacts with TAG, the tag of a ticket, sorted by date and then by hash.
+  std::vector<Rid> changes_of(std::int64_t tag);
+  /// Computes the ticket ID from CHANGES, in this order.
+  void refresh_ticket(const std::string& id, const TicketFields& fields,
+                      const std::vector<Rid>& changes);
 
  private:
-  void refresh_ticket(const std::string& id, const TicketFields& fields);
-
   Work& work_;
   Events& events_;
   Tags& tags_;

@@ -24,9 +24,6 @@
 namespace quarry::repository {
 namespace {
 
-constexpr double kStep = 25.0 / 86400000.0;
-constexpr int kRounds = 30;
-
 struct Link {
   double parent;                // the parent's displayed time
   std::optional<double> child;  // the child's time that the parent has read last
@@ -35,11 +32,11 @@ struct Link {
 /// Returns the final time of the first check-in in CHAIN. Each check-in in CHAIN is the chosen
 /// child of the previous one.
 double adjusted_time(std::vector<Link> chain) {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kTimeRounds; ++round) {
     bool changed = false;
     for (Link& link : chain) {
       if (link.child && link.parent >= *link.child && link.parent < *link.child + kCloseTimes) {
-        link.parent = *link.child - kStep;
+        link.parent = *link.child - kTimeStep;
         changed = true;
       }
     }
@@ -105,7 +102,7 @@ std::set<Rid> EventTimes::take_stale() {
     const auto [rid, height] = todo.back();
     todo.pop_back();
     const std::optional<double> day = date_of(rid);
-    if (!day || !stale.insert(rid).second || height > kRounds) continue;
+    if (!day || !stale.insert(rid).second || height > kTimeRounds) continue;
     std::vector<Rid> parents = work_.lineage.parents(rid);
     const std::vector<Rid> picked = work_.lineage.picked_for(rid);
     parents.insert(parents.end(), picked.begin(), picked.end());
@@ -134,7 +131,7 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
 /// it does not have close children. RID is dated DAY.
 std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
-  while (chain.size() <= kRounds) {
+  while (chain.size() <= kTimeRounds) {
     const std::optional<Dated> chosen = chosen_child(rid, day);
     if (!chosen) break;
     chain.push_back({day, chosen->day});

@@ -17,6 +17,9 @@ namespace quarry::repository {
 
 /// A child is close to its parent if it is dated less than this many days after the parent.
 constexpr double kCloseTimes = 2.0 / 86400.0;
+/// How many days before a close child a parent is shown, and how often that may move it.
+constexpr double kTimeStep = 25.0 / 86400000.0;
+constexpr int kTimeRounds = 30;
 
 class EventTimes {
  public:
