@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "common/owner.h"
 #include "common/report.h"
 #include "quarry/backoffice/alerts.h"
 #include "quarry/repository/alerts.h"
@@ -66,6 +67,7 @@ base::Result<void> print_pending(Repository& repository) {
 }  // namespace
 
 int run_alerts_send(const AlertsArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   auto repository = Repository::open(arguments.file);
   if (!repository) return failed(repository.error());
   const Step step = arguments.digest ? backoffice::send_digests : backoffice::send_alerts;
@@ -75,6 +77,7 @@ int run_alerts_send(const AlertsArguments& arguments) {
 }
 
 int run_alerts_pending(const AlertsArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   auto repository = Repository::open(arguments.file);
   if (!repository) return failed(repository.error());
   const auto printed = print_pending(**repository);

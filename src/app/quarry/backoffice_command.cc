@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,12 +15,13 @@
 #include <system_error>
 
 #include "commands.h"
+#include "common/apart.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/fd.h"
-#include "quarry/base/spawn.h"
 #include "quarry/base/time.h"
 #include "quarry/control/channel.h"
 #include "quarry/repository/repository.h"
@@ -250,9 +250,8 @@ std::string state_of(const std::string& path) {
 }
 
 /// Runs this program for FILE in a separate process and returns its exit code.
-int run_apart(const BackofficeArguments& arguments, const std::string& file) {
-  std::vector<std::string> words{"quarry", "backoffice",
-                                 arguments.is_automatic ? "--nodelay" : "--nolease"};
+int run_for_file(const BackofficeArguments& arguments, const std::string& file) {
+  std::vector<std::string> words{"backoffice", arguments.is_automatic ? "--nodelay" : "--nolease"};
   if (!arguments.log_file.empty()) {
     words.insert(words.end(), {"--logfile", arguments.log_file});
   }
@@ -268,27 +267,14 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
-  const auto pid = base::spawn({.words = words,
-                                .program = "/proc/self/exe",
-                                .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
-                                .folder = {},
-                                .has_own_group = false});
-  if (!pid) {
-    return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", file)});
-  }
-  int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0) {
-    // Ctrl-C also reaches the child. All other signals have to be passed on to the child.
-    if (is_interrupted()) ::kill(*pid, SIGTERM);
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+  return run_apart(words, file);
 }
 
 int run_each(const BackofficeArguments& arguments, const std::vector<std::string>& files) {
   int code = kDone;
   for (const std::string& file : files) {
     if (is_interrupted()) break;
-    code = std::max(code, run_apart(arguments, file));
+    code = std::max(code, run_for_file(arguments, file));
   }
   return code;
 }
@@ -308,7 +294,7 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
       // commits, cause another run. A run without work does not write.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
-      run_apart(arguments, file);
+      run_for_file(arguments, file);
       last = {state, steady_clock::now()};
     }
     sleep_for(std::chrono::seconds(arguments.poll), master, false);
@@ -344,7 +330,8 @@ int run_backoffice(const BackofficeArguments& arguments) {
   if (arguments.poll > 0) return poll(arguments, master);
   if (arguments.is_automatic) return run_for_server(arguments, master);
   if (arguments.files.size() > 1) return run_each(arguments, arguments.files);
-  const auto done = BackofficeRun(arguments, master).run(arguments.files.front());
+  auto done = act_as_owner_of(arguments.files.front());
+  if (done) done = BackofficeRun(arguments, master).run(arguments.files.front());
   return done ? kDone : failed(done.error());
 }
 

@@ -16,13 +16,13 @@
 
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "common/owner.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/changes/options.h"
-#include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/sync/server_session.h"
@@ -217,16 +217,6 @@ bool send(std::string_view bytes) {
   return true;
 }
 
-/// Changes to the repository's owner. Files that root creates next to the repository are not
-/// writable for its owner.
-base::Result<void> become_repository_owner(const std::filesystem::path& path) {
-  if (::geteuid() != 0) return {};
-  const auto owner = master::owner_of(path);
-  // A missing file is reported later, by an HTTP status.
-  if (!owner || owner->uid == 0) return {};
-  return master::become(*owner);
-}
-
 /// Redirects the log if standard error might be the connection, such as under inetd.
 void keep_log_out_of_replies() {
   struct stat output {};
@@ -281,7 +271,7 @@ int answer_all(const std::filesystem::path& path) {
 
 int run_http(const HttpArguments& arguments) {
   keep_log_out_of_replies();
-  const auto became = become_repository_owner(arguments.path);
+  const auto became = act_as_owner_of(arguments.path);
   if (!became) {
     send(refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
     return kFailed;

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "common/owner.h"
 #include "quarry/backoffice/holders.h"
 #include "quarry/backoffice/lease.h"
 #include "quarry/base/time.h"
@@ -30,6 +31,7 @@ void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::i
 }  // namespace
 
 int run_lease(const LeaseArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   auto repository = repository::Repository::open(arguments.file);
   if (!repository) return failed(repository.error());
   const auto snapshot = (*repository)->snapshot();

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "common/progress.h"
 #include "quarry/repository/compaction.h"
 #include "quarry/repository/repository.h"
@@ -79,6 +80,7 @@ int run_init(const InitArguments& asked) {
   if (is_random) arguments.password = random_password();
   if (arguments.password.empty()) return failed({.message = "cannot generate a random password"});
   if (arguments.user.empty()) arguments.user = login_of_caller();
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   const auto made = repository::init(arguments.file, {.project_name = arguments.project_name,
                                                       .user = arguments.user,
                                                       .password = arguments.password});
@@ -96,6 +98,7 @@ int run_init(const InitArguments& asked) {
 }
 
 int run_verify(const WholeFileArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   const auto verified = [&] {
     Progress progress(arguments.quiet);
     return repository::verify(
@@ -118,6 +121,7 @@ int run_verify(const WholeFileArguments& arguments) {
 }
 
 int run_rebuild(const WholeFileArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   const Interruption interruption;
   const auto rebuilt = [&] {
     Progress progress(arguments.quiet);
@@ -141,6 +145,7 @@ int run_rebuild(const WholeFileArguments& arguments) {
 }
 
 int run_compact(const CompactArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
   const Interruption interruption;
   auto repository = repository::Repository::open(
       arguments.file, {.max_artifact_size = repository::kLargestArtifact});

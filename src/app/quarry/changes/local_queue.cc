@@ -9,13 +9,13 @@
 #include <system_error>
 #include <utility>
 
+#include "common/owner.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
 #include "quarry/changes/explanation.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/options.h"
 #include "quarry/changes/triggers.h"
-#include "quarry/master/credentials.h"
 #include "queue_access.h"
 
 namespace quarry::app {
@@ -105,14 +105,6 @@ class LocalQueue : public QueueAccess {
   std::string login_;
 };
 
-/// Changes to the owner of FOLDER. Files that root creates are not writable for the queue's
-/// daemons.
-Result<void> become_queue_owner(const fs::path& folder) {
-  if (::geteuid() != 0) return {};
-  QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
-  return owner.uid == 0 ? Result<void>() : master::become(owner);
-}
-
 /// Returns the login of the calling user, for the history.
 std::string own_login() {
   // Under sudo, the calling user is the user who ran sudo.
@@ -141,7 +133,7 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
     if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
   }
   const std::string login = own_login();
-  QUARRY_TRY(become_queue_owner(base));
+  QUARRY_TRY(act_as_owner_of(base));
   return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(base, rules, login));
 }
 

@@ -14,6 +14,7 @@
 #include "changes_commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "quarry/base/spawn.h"
 #include "queue_access.h"
 
@@ -47,6 +48,7 @@ Result<void> run(const std::vector<std::string>& words) {
 
 Result<void> run_parts(const QueueArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
+  QUARRY_TRY(act_as_owner_of(repository));
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     std::vector<std::string> words{"quarry-changes", kind, "--once"};
     if (!arguments.folder.empty()) {

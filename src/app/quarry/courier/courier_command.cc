@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/exit_codes.h"
+#include "common/owner.h"
 #include "common/report.h"
 #include "common/table.h"
 #include "courier_commands.h"
@@ -101,6 +102,7 @@ Result<void> forget(const CourierArguments& arguments) {
     return fail(ErrorCode::kInvalid, fmt::format("{} is a destination in {}: remove it there first",
                                                  base::printable(name), arguments.config));
   }
+  QUARRY_TRY(act_as_owner_of(config.options.spool_directory));
   auto stream = spool::Stream::open({.location = spool_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
     return fail(ErrorCode::kBusy, "the courier is running; stop it first");

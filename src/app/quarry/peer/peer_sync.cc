@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "common/apart.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "peer_commands.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/backoffice/peer_sync.h"
@@ -186,6 +188,7 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
 
 /// Syncs for a user, even if the sync is not due.
 Result<void> sync_now(const ConfiguredPeer& peer) {
+  QUARRY_TRY(act_as_owner_of(peer.file));
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
   options.is_forced = true;
@@ -245,10 +248,18 @@ int run_peer_sync(const PeerArguments& arguments) {
   const Interruption interruption;
   const auto peers = chosen_peers(arguments);
   if (!peers) return failed(peers.error());
+  // A process of root becomes the owner of a repository, and cannot become another user after that.
+  const bool is_apart = ::geteuid() == 0 && peers->size() > 1;
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {
     if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
-    if (const auto done = sync_now(peer); !done) code = failed(done.error());
+    const std::string& name = peer.options.name;
+    if (is_apart) {
+      code = std::max(code,
+                      run_apart({"peer", "sync", "--config", arguments.config, "--", name}, name));
+    } else if (const auto done = sync_now(peer); !done) {
+      code = failed(done.error());
+    }
   }
   return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;
 }

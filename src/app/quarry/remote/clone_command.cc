@@ -12,6 +12,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "common/progress.h"
 #include "password.h"
 #include "quarry/base/fd.h"
@@ -119,6 +120,7 @@ base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
+  QUARRY_TRY(act_as_owner_of(arguments.file));
   TemporaryClone temporary(arguments.file);
   const auto password = fill(temporary.path(), admin, url, arguments.remote);
   if (!password) return std::unexpected(temporary.with_file_name(password.error(), arguments.file));

@@ -10,6 +10,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "password.h"
 #include "quarry/base/escape.h"
 #include "remote.h"
@@ -62,6 +63,8 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   options.pull = both || arguments.pull;
   options.verily = arguments.verily;
   if (const auto user = file->settings().find_user(login_of_caller())) options.uid = user->uid;
+  // Root has read the password file, which the owner may not be allowed to read.
+  QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));
   const bool is_known = to.is_known && reached.without_password() == to.url.without_password();

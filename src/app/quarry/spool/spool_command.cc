@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/exit_codes.h"
+#include "common/owner.h"
 #include "common/report.h"
 #include "common/table.h"
 #include "quarry/base/escape.h"
@@ -221,6 +222,7 @@ Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&
 }
 
 Result<void> replay(const SpoolArguments& arguments) {
+  QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto again = [](spool::Subscription& one) { return one.replay_dead(); };
   QUARRY_TRY_ASSIGN(const std::uint64_t count,
@@ -232,6 +234,7 @@ Result<void> replay(const SpoolArguments& arguments) {
 }
 
 Result<void> purge(const SpoolArguments& arguments) {
+  QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto removal = [](spool::Subscription& one) { return one.purge_dead(); };
   QUARRY_TRY_ASSIGN(const std::uint64_t count,

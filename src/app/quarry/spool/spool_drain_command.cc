@@ -21,6 +21,7 @@
 #include "acknowledgements.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "common/report.h"
 #include "poll_sources.h"
 #include "quarry/spool/options.h"
@@ -293,6 +294,7 @@ Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
   }
   QUARRY_TRY(wait_for_folder(arguments, signals));
   if (signals.received() != 0) return {};
+  QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const auto drain,
                     spool::Drain::open({arguments.folder, arguments.filename}, options, report));
   return DrainLoop(arguments, options, *drain, std::move(acknowledgements), signals).run();

@@ -14,6 +14,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/owner.h"
 #include "common/report.h"
 #include "poll_sources.h"
 #include "quarry/spool/queue.h"
@@ -236,6 +237,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY(stop_at_full_delay_mark(options));
   // Short waits, to handle signals in between.
   options.timeout_enqueue = std::min(patience, spool::milliseconds(kRetryInterval));
+  QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
   LineReader lines(arguments.is_null ? '\0' : '\n', arguments.severity,

@@ -1,0 +1,34 @@
+#include "apart.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "exit_codes.h"
+#include "interruption.h"
+#include "quarry/base/spawn.h"
+
+namespace quarry::app {
+
+int run_apart(const std::vector<std::string>& arguments, const std::string& what) {
+  std::vector<std::string> words{"quarry"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const auto pid = base::spawn({.words = words,
+                                .program = "/proc/self/exe",
+                                .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                                .folder = {},
+                                .has_own_group = false});
+  if (!pid) {
+    return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", what)});
+  }
+  int status = 0;
+  while (::waitpid(*pid, &status, 0) < 0) {
+    // Ctrl-C also reaches the child. All other signals have to be passed on to the child.
+    if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+}
+
+}  // namespace quarry::app

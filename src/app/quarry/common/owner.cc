@@ -1,0 +1,24 @@
+#include "owner.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "quarry/master/credentials.h"
+
+namespace quarry::app {
+
+base::Result<void> act_as_owner_of(const std::filesystem::path& path) {
+  if (::geteuid() != 0) return {};
+  auto owner = master::owner_of(path);
+  if (!owner) owner = master::owner_of(std::filesystem::absolute(path).parent_path());
+  // The command itself reports a missing file.
+  if (!owner || owner->uid == 0) return {};
+  QUARRY_TRY(master::become(*owner));
+  ::setenv("USER", owner->user.c_str(), 1);
+  ::setenv("LOGNAME", owner->user.c_str(), 1);
+  ::setenv("HOME", owner->home.empty() ? "/" : owner->home.c_str(), 1);
+  return {};
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,137 @@
+"""Commands that root runs on the files of another user act as that user: afterwards no file belongs to root."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import documents, mail, places
+from support.daemon import section
+from support.program import quarry
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+
+OWNER = 65534
+
+
+class Home:
+    """A folder of OWNER with a repository, and a command that root runs."""
+
+    def __init__(self, folder: Path, fossil):
+        self.folder = folder
+        self.repository = folder / "one.fossil"
+        fossil.new(self.repository)
+        self.give()
+
+    def give(self) -> None:
+        """Gives all files to OWNER."""
+        for each in (self.folder, *self.folder.rglob("*")):
+            os.chown(each, OWNER, OWNER, follow_symlinks=False)
+
+    def run(self, *words: object, **more: object) -> str:
+        done = quarry(*words, **more)
+        assert done.returncode == 0, done.stderr
+        others = [f"{each} of {each.stat().st_uid}" for each in self.folder.rglob("*") if each.stat().st_uid != OWNER]
+        assert not others
+        return done.stdout
+
+
+@pytest.fixture
+def home(open_folder: Path, fossil) -> Home:
+    return Home(open_folder, fossil)
+
+
+@pytest.mark.parametrize("words", ["backoffice --nolease --logfile {}/log", "verify", "rebuild", "compact --vacuum", "lease",
+                                   "alerts send", "alerts pending"])
+def test_commands_on_a_repository(home, words):
+    home.run(*words.format(home.folder).split(), home.repository)
+
+
+def test_background_work_for_several_repositories(home, fossil):
+    second = home.folder / "two.fossil"
+    fossil.new(second)
+    home.give()
+    home.run("backoffice", "--logfile", home.folder / "log", home.repository, second)
+    assert len((home.folder / "log").read_text().splitlines()) == 2
+
+
+def test_a_new_repository_in_a_folder_belongs_to_the_owner_of_the_folder(home):
+    assert "admin-user: root " in home.run("init", home.folder / "new.fossil")
+    home.run("clone", f"file:{home.repository}", home.folder / "clone.fossil")
+    home.run("sync", home.folder / "clone.fossil", "--pull")
+
+
+def test_syncs_with_peers(home, tmp_path):
+    """Two, because as root each has a process of its own."""
+    peers = [home.folder / name for name in ("first.fossil", "second.fossil")]
+    for each in peers:
+        home.run("clone", f"file:{home.repository}", each)
+    config = tmp_path / "quarry.conf"
+    config.write_text(
+        section("www", {"listen": tmp_path / "www.sock", "repository": home.repository, "user": "nobody"})
+        + "".join(section(f"peer {each.stem}", {"url": f"file:{each}"}) for each in peers))
+    done = home.run("peer", "sync", "--config", config)
+    assert len(done.splitlines()) == 2, done
+
+
+def test_in_a_folder_of_root_commands_stay_root(home):
+    os.chown(home.folder, 0, 0)
+    new = home.folder / "new.fossil"
+    assert quarry("init", new).returncode == 0 and new.stat().st_uid == 0
+
+
+def test_a_sync_reads_a_password_file_that_only_root_can_read(home, tmp_path):
+    """Before it becomes the owner. Nobody listens at the URL."""
+    secret = tmp_path / "password"
+    secret.write_text("pen\n")
+    secret.chmod(0o600)
+    done = quarry("sync", home.repository, "http://ann@127.0.0.1:9/", "--password-file", secret)
+    assert done.returncode == 1 and "password" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("words", ["alerts send", "backoffice --nolease"])
+def test_a_command_that_a_repository_names_runs_as_its_owner(home, fossil, words):
+    """Mail goes through a program that the repository's setup user has chosen."""
+    mark = home.folder / "ran"
+    mail.set_up(home.repository, fossil, home.folder / "mails", email_send_method="pipe",
+                email_send_command=f"cat > /dev/null; id -u > {mark}")
+    mail.subscribe(home.repository, "ann@example.org", "w")
+    mail.store(home.repository, documents.wiki_page("Page", "2026-01-02T00:00:00", "text"))
+    home.give()
+    home.run(*words.split(), home.repository)
+    assert mark.read_text() == f"{OWNER}\n"
+
+
+def test_queues_of_change_sets(home):
+    home.run("queue", "run", "-R", home.repository, "--once")
+    home.run("queue", "freeze", "trunk", "-R", home.repository)
+
+
+@pytest.mark.parametrize("name", ["new", "there"])
+def test_spools(home, name):
+    spool = home.folder / name
+    if name == "there":
+        spool.mkdir()
+        home.give()
+    home.run("spool", "feed", spool, input="one\ntwo\nthree\n")
+    home.run("spool", "feed", spool, input="four\n")
+    assert home.run("spool", "drain", spool) == "one\ntwo\nthree\nfour\n"
+    home.run("spool", "feed", spool, input="five\n")
+    home.run("spool", "replay", spool)
+    home.run("spool", "purge", spool)
+
+
+def test_the_files_of_the_courier(home):
+    spool = home.folder / "spool"
+    make = places.build_directory() / "tests" / "unit" / "spool" / "make-stream"
+    subprocess.run([make, spool], check=True, timeout=60)
+    home.give()
+    config = home.folder / "quarry.conf"
+    config.write_text(section("courier", {"spool.directory": spool}))
+    home.give()
+    for words in ("status", "list --dead mail", "replay --dead mail"):
+        home.run("spool", *words.split(), spool, "--filename", "events")
+    home.run("courier", "status", "--config", config)
+    home.run("spool", "purge", spool, "--filename", "events", "--dead", "mail")
+    home.run("courier", "forget", "mail", "--config", config)
