@@ -268,6 +268,12 @@ std::optional<courier::CourierConfig> courier_config_in(const master::Config& co
   return found;
 }
 
+std::filesystem::path hooks_directory(const courier::CourierOptions& options) {
+  auto folder = std::filesystem::path(options.spool_directory).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return folder += ".hooks";
+}
+
 bool writes_to_submitters(const master::Config& config) {
   const auto courier = courier_config_in(config);
   return courier &&

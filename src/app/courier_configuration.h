@@ -22,6 +22,9 @@ std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name)
 /// Returns the options in CONFIG's sections, or nullopt if CONFIG does not have a [courier]
 /// section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
+/// Returns the folder that contains a folder of waiting hooks for each pool. It is beside the
+/// courier's own folder, because it belongs to the master's user.
+std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
 /// Returns mistakes in the relations between sections, each as "FILE:LINE: …".

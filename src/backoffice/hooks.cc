@@ -1,4 +1,4 @@
-// Runs the hooks that `fossil hook add` has stored, after content was received:
+// Hands over the hooks that `fossil hook add` has stored, after content was received:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
 //            hook-last-rcvid   the last receipt for which hooks have run

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,11 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include "quarry/base/pipe.h"
 #include "quarry/base/split.h"
@@ -78,6 +84,26 @@ void stop_ignoring_ends() {
   if (current.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
 }
 
+/// Returns the children of this process. /proc lists them by thread.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code ended;  // set if a thread ends meanwhile
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", ended)) {
+    std::ifstream list(thread.path() / "children");
+    for (pid_t pid = 0; list >> pid;) found.push_back(pid);
+  }
+  return found;
+}
+
+/// Reaps children that have ended. Returns whether others still run.
+bool reap_ended() {
+  pid_t ended = 0;
+  do {
+    ended = ::waitpid(-1, nullptr, WNOHANG);
+  } while (ended > 0 || (ended < 0 && errno == EINTR));
+  return ended == 0;
+}
+
 [[noreturn]] void work_and_exit(const std::function<std::string()>& work, int output) {
   try {
     const std::string text = work();
@@ -138,6 +164,23 @@ std::optional<int> wait_for_end(pid_t pid) {
     ended = ::waitpid(pid, &status, 0);
   } while (ended < 0 && errno == EINTR);
   return ended == pid ? std::optional(status) : std::nullopt;
+}
+
+Result<void> adopt_orphans() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
+  return fail_errno("cannot become the parent of orphaned processes");
+}
+
+bool end_descendants() {
+  constexpr std::chrono::seconds kPatience{10};
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  // When a child ends, this process becomes the parent of its children: repeat until none are left.
+  while (reap_ended()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    for (const pid_t pid : children()) ::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 Result<std::string> run_in_child(const std::function<std::string()>& work) {

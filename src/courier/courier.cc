@@ -42,13 +42,6 @@ class Courier {
                                            .max_disk_space = options.max_disk_space},
                                           report));
     for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
-    if (options.hooks) {
-      QUARRY_TRY(add({.name = kHooksName,
-                      .type = DestinationType::kHooks,
-                      // A hook that requests a retry must not delay other hooks.
-                      .in_order = false,
-                      .retry_delay = std::chrono::seconds(10)}));
-    }
     warn_about_unconfigured();
     return {};
   }

@@ -149,6 +149,15 @@ Result<void> DestinationOptions::check() const {
   return {};
 }
 
+CourierConfig hooks_of_pool(CourierOptions options) {
+  return {.options = std::move(options),
+          .destinations = {{.name = kHooksName,
+                            .type = DestinationType::kHooks,
+                            // A hook that requests a retry must not delay other hooks.
+                            .in_order = false,
+                            .retry_delay = std::chrono::seconds(10)}}};
+}
+
 Result<std::vector<std::string>> split_command(std::string_view text) {
   std::vector<std::string> words;
   for (;;) {

@@ -60,9 +60,9 @@ Job publish_events(const PublishOptions& options);
 /// Publishes failed logins, actions of administrators and changes to users since the last run. The
 /// first run only stores the current position.
 Job publish_security_events(const PublishOptions& options);
-/// Sends the courier an event for each hook that `fossil hook add` has stored, with the list of
-/// artifacts received since the last run (repository/received_list.h). Does nothing while a push is
-/// in progress.
+/// Sends the pool's own courier, which is OPTIONS.courier, an event for each hook that `fossil hook
+/// add` has stored, with the list of artifacts received since the last run
+/// (repository/received_list.h). Does nothing while a push is in progress.
 Job after_receive_hooks(const PublishOptions& options);
 
 /// Publishes an event for each failure in FAILED, without retries. The caller must not hold a

@@ -43,6 +43,15 @@ Result<pid_t> spawn(const Launch& launch);
 /// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
+/// Makes this process a subreaper: it becomes the parent of descendants whose parents have ended, so
+/// that end_descendants() finds them. Error: kIo.
+Result<void> adopt_orphans();
+
+/// Kills all descendants of this process, also those in other groups and sessions, and waits until
+/// they have ended. adopt_orphans() must have been called, and no other thread may have children.
+/// Returns false if some still run after ten seconds, for example as another user.
+bool end_descendants();
+
 /// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended
 /// without a result).
 Result<std::string> run_in_child(const std::function<std::string()>& work);

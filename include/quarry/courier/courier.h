@@ -3,6 +3,8 @@
 //
 //   HandOver (e.g. a backoffice) ── socket ──> Stream "events" ──> one thread per destination
 //
+// Each pool has another courier, which only runs the hooks of its repositories (hooks_of_pool()).
+//
 // The calling thread waits for signals. SIGTERM and SIGINT stop the courier; SIGUSR1 reopens logs
 // and files. Call hold_signals() before any thread is started.
 #pragma once

@@ -26,10 +26,10 @@ enum class DestinationType : std::uint8_t {
   kSyslog,
   kJournald,
   kFile,
-  kHooks,  // the hooks stored in repositories; cannot be configured
+  kHooks,  // the hooks stored in repositories; cannot be configured, see hooks_of_pool()
 };
 
-/// The stream in the courier's directory, and the subscription that runs hooks.
+/// The stream in a courier's directory, and the subscription that runs hooks.
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
 
@@ -101,7 +101,7 @@ struct CourierOptions {
   /// The program that replaces %F in a hook, looked up in PATH. A hook's event can contain another
   /// program.
   std::string fossil = "fossil";
-  bool hooks = true;
+  bool hooks = true;  // whether each pool has a courier for its hooks
   std::chrono::milliseconds hook_timeout{300'000};
   base::LogOptions log;  // error_log
 };
@@ -111,6 +111,11 @@ struct CourierConfig {
   CourierOptions options;
   std::vector<DestinationOptions> destinations;
 };
+
+/// Returns the configuration of a courier that only runs hooks. Each pool has one, which runs as the
+/// pool's user, because a hook is text from a repository and must not have the rights of another
+/// pool.
+CourierConfig hooks_of_pool(CourierOptions options);
 
 /// Returns the type's name in the configuration, such as "webhook".
 std::string_view name_of(DestinationType type);

@@ -6,17 +6,25 @@
 
 namespace quarry::app {
 
-std::expected<std::string, int> parse_courier_command_line(int argc, char** argv) {
-  std::string path;
+std::expected<CourierCommandLine, int> parse_courier_command_line(int argc, char** argv) {
+  CourierCommandLine line;
   CLI::App cli("Deliver events to webhooks, mail, programs, logs and files", "quarry-courier");
   cli.set_version_flag("--version", "quarry-courier " QUARRY_VERSION);
-  cli.add_option("-c,--config", path, "Configuration file of quarryd")->required();
+  auto* config = cli.add_option("-c,--config", line.config, "Configuration file of quarryd");
+  auto* hooks = cli.add_option("--hooks", line.folder)->group("")->excludes(config);
+  for (auto* option :
+       {cli.add_option("--socket", line.socket), cli.add_option("--fossil", line.fossil),
+        cli.add_option("--timeout", line.timeout),
+        cli.add_option("--max-disk-space", line.max_disk_space)}) {
+    option->group("")->needs(hooks);
+  }
   try {
     cli.parse(argc, argv);
+    if (line.config.empty() && line.folder.empty()) throw CLI::RequiredError("--config");
   } catch (const CLI::ParseError& error) {
     return std::unexpected(end_of_parse(cli, error));
   }
-  return path;
+  return line;
 }
 
 }  // namespace quarry::app

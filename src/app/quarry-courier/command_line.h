@@ -1,13 +1,25 @@
 // The command line of quarry-courier.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <string>
 
 namespace quarry::app {
 
-/// Parses ARGV. Returns the path of the configuration file. Returns an exit code after printing
-/// --help, --version or an error message.
-std::expected<std::string, int> parse_courier_command_line(int argc, char** argv);
+/// Either config is set, or folder and socket are: then the program runs the hooks of a pool.
+struct CourierCommandLine {
+  std::string config;
+  // Only the server sets these, so that the pool's user need not read the configuration.
+  std::string folder;                // the waiting hooks; its name is that of the pool
+  std::string socket;                // the socket that accepts hooks
+  std::string fossil;                // the program that replaces %F
+  std::int64_t timeout = 0;          // time limit of a hook in milliseconds
+  std::uint64_t max_disk_space = 0;  // bytes; 0: unlimited
+};
+
+/// Parses ARGV. Returns the options. Returns an exit code after printing --help, --version or an
+/// error message.
+std::expected<CourierCommandLine, int> parse_courier_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

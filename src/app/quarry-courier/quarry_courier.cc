@@ -1,12 +1,15 @@
-// quarry-courier delivers events. The program reads its part of the configuration, inherits or
-// opens its socket, and runs the courier.
+// quarry-courier delivers events, or runs the hooks of a pool. The program reads its part of the
+// configuration, inherits or opens its socket, and runs the courier.
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <string>
+#include <utility>
 
 #include "command_line.h"
 #include "courier_configuration.h"
@@ -48,11 +51,12 @@ base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   return base::listen_on(address, listen);
 }
 
-base::Result<void> run(const courier::CourierConfig& config) {
+/// Runs a courier with CONFIG, whose prefix in the log is NAME.
+base::Result<void> run(const courier::CourierConfig& config, const std::string& name) {
   const courier::CourierOptions& options = config.options;
   QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
   QUARRY_TRY(base::open_log(options.log));
-  base::set_log_prefix("courier");
+  base::set_log_prefix(name);
   if (::geteuid() == 0 && !options.user.empty()) {
     QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
     QUARRY_TRY(master::become(user));
@@ -63,14 +67,30 @@ base::Result<void> run(const courier::CourierConfig& config) {
   });
 }
 
+/// Returns the configuration of a process that runs the hooks of a pool.
+courier::CourierConfig hooks_config(const app::CourierCommandLine& line) {
+  courier::CourierOptions options;
+  options.socket = line.socket;
+  options.spool_directory = line.folder;
+  options.max_disk_space = line.max_disk_space;
+  if (!line.fossil.empty()) options.fossil = line.fossil;
+  if (line.timeout > 0) options.hook_timeout = std::chrono::milliseconds(line.timeout);
+  return courier::hooks_of_pool(std::move(options));
+}
+
 int run_command_line(int argc, char** argv) {
-  const auto path = app::parse_courier_command_line(argc, argv);
-  if (!path) return path.error();
-  app::CourierReading reading = app::read_courier_config(*path);
+  const auto line = app::parse_courier_command_line(argc, argv);
+  if (!line) return line.error();
+  if (!line->folder.empty()) {
+    const std::string pool = std::filesystem::path(line->folder).filename();
+    const auto done = run(hooks_config(*line), "hooks " + pool);
+    return done ? 0 : failed(done.error());
+  }
+  app::CourierReading reading = app::read_courier_config(line->config);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   reading.config.options.log.ident = "quarry-courier";
-  const auto done = run(reading.config);
+  const auto done = run(reading.config, "courier");
   return done ? 0 : failed(done.error());
 }
 

@@ -70,9 +70,11 @@ std::string served_name(const BackofficeArguments& arguments, const std::filesys
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
 }
 
+/// Returns how to publish to the courier that listens on SOCKET.
 backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
-                                           const repository::Repository& repository) {
-  return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierTimeout),
+                                           const repository::Repository& repository,
+                                           const std::string& socket) {
+  return {.courier = std::make_shared<spool::HandOver>(socket, kCourierTimeout),
           .name = served_name(arguments, repository.path()),
           .path = std::filesystem::absolute(repository.path()).string()};
 }
@@ -81,10 +83,13 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
                                       repository::Repository& repository) {
   std::vector<backoffice::Job> jobs;
   if (!arguments.courier.empty()) {
-    const auto options = publish_options(arguments, repository);
+    const auto options = publish_options(arguments, repository, arguments.courier);
     jobs.push_back(backoffice::publish_events(options));
     jobs.push_back(backoffice::publish_security_events(options));
-    jobs.push_back(backoffice::after_receive_hooks(options));
+  }
+  if (!arguments.hooks.empty()) {
+    jobs.push_back(
+        backoffice::after_receive_hooks(publish_options(arguments, repository, arguments.hooks)));
   }
   jobs.push_back(backoffice::mail(arguments.mail_methods));
   jobs.push_back(backoffice::maintenance());
@@ -106,7 +111,7 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
   }
   if (arguments.courier.empty()) return;
   const auto published = backoffice::publish_failures(
-      repository, publish_options(arguments, repository), report.failures);
+      repository, publish_options(arguments, repository, arguments.courier), report.failures);
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
@@ -256,6 +261,7 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
     words.insert(words.end(), {"--logfile", arguments.log_file});
   }
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
+  if (!arguments.hooks.empty()) words.insert(words.end(), {"--hooks", arguments.hooks});
   if (arguments.is_automatic) {
     words.insert(words.end(),
                  {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});

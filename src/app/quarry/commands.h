@@ -50,6 +50,7 @@ struct BackofficeArguments {
   bool trace = false;
   std::int64_t lease_time = 60;  // seconds
   std::string courier;           // path of the courier's socket
+  std::string hooks;             // path of the socket that accepts hooks
   // Set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories

@@ -121,6 +121,8 @@ void add_backoffice(CLI::App& command, Run& run) {
                      "File to which a line is appended for each run");
   command.add_flag("--trace", arguments.trace, "Print each step on standard error");
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
+  command.add_option("--hooks", arguments.hooks,
+                     "Path of the socket that accepts hooks of the repository's pool");
   // Set only by the server.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");

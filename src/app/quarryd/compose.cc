@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
+#include "hooks_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
 #include "pool_services.h"
@@ -268,7 +269,9 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       base::log(base::LogLevel::kNotice, "[{}] listening on {}", status->name,
                 address_text(*status));
     }
+    QUARRY_TRY_ASSIGN(auto hooks, hooks_service(config, pool, inherited));
     const EventTarget events{courier ? courier->listener.address()->path() : std::string(),
+                             hooks ? hooks->listener.address()->path() : std::string(),
                              writes_to_submitters(config)};
     auto backoffice = backoffice_service(pool, options.background, events);
     auto syncs = peers_service(pool, peers, events);
@@ -277,6 +280,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (backoffice) services.push_back(std::move(*backoffice));
     std::ranges::move(changes_services(pool, options.changes, events),
                       std::back_inserter(services));
+    if (hooks) services.push_back(std::move(*hooks));
     if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));
   }

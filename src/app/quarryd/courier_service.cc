@@ -1,10 +1,15 @@
 #include "courier_service.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "configuration.h"
 #include "courier_configuration.h"
+#include "pool_services.h"
 #include "quarry/master/listener.h"
 
 namespace quarry::app {
@@ -19,8 +24,24 @@ base::Result<std::optional<master::Credentials>> user_of(const courier::CourierO
   return std::optional(std::move(named));
 }
 
+/// Lets the users of pools that hand over events connect, if they are not the owner of the socket.
+void let_pools_connect(const master::Config& config, base::ListenOptions& listen) {
+  std::vector<uid_t>& users = listen.access.users;
+  for (const master::PoolConfig& pool : config.pools) {
+    if (!pool.run_as || !hands_over_events(config, pool)) continue;
+    const uid_t user = pool.run_as->uid;
+    const bool is_other = user != listen.owner && user != 0;
+    if (is_other && std::ranges::find(users, user) == users.end()) users.push_back(user);
+  }
+  if (users.empty()) return;
+  // A socket with an access control list keeps the master as its owner.
+  users.push_back(listen.owner);
+  if ((listen.mode & S_IRWXG) != 0) listen.access.groups.push_back(listen.group);
+}
+
 base::Result<base::ListenOptions> listen_options(const courier::CourierOptions& options,
-                                                 const std::optional<master::Credentials>& user) {
+                                                 const std::optional<master::Credentials>& user,
+                                                 const master::Config& config) {
   base::ListenOptions listen{.mode = options.listen_mode};
   if (user) {
     listen.owner = user->uid;
@@ -33,6 +54,7 @@ base::Result<base::ListenOptions> listen_options(const courier::CourierOptions& 
   if (!options.listen_group.empty()) {
     QUARRY_TRY_ASSIGN(listen.group, master::group_named(options.listen_group));
   }
+  let_pools_connect(config, listen);
   return listen;
 }
 
@@ -45,13 +67,20 @@ std::filesystem::path program_beside(const std::string& name, const std::filesys
   return !error && std::filesystem::exists(here, error) ? here : folder / name;
 }
 
+bool hands_over_events(const master::Config& config, const master::PoolConfig& pool) {
+  if (!pool.process.chroot.empty()) return false;
+  const worker::WorkerOptions options = worker_options_in(pool);
+  return options.background.is_enabled || options.changes.is_enabled ||
+         !peers_of(config, pool).empty();
+}
+
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config) {
   const auto courier = courier_config_in(config);
   if (!courier) return std::optional<CourierSocket>();
   const courier::CourierOptions& options = courier->options;
   QUARRY_TRY_ASSIGN(auto runs_as, user_of(options, config));
   QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(options.socket));
-  QUARRY_TRY_ASSIGN(const auto listen, listen_options(options, runs_as));
+  QUARRY_TRY_ASSIGN(const auto listen, listen_options(options, runs_as, config));
   const auto section = std::ranges::find(config.carried, "courier", &master::CarriedSection::name);
   return CourierSocket{std::move(address), listen, std::move(runs_as), section->place};
 }

@@ -20,8 +20,11 @@ namespace quarry::app {
 /// FOLDER, the folder for installed programs.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// The courier's socket, its owner, who also runs the courier (nullopt: the master's user), and
-/// FILE:LINE of the section.
+/// Returns whether processes of POOL connect to the courier of CONFIG. A pool in a chroot does not.
+bool hands_over_events(const master::Config& config, const master::PoolConfig& pool);
+
+/// The courier's socket and its permissions, the user that runs the courier (nullopt: the master's
+/// user), and FILE:LINE of the section.
 struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "configuration.h"
 #include "courier_configuration.h"
+#include "hooks_service.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
@@ -142,7 +144,23 @@ std::optional<std::int64_t> age_of(const std::optional<base::UnixMillis>& time) 
   return std::max<std::int64_t>(0, base::system_clock().now().value - time->value);
 }
 
-pages::CourierView read_courier(const std::filesystem::path& folder) {
+void add_destinations(const spool::StreamStatus& status, const std::string& suffix,
+                      pages::CourierView& view) {
+  for (const spool::SubscriptionStatistics& each : status.subscriptions) {
+    view.destinations.push_back({.name = each.name + suffix,
+                                 .waiting = each.waiting,
+                                 .delivered = each.delivered,
+                                 .dead = each.dead,
+                                 .oldest = age_of(each.oldest),
+                                 .last_error = own_words(each.last_error),
+                                 .last_error_age = age_of(each.last_error_at)});
+  }
+}
+
+/// HOOKS are the folders of waiting hooks by the names of their pools. Folders that this pool's user
+/// cannot read are left out.
+pages::CourierView read_courier(const std::filesystem::path& folder,
+                                const std::map<std::string, std::filesystem::path>& hooks) {
   const auto status = spool::stream_status({folder, courier::kStreamName});
   pages::CourierView view;
   if (!status) {
@@ -152,14 +170,10 @@ pages::CourierView read_courier(const std::filesystem::path& folder) {
     return view;
   }
   view.is_running = status->is_held;
-  for (const spool::SubscriptionStatistics& each : status->subscriptions) {
-    view.destinations.push_back({.name = each.name,
-                                 .waiting = each.waiting,
-                                 .delivered = each.delivered,
-                                 .dead = each.dead,
-                                 .oldest = age_of(each.oldest),
-                                 .last_error = own_words(each.last_error),
-                                 .last_error_age = age_of(each.last_error_at)});
+  add_destinations(*status, "", view);
+  for (const auto& [pool, place] : hooks) {
+    const auto waiting = spool::stream_status({place, courier::kStreamName});
+    if (waiting) add_destinations(*waiting, " " + pool, view);
   }
   return view;
 }
@@ -196,10 +210,15 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   sources.all_queues = cached<std::vector<pages::PoolQueues>>(
       [queues = std::make_shared<RoundRobinQueues>(std::move(all))] { return queues->read(); });
   if (const auto courier = courier_config_in(config)) {
+    std::map<std::string, std::filesystem::path> folders;
+    for (const master::PoolConfig& each : config.pools) {
+      if (const auto hooks = pool_hooks(config, each); hooks && *hooks) {
+        folders[each.name] = (*hooks)->folder;
+      }
+    }
     sources.courier = cached<pages::CourierView>(
-        [folder = std::filesystem::path(courier->options.spool_directory)] {
-          return read_courier(folder);
-        });
+        [folder = std::filesystem::path(courier->options.spool_directory),
+         folders = std::move(folders)] { return read_courier(folder, folders); });
   }
   return sources;
 }

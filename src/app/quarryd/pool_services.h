@@ -30,6 +30,7 @@ namespace quarry::app {
 /// The courier to which these programs send events.
 struct EventTarget {
   std::string socket;        // "" if the courier is not configured
+  std::string hooks;         // the socket that accepts the pool's hooks; "" if they are not run
   bool has_notices = false;  // whether submitters of change sets get notices by mail
 };
 

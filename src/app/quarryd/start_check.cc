@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "courier_service.h"
+#include "hooks_service.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/base/spawn.h"
@@ -21,12 +23,19 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+/// A socket that a child connects to.
+struct ConnectedSocket {
+  std::string what;      // for messages, such as "its pool"
+  std::string path;      // inside the child's chroot
+  bool is_made = false;  // whether the socket already has its final owner and mode
+};
+
 /// The files that a child needs, as paths inside its chroot; "" for a file that it does not need.
 struct ChildFiles {
-  std::string socket;           // socket of the pool, for a child that connects to it
-  bool is_socket_made = false;  // whether the socket already has its final owner and mode
+  std::vector<ConnectedSocket> sockets;
   std::string repository;
   std::string repositories;  // the folder of repositories
+  std::string hooks;         // the folder of waiting hooks, which may not exist yet
 };
 
 bool may(int what, const std::string& path) {
@@ -34,12 +43,10 @@ bool may(int what, const std::string& path) {
 }
 
 base::Result<void> check_access(const ChildFiles& files) {
-  const std::string& socket = files.socket;
-  const auto folder = std::filesystem::path(socket).parent_path() / ".";
-  const bool is_connected =
-      socket.empty() || (may(X_OK, folder) && (!files.is_socket_made || may(W_OK, socket)));
-  if (!is_connected) {
-    return base::fail_errno(fmt::format("cannot connect to its pool at {}", socket));
+  for (const ConnectedSocket& socket : files.sockets) {
+    const auto folder = std::filesystem::path(socket.path).parent_path() / ".";
+    if (may(X_OK, folder) && (!socket.is_made || may(W_OK, socket.path))) continue;
+    return base::fail_errno(fmt::format("cannot connect to {} at {}", socket.what, socket.path));
   }
   if (!files.repository.empty() && !may(F_OK, files.repository)) {
     return base::fail_errno(fmt::format("cannot reach its repository {}", files.repository));
@@ -48,6 +55,9 @@ base::Result<void> check_access(const ChildFiles& files) {
   if (!files.repositories.empty() && !may(X_OK, files.repositories)) {
     return base::fail_errno(
         fmt::format("cannot enter its repository folder {}", files.repositories));
+  }
+  if (!files.hooks.empty() && !may(W_OK | X_OK, files.hooks) && errno != ENOENT) {
+    return base::fail_errno(fmt::format("cannot write to the folder of its hooks {}", files.hooks));
   }
   return {};
 }
@@ -87,6 +97,10 @@ class BoundAddresses {
       failures_.push_back("[courier]: " + socket.error().message);
     } else if (*socket) {
       bind((*socket)->address, (*socket)->location, (*socket)->options);
+      for (const master::PoolConfig& pool : config.pools) {
+        const auto hooks = pool_hooks(config, pool);
+        if (hooks && *hooks) bind((*hooks)->address, (*socket)->location, (*hooks)->listen);
+      }
     }
   }
   const Lines& bind_failures() const { return failures_; }
@@ -159,10 +173,23 @@ class Check {
   }
 
   void check_children(const BoundAddresses& addresses) {
+    const auto courier = courier_socket(config_);
     for (const master::PoolConfig& pool : config_.pools) {
       ChildFiles files;
       files.repository = pool.repository;
       files.repositories = pool.repositories;
+      if (courier && *courier && hands_over_events(config_, pool)) {
+        const std::string path = (*courier)->address.path();
+        files.sockets.push_back({"the courier", path, addresses.has_made(path)});
+      }
+      if (const auto hooks = pool_hooks(config_, pool); !hooks) {
+        note(fmt::format("[{}] hooks", pool.name), std::unexpected(hooks.error()));
+      } else if (*hooks) {
+        const std::string path = (*hooks)->address.path();
+        files.sockets.push_back({"the courier of its hooks", path, addresses.has_made(path)});
+        files.hooks = (*hooks)->folder;
+        note(fmt::format("[{}] hooks", pool.name), check_hooks_folder(**hooks, pool));
+      }
       note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, files));
     }
     if (!config_.http || config_.pools.empty()) return;
@@ -170,9 +197,9 @@ class Check {
     const master::PoolConfig& pool = config_.pool_of_http();
     ChildFiles files;
     if (pool.listen && pool.listen->is_unix()) {
-      files.socket = pool.listen->path();
       // A reload can change the owner and mode of an existing socket.
-      files.is_socket_made = addresses.has_made(pool.listen->str());
+      files.sockets.push_back(
+          {"its pool", pool.listen->path(), addresses.has_made(pool.listen->str())});
     }
     note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, files));
   }

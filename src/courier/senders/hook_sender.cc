@@ -2,7 +2,8 @@
 // line for /bin/sh. Hooks get the list of received artifacts on standard input. As in fossil, the
 // exit code is ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets later hooks
 // run first. If a hook is killed by a signal or times out, its event becomes a dead letter, which
-// an administrator can inspect and replay.
+// an administrator can inspect and replay. When a hook ends, all processes that it has started are
+// killed.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -50,9 +51,13 @@ class HookSender final : public Sender {
     if (!line) return give_up(line.error().message);
     const base::Command command{
         {"/bin/sh", "-c", *line}, hook_environment(), hook->input, timeout_};
-    const auto ended = run_to_deliver(command, is_interrupted_);
-    if (!ended) return ended.error();
     const std::string repository = base::printable(outgoing.event.head.repository);
+    const auto ended = run_to_deliver(command, is_interrupted_);
+    if (!base::end_descendants()) {
+      base::log(base::LogLevel::kWarning,
+                "[hooks] {}: cannot kill all processes that a hook has started", repository);
+    }
+    if (!ended) return ended.error();
     if (!ended->output.empty()) {
       base::log(base::LogLevel::kNotice, "[hooks] {}: {}", repository,
                 base::printable(ended->output, command.max_output));
@@ -97,8 +102,9 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
   return line;
 }
 
-std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options,
-                                         Interrupted is_interrupted) {
+base::Result<std::unique_ptr<Sender>> make_hook_sender(const CourierOptions& options,
+                                                       Interrupted is_interrupted) {
+  QUARRY_TRY(base::adopt_orphans());
   return std::make_unique<HookSender>(options, std::move(is_interrupted));
 }
 

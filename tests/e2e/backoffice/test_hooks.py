@@ -65,10 +65,23 @@ def test_hooks_wait_for_the_end_of_a_push(fresh, serve_hooks, fossil, tmp_path):
     server = serve_hooks(fresh)
     fastcgi.ask(server.socket, "/")
     wait_until(lambda: "quarry-told" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
-    assert quarry("backoffice", "--nolease", "--courier", tmp_path / "courier.sock", fresh).returncode == 0
+    assert quarry("backoffice", "--nolease", "--hooks", f"{tmp_path}/courier.sock.hooks.www", fresh).returncode == 0
     assert not lines(tmp_path / "out.words")
     repofile.set_config(fresh, "hook-embargo", str(int(time.time()) - 1))
     wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook")
+
+
+def test_without_hooks_they_wait_for_fossil(fresh, start, fossil, tmp_path):
+    add_hook(fossil, fresh, tmp_path / "out")
+    (tmp_path / "spool").mkdir()
+    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool", "hooks": "no"})
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=fresh, more=courier)
+    fastcgi.ask(server.socket, "/")
+    wait_until(lambda: "quarry-told" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
+    assert not (tmp_path / "spool.hooks").exists()
+    server.stop()
+    fossil("backoffice", "--nolease", fresh)
+    assert len(lines(tmp_path / "out.words")) == 1
 
 
 def test_other_kinds_of_hooks_are_not_run(fresh, serve_hooks, fossil, tmp_path):

@@ -110,7 +110,7 @@ class Killer:
             self.is_over.wait(self.chance.choice([0, self.chance.uniform(0, 0.03), self.chance.uniform(0, 1)]))
             if found:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(found[0], signal.SIGKILL)
+                    os.kill(self.chance.choice(found), signal.SIGKILL)
                     self.killed[kind] += 1
             self.is_over.wait(self.chance.uniform(0, 0.5))
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from support.courier import QUICK, Courier, event, running
+from support.courier import QUICK, Courier, event, running, running_hooks
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
-from support.process import wait_until
+from support.process import exists, wait_until
 
 CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
             "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
@@ -329,6 +329,9 @@ def test_a_destination_removed_from_the_configuration_keeps_its_events(tmp_path:
         assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
 
 
+HOOKS = "hooks www"
+
+
 def hook(number: int, command: str, repository: object = "/x/one.fossil", **part: object) -> dict:
     return event(number, "hook", part={"command": command, "repository": str(repository), **part})
 
@@ -341,30 +344,79 @@ def test_a_hook_runs_as_in_fossil(tmp_path: Path, fossil: Fossil):
     fossil("hook", "test", "0", "--base-rcvid", "0", "-R", repository)
     theirs = ((tmp_path / "input").read_text(), (tmp_path / "line").read_text())
     program = theirs[1].strip().rpartition("|")[2]
-    with running(tmp_path / "c", {}) as courier:
+    with running_hooks(tmp_path / "c") as courier:
         courier.hand_over([hook(1, line, repository, fossil=program, input=theirs[0])])
-        courier.wait_until_delivered("hooks")
+        courier.wait_until_delivered(HOOKS)
         assert ((tmp_path / "input").read_text(), (tmp_path / "line").read_text()) == theirs
         assert str(repository) in theirs[1]
 
 
 def test_only_exit_code_75_of_a_hook_matters(tmp_path: Path):
-    with running(tmp_path / "c", {}, **{"hooks.timeout": "500ms"}) as courier:
-        courier.hand_over([hook(1, f"echo one >> {tmp_path}/ran; echo said; exit 3"), hook(2, "sleep 60"),
+    with running_hooks(tmp_path / "c") as courier:
+        courier.hand_over([hook(1, f"echo one >> {tmp_path}/ran; echo said; exit 3"), hook(2, "kill -9 $$"),
                            hook(3, f"echo three >> {tmp_path}/ran")])
-        courier.wait_until_delivered("hooks")
+        courier.wait_until_delivered(HOOKS)
         assert (tmp_path / "ran").read_text() == "one\nthree\n"
-        assert courier.status()["hooks"]["dead"] == 1
+        assert courier.status()[HOOKS]["dead"] == 1
         assert "exit status 3" in courier.log() and "[hooks] team/one: said" in courier.log()
         courier.hand_over([hook(4, "exit 75")])
-        wait_until(lambda: courier.status()["hooks"]["postponed"] == 1, "another try")
+        wait_until(lambda: courier.status()[HOOKS]["postponed"] == 1, "another try")
         courier.hand_over([hook(5, f"echo five >> {tmp_path}/ran", "/x/another.fossil")])
         wait_until(lambda: "five" in (tmp_path / "ran").read_text(), "a hook that has nothing to do with it")
 
 
-def test_hooks_can_be_disabled(tmp_path: Path):
-    with running(tmp_path / "c", {}, hooks="no") as courier:
-        courier.hand_over([hook(1, f"touch {tmp_path}/ran")])
+def leave_two_processes(folder: Path) -> str:
+    """A command that leaves two processes in sessions of their own, one of them without a parent, and then waits for
+    the file `go`. Each appends its process ID to the file `pids`."""
+    leaver = folder / "leave.py"
+    leaver.write_text(f"""import os, signal, time
+for is_orphan in (False, True):
+    if os.fork() == 0:
+        os.setsid()
+        if is_orphan and os.fork() > 0:
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with open("{folder}/pids", "a") as pids:
+            pids.write(f"{{os.getpid()}}\\n")
+        time.sleep(600)
+        os._exit(0)
+while not os.path.exists("{folder}/go"):
+    time.sleep(0.01)
+""")
+    return f"{sys.executable} {leaver}"
+
+
+def left(folder: Path) -> list[int]:
+    path = folder / "pids"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def test_a_hook_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path):
+    """In whatever session, with or without a parent."""
+    for timeout in (2_000, 40_000):  # in case the machine is slow
+        with running_hooks(tmp_path / str(timeout), timeout) as courier:
+            courier.hand_over([hook(1, leave_two_processes(tmp_path))])
+            courier.wait_until_delivered(HOOKS)
+            assert "it took too long" in courier.status()[HOOKS]["last_error"]
+            assert not any(exists(pid) for pid in left(tmp_path))
+        if len(left(tmp_path)) == 2:
+            break
+    assert len(left(tmp_path)) >= 2
+
+
+def test_a_hook_leaves_no_processes_behind(tmp_path: Path):
+    with running_hooks(tmp_path / "c") as courier:
+        courier.hand_over([hook(1, leave_two_processes(tmp_path))])
+        wait_until(lambda: len(left(tmp_path)) == 2, "two processes")
+        (tmp_path / "go").touch()
+        courier.wait_until_delivered(HOOKS)
+        assert courier.status()[HOOKS]["dead"] == 0
+        assert not any(exists(pid) for pid in left(tmp_path))
+
+
+def test_a_courier_that_delivers_events_runs_no_hooks(tmp_path: Path):
+    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "events"}}) as courier:
+        courier.hand_over([hook(1, f"touch {tmp_path}/ran"), event(2)])
+        courier.wait_until_delivered("file")
         assert "hooks" not in courier.status() and not (tmp_path / "ran").exists()
-
-
+        assert json.loads((tmp_path / "events").read_text()) == event(2)

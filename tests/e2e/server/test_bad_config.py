@@ -136,7 +136,7 @@ def test_all_addresses_in_use_are_reported_with_file_and_line(world, fresh, tmp_
 
 def test_a_courier_that_cannot_listen_prevents_the_start(world, tmp_path):
     nowhere = tmp_path / "nowhere" / "courier.sock"
-    path = world(f"[courier]\nsocket = {nowhere}\n")
+    path = world(f"[courier]\nsocket = {nowhere}\nspool.directory = {tmp_path}/spool\n")
     number = path.read_text().split("\n").index("[courier]") + 1
     why = f"{path}:{number}: cannot bind {nowhere}: No such file or directory\n"
     assert why in run(path, "--test").stderr and why in run(path).stderr

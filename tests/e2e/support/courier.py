@@ -51,9 +51,12 @@ class Courier:
             text += section(f"destination {name}", {key: value for key, value in words.items() if key != "header[]"}) + lists
         self.config.write_text(text)
 
+    def arguments(self) -> list[object]:
+        return ["--config", self.config]
+
     def start(self) -> "Courier":
         ready = self.log().count("ready: ")
-        self.main = Process([places.program("quarry-courier"), "--config", self.config], self.folder / "output")
+        self.main = Process([places.program("quarry-courier"), *self.arguments()], self.folder / "output")
         wait_until(lambda: self.log().count("ready: ") > ready or not self.main.is_running(), "quarry-courier")
         assert self.main.is_running(), self.log()
         return self
@@ -89,6 +92,30 @@ class Courier:
 
     def wait_until_delivered(self, name: str) -> None:
         wait_until(lambda: self.status()[name]["waiting"] == 0, f"everything to be delivered to {name}")
+
+
+class HooksCourier(Courier):
+    """A courier that runs the hooks of the pool `www`, as the server starts it."""
+
+    def __init__(self, folder: Path, timeout: int = 300_000):
+        super().__init__(folder, {})
+        self.timeout = timeout
+        self.hooks = folder / "spool.hooks" / "www"
+        for each in (self.hooks, folder / "spool"):
+            each.mkdir(parents=True)
+
+    def arguments(self) -> list[object]:
+        return ["--hooks", self.hooks, "--socket", self.socket, "--timeout", str(self.timeout)]
+
+
+@contextlib.contextmanager
+def running_hooks(folder: Path, timeout: int = 300_000) -> Iterator[HooksCourier]:
+    """TIMEOUT in milliseconds."""
+    courier = HooksCourier(folder, timeout).start()
+    try:
+        yield courier
+    finally:
+        courier.stop()
 
 
 @contextlib.contextmanager

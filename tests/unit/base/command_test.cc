@@ -2,7 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <fstream>
 #include <string>
+#include <vector>
+
+#include "temporary_folder.h"
 
 using namespace quarry::base;
 using namespace std::chrono_literals;
@@ -57,6 +62,29 @@ TEST_CASE("a command that times out, or is interrupted, ends with its children")
   command = shell("trap '' TERM; echo deaf; sleep 600 & wait; sleep 600");
   command.timeout = 50ms;
   CHECK(end_of(command).how == How::kTimedOut);
+}
+
+TEST_CASE("descendants end, whatever group and session they are in") {
+  REQUIRE(adopt_orphans());
+  const TemporaryFolder folder;
+  const auto pids = [&] {
+    std::vector<pid_t> all;
+    std::ifstream file(folder / "pids");
+    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+    return all;
+  };
+  // One leads a session; the parents of one have ended; and one starts another when it is to end.
+  Command command = shell(
+      "setsid sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 600' &\n"
+      "setsid sh -c '(setsid sh -c \"echo \\$\\$ >> pids; exec sleep 600\" &) &'\n"
+      "sh -c 'trap \"setsid sleep 600 & exit\" TERM; echo $$ >> pids; sleep 600' &\n"
+      "sleep 600");
+  command.folder = folder.path();
+  const CommandEnd end = end_of(command, [&] { return pids().size() == 3; });
+  CHECK(end.how == How::kInterrupted);
+  CHECK(end_descendants());
+  for (const pid_t pid : pids()) CHECK(::kill(pid, 0) != 0);
+  CHECK(end_descendants());
 }
 
 TEST_CASE("a command that is ended by a signal, and one that does not exist, are reported") {

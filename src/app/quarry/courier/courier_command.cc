@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "common/exit_codes.h"
 #include "common/owner.h"
@@ -19,6 +23,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/event/event.h"
+#include "quarry/http/syntax.h"
 #include "quarry/spool/hand_over.h"
 #include "quarry/spool/stream.h"
 
@@ -46,14 +51,44 @@ spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
 
 /// Returns the type of the destination NAME, or "gone" if it is not in the configuration.
 std::string type_of(const courier::CourierConfig& config, const std::string& name) {
-  if (name == courier::kHooksName) return config.options.hooks ? "hooks" : "gone";
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
   return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
 }
 
-nlohmann::json json_of(const courier::CourierConfig& config, const SubscriptionStatistics& one) {
+/// A row of the table.
+struct Row {
+  std::string type;
+  SubscriptionStatistics figures;
+};
+
+/// Returns a row with the name "hooks POOL" for each pool's hooks. Pools whose files the calling user
+/// may not read are left out.
+Result<std::vector<Row>> rows_of_hooks(const courier::CourierConfig& config) {
+  std::vector<Row> rows;
+  std::error_code missing;  // set if no pool has had hooks yet
+  std::vector<std::filesystem::path> folders;
+  for (const auto& each :
+       std::filesystem::directory_iterator(hooks_directory(config.options), missing)) {
+    folders.push_back(each.path());
+  }
+  std::ranges::sort(folders);
+  for (const std::filesystem::path& folder : folders) {
+    const auto status = spool::stream_status({folder, courier::kStreamName});
+    if (!status && status.error().code == ErrorCode::kDenied) continue;
+    if (!status) return std::unexpected(status.error());
+    const std::string pool = folder.filename();
+    for (SubscriptionStatistics figures : status->subscriptions) {
+      figures.name += " " + http::percent_decode(pool).value_or(pool);
+      rows.push_back({std::string(courier::kHooksName), std::move(figures)});
+    }
+  }
+  return rows;
+}
+
+nlohmann::json json_of(const Row& row) {
+  const SubscriptionStatistics& one = row.figures;
   nlohmann::json line = {{"name", one.name},
-                         {"type", type_of(config, one.name)},
+                         {"type", row.type},
                          {"waiting", one.waiting},
                          {"postponed", one.postponed},
                          {"oldest", nullptr},
@@ -67,13 +102,13 @@ nlohmann::json json_of(const courier::CourierConfig& config, const SubscriptionS
   return line;
 }
 
-void print_table(const courier::CourierConfig& config, const spool::StreamStatus& status) {
+void print_table(const spool::StreamStatus& status, const std::vector<Row>& rows) {
   fmt::print("courier: {}, {} on disk\n\n", status.is_held ? "running" : "not running",
              short_amount(static_cast<double>(status.bytes)));
   Table table({"DESTINATION", "TYPE", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD",
                ">AGO", "LAST ERROR"});
-  for (const SubscriptionStatistics& one : status.subscriptions) {
-    table.add({one.name, type_of(config, one.name), std::to_string(one.waiting), age(one.oldest),
+  for (const auto& [type, one] : rows) {
+    table.add({one.name, type, std::to_string(one.waiting), age(one.oldest),
                std::to_string(one.head_attempts), std::to_string(one.delivered),
                std::to_string(one.dead), age(one.last_error_at), one.last_error});
   }
@@ -83,14 +118,20 @@ void print_table(const courier::CourierConfig& config, const spool::StreamStatus
 Result<void> show_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
+  std::vector<Row> rows;
+  for (const SubscriptionStatistics& one : status.subscriptions) {
+    rows.push_back({type_of(config, one.name), one});
+  }
+  QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(config));
+  std::ranges::move(hooks, std::back_inserter(rows));
   if (!arguments.as_json) {
-    print_table(config, status);
+    print_table(status, rows);
     return {};
   }
   nlohmann::json all = {{"running", status.is_held},
                         {"bytes", status.bytes},
                         {"destinations", nlohmann::json::array()}};
-  for (const auto& one : status.subscriptions) all["destinations"].push_back(json_of(config, one));
+  for (const Row& row : rows) all["destinations"].push_back(json_of(row));
   fmt::print("{}\n", all.dump());
   return {};
 }

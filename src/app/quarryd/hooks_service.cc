@@ -1,0 +1,141 @@
+#include "hooks_service.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "configuration.h"
+#include "courier_configuration.h"
+#include "courier_service.h"
+#include "quarry/base/fd.h"
+#include "quarry/http/syntax.h"
+#include "quarry/master/listener.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::fail_errno;
+
+uid_t uid_of(const master::PoolConfig& pool) {
+  return pool.run_as ? pool.run_as->uid : ::geteuid();
+}
+
+/// Opens the folder PATH, or returns nullopt if it does not exist. Only the master may write in it:
+/// another user could replace a new folder by a link. Errors: kDenied, kIo.
+base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
+  base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder && errno == ENOENT) return std::nullopt;
+  struct stat status {};
+  if (!folder || ::fstat(folder.get(), &status) != 0) {
+    return fail_errno(fmt::format("cannot open the folder of hooks {}", path.string()));
+  }
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  if (status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0) return folder;
+  return fail(
+      ErrorCode::kDenied,
+      fmt::format(
+          "the folder of hooks {} must belong to user {}, and only this user may write to it",
+          path.string(), ::geteuid()));
+}
+
+/// Returns whether the folder PATH, which is in PARENT, exists. Error: kDenied (it is not a folder, or
+/// does not belong to USER).
+base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
+                                const std::filesystem::path& path) {
+  struct stat status {};
+  if (::fstatat(parent.get(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return false;
+    return fail_errno(fmt::format("cannot examine {}", path.string()));
+  }
+  if (S_ISDIR(status.st_mode) && status.st_uid == user) return true;
+  return fail(ErrorCode::kDenied,
+              fmt::format("{} must be a folder of the pool's user; run chown -R {} {}",
+                          path.string(), user, path.string()));
+}
+
+base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
+  const auto parent = hooks.folder.parent_path();
+  const mode_t umask_before = ::umask(S_IWGRP | S_IWOTH);
+  const bool is_made = ::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST;
+  ::umask(umask_before);
+  if (!is_made) return fail_errno(fmt::format("cannot create {}", parent.string()));
+  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
+  if (!own) return fail(ErrorCode::kNotFound, fmt::format("{} is gone", parent.string()));
+  QUARRY_TRY_ASSIGN(const bool is_there, is_folder_of(uid_of(pool), *own, hooks.folder));
+  if (is_there) return {};
+  const std::string name = hooks.folder.filename();
+  if (::mkdirat(own->get(), name.c_str(), 0700) == 0 &&
+      (!pool.run_as || ::fchownat(own->get(), name.c_str(), pool.run_as->uid, pool.run_as->gid,
+                                  AT_SYMLINK_NOFOLLOW) == 0)) {
+    return {};
+  }
+  return fail_errno(fmt::format("cannot create {}", hooks.folder.string()));
+}
+
+}  // namespace
+
+base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
+                                                  const master::PoolConfig& pool) {
+  const auto courier = courier_config_in(config);
+  const bool has_backoffice =
+      worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
+  if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
+  // The name of a pool may contain a slash.
+  const std::string name = http::percent_encode(pool.name, "-_", "%20");
+  QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(
+                                      fmt::format("{}.hooks.{}", courier->options.socket, name)));
+  base::ListenOptions listen{.mode = 0600};
+  if (pool.run_as) {
+    listen.owner = pool.run_as->uid;
+    listen.group = pool.run_as->gid;
+  }
+  return PoolHooks{courier->options, hooks_directory(courier->options) / name, std::move(address),
+                   listen};
+}
+
+base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
+  const auto parent = hooks.folder.parent_path();
+  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
+  if (own) {
+    QUARRY_TRY(is_folder_of(uid_of(pool), *own, hooks.folder));
+    return {};
+  }
+  if (::access(parent.parent_path().c_str(), W_OK | X_OK) == 0) return {};
+  return fail_errno(fmt::format("cannot create {}", parent.string()));
+}
+
+base::Result<std::optional<master::Service>> hooks_service(
+    const master::Config& config, const master::PoolConfig& pool,
+    std::vector<master::InheritedSocket>& inherited) {
+  QUARRY_TRY_ASSIGN(const auto hooks, pool_hooks(config, pool));
+  if (!hooks) return std::nullopt;
+  QUARRY_TRY(make_hooks_folder(*hooks, pool));
+  master::Service service;
+  service.name = fmt::format("hooks {}", pool.name);
+  service.kind = master::ServiceKind::kReceiver;
+  service.starts_alone = true;  // only one process can use the folder
+  service.processes.max_children = 1;
+  service.run_as = pool.run_as;
+  service.process = pool.process;
+  // The process writes its output in the format of the log.
+  service.process.catch_output = true;
+  service.process.decorate_output = false;
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(hooks->address, hooks->listen, &inherited));
+  service.program =
+      master::Program{program_beside("quarry-courier", QUARRY_SERVER_FOLDER),
+                      {"quarry-courier", "--hooks", hooks->folder.string(), "--socket",
+                       hooks->address.path(), "--fossil", hooks->courier.fossil, "--timeout",
+                       std::to_string(hooks->courier.hook_timeout.count()), "--max-disk-space",
+                       std::to_string(hooks->courier.max_disk_space)}};
+  return std::optional(std::move(service));
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,46 @@
+// The service that runs the hooks of a pool's repositories: a quarry-courier that does nothing else
+// and runs as the pool's user. The courier that all pools share does not run hooks, because a hook is
+// text from a repository and must not have the rights of another pool.
+//
+//   quarry backoffice ── SOCKET.hooks.POOL ──> quarry-courier --hooks ──> /bin/sh
+//                                                    │
+//                                          SPOOL_DIRECTORY.hooks/POOL/
+//
+// Only the pool's user can use the socket and the folder, so no pool can hand over a command that runs
+// as the user of another pool. The master creates the folder, in a folder of its own.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+#include "quarry/courier/options.h"
+#include "quarry/master/config.h"
+#include "quarry/master/service.h"
+
+namespace quarry::app {
+
+/// The folder in which the hooks of a pool wait, and the socket that accepts them.
+struct PoolHooks {
+  courier::CourierOptions courier;
+  std::filesystem::path folder;
+  base::SocketAddress address;
+  base::ListenOptions listen;
+};
+/// Returns them for POOL in CONFIG, or nullopt if its hooks are not run. Error: kInvalid (the socket's
+/// path is too long).
+base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
+                                                  const master::PoolConfig& pool);
+
+/// Checks that the folder of HOOKS belongs to POOL's user or can be created. Errors: kDenied, kIo.
+base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool);
+
+/// Creates the folder, binds the socket and returns the service, or nullopt if POOL's hooks are not
+/// run. Errors: those of pool_hooks() and check_hooks_folder(), or the socket cannot be bound.
+base::Result<std::optional<master::Service>> hooks_service(
+    const master::Config& config, const master::PoolConfig& pool,
+    std::vector<master::InheritedSocket>& inherited);
+
+}  // namespace quarry::app
