@@ -5,8 +5,8 @@
     tests/units.py --targets BUILD NAME...
  NAME selects tests/unit/**/test-NAME (default: all). With --long, the script runs the cases of doctest's suite "long",
 which are otherwise excluded. With --targets, it runs no tests and prints the ninja targets that they need. The output
-of
-failed programs is printed. The last line is "N passed, N failed". The exit status is 1 if a test failed or none ran.
+of failed programs is printed. The last line is "N passed, N failed". The exit status is 1 if a test failed, or if no
+test ran.
 """
 
 import os

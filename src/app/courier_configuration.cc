@@ -286,7 +286,7 @@ std::vector<std::string> courier_mistakes(const master::Config& config) {
   for (const master::CarriedSection& section : config.carried) {
     if (!section.name.starts_with(kDestination)) continue;
     mistakes.push_back(
-        fmt::format("{}: [{}] requires a section [courier]", section.place, section.name));
+        fmt::format("{}: [{}] requires a [courier] section", section.place, section.name));
   }
   return mistakes;
 }
@@ -303,7 +303,7 @@ CourierReading read_courier_config(const std::filesystem::path& path) {
   if (config) {
     result.config = *config;
   } else if (result.mistakes.empty()) {
-    result.mistakes.push_back(fmt::format("{}: no section [courier]", path.string()));
+    result.mistakes.push_back(fmt::format("{}: no [courier] section", path.string()));
   }
   return result;
 }

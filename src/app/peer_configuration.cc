@@ -133,7 +133,7 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
     if (!peer.remote.empty() && !peer.password_file.empty()) {
       return fail(
           ErrorCode::kInvalid,
-          "password_file requires url, because users with the capability setup can change the "
+          "password_file requires url, because users with the setup capability can change the "
           "URL of a remote");
     }
     return peer.url.empty() ? Result<void>() : check_password(peer);

@@ -3,7 +3,7 @@
 //   quarry: unknown command "sycn": did you mean sync? (quarry --help)
 //   quarryd: unknown option --server: did you mean --serve? (quarryd --help)
 //
-// All programs use these messages for errors of CLI11.
+// All programs replace the error messages of CLI11 with these.
 #pragma once
 
 #include <CLI/CLI.hpp>

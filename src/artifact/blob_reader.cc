@@ -44,7 +44,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   if (blob.size() > UINT_MAX) {
     return fail(
         ErrorCode::kLimit,
-        fmt::format("compressed content has {} bytes, more than zlib supports", blob.size()));
+        fmt::format("compressed content is {} bytes long, more than zlib supports", blob.size()));
   }
   auto state = std::make_unique<State>();
   state->left = declared;

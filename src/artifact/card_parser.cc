@@ -167,7 +167,8 @@ bool CardParser::technote() {
 }
 
 bool CardParser::file() {
-  // In most projects, an F card has about 60 bytes, so the reserved memory is usually sufficient.
+  // In most projects, an F card is about 60 bytes long, so the reserved memory is usually
+  // sufficient.
   if (out_.files.empty()) out_.files.reserve(size_ / 64);
   FileCard card;
   if (!read_file(card)) return false;

@@ -88,8 +88,8 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
   // The position is stored after the courier has stored the events. If another backoffice (fossil's
-  // or ours) has advanced the position meanwhile, the hooks run twice, which is better than not at
-  // all.
+  // or ours) has advanced the position since then, the hooks run twice. This is better than not
+  // running them at all.
   QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {

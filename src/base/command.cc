@@ -59,7 +59,7 @@ class RunningCommand {
  private:
   bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) != 0; }
 
-  /// Waits a short time for output or the end of the program.
+  /// Waits a short time for the program to write output or to exit.
   void poll_briefly() {
     std::array<pollfd, 2> ready{{{ending_.get(), POLLIN, 0}, {output_.get(), POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), static_cast<int>(kPollInterval.count()));

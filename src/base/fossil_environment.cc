@@ -54,10 +54,10 @@ std::vector<std::string> fossil_environment(const char* const* environment,
   for (; *environment != nullptr; ++environment) result.emplace_back(*environment);
   if (!preload(result, library)) {
     log(LogLevel::kWarning,
-        "fossil runs without {}, which {}: do not access its repository with other programs "
-        "meanwhile",
+        "running fossil without {}: {}; do not access the repository with other programs while "
+        "fossil is running",
         library.empty() ? std::string(kLogGuard) : library.string(),
-        library.empty() ? "is not installed" : "has a space or a colon in its path");
+        library.empty() ? "it is not installed" : "its path contains a space or a colon");
   }
   return result;
 }

@@ -251,8 +251,8 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
 
 namespace {
 
-/// Opens the socket at PATH with O_PATH. The caller can inspect and change the socket even if PATH
-/// is replaced meanwhile.
+/// Opens the socket at PATH with O_PATH. The caller can inspect and change this socket even if
+/// another process replaces PATH.
 Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
   Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};

@@ -95,7 +95,7 @@ std::vector<pid_t> children() {
   return found;
 }
 
-/// Reaps children that have ended. Returns whether others still run.
+/// Reaps children that have exited. Returns whether others still run.
 bool reap_ended() {
   pid_t ended = 0;
   do {
@@ -174,7 +174,8 @@ Result<void> adopt_orphans() {
 bool end_descendants() {
   constexpr std::chrono::seconds kPatience{10};
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  // When a child ends, this process becomes the parent of its children: repeat until none are left.
+  // When a child exits, this process becomes the parent of its children: repeat until none are
+  // left.
   while (reap_ended()) {
     if (std::chrono::steady_clock::now() >= end) return false;
     for (const pid_t pid : children()) ::kill(pid, SIGKILL);

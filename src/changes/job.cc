@@ -40,7 +40,7 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   // If a fraction of a second is rounded up, the result can be in the year 10000.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
-    return wrong(section, line, "is not a line of a history");
+    return wrong(section, line, "is not a line of the history");
   }
   return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMaxWhy)};
 }
@@ -76,7 +76,7 @@ Result<void> take_rollback(Job& job, const Section& section) {
   std::string_view rest = line;
   const auto by = ChangeSetId::parse(base::take_until(rest, ' '));
   const auto from = stage_named(rest);
-  if (!by || !from) return wrong(section, line, "is not a rollback and a folder");
+  if (!by || !from) return wrong(section, line, "must be the id of a rollback and a folder");
   job.rolled_back = RolledBack{.by = *by, .from = *from};
   return {};
 }

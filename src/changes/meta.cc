@@ -28,9 +28,10 @@ Result<std::vector<std::string>> files_of(const Section& section) {
   QUARRY_TRY_ASSIGN(auto files, lines_of(section, kMaxFiles));
   for (const std::string& name : files) {
     if (artifact::is_simple_path(name)) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##files: \"{}\" is not a relative path without \".\" and \"..\"",
-                            base::printable(name, 80)));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("##files: \"{}\" must be a relative path with no \".\" or \"..\" components",
+                    base::printable(name, 80)));
   }
   std::vector<std::string_view> sorted(files.begin(), files.end());
   std::ranges::sort(sorted);

@@ -59,14 +59,14 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
 Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit) {
   if (text.size() > limit) {
     return fail(ErrorCode::kLimit,
-                fmt::format("it has {} bytes; the limit is {}", text.size(), limit));
+                fmt::format("it is {} bytes long; the limit is {}", text.size(), limit));
   }
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = base::take_until(text, '\n');
     if (!is_text(line)) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("line {}: a control character, or invalid UTF-8", number));
+                  fmt::format("line {} contains a control character or invalid UTF-8", number));
     }
     if (line.starts_with("##")) {
       QUARRY_TRY(begin(sections, line, number));
@@ -149,7 +149,7 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
     const auto id = ChangeSetId::parse(line);
     if (!id) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("##{}: \"{}\" is not the id of a change set: 16 hexadecimal digits",
+                  fmt::format("##{}: \"{}\" is not a change-set id (16 hexadecimal digits)",
                               section.name, base::printable(line, 40)));
     }
     ids.push_back(*id);

@@ -17,7 +17,7 @@ using base::ErrorCode;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// A hundred times the answer of a master with 1,000 children.
+// A hundred times the size of an answer from a master with 1,000 children.
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
 std::unexpected<base::Error> failed(const std::string& path) {
@@ -36,8 +36,9 @@ std::unexpected<base::Error> failed(const std::string& path) {
     case EPERM:
       return base::fail(
           ErrorCode::kDenied,
-          fmt::format("permission denied: {} is for root and the user that quarryd was started as",
-                      place));
+          fmt::format(
+              "permission denied: only root and the user that quarryd was started as can use {}",
+              place));
     case EAGAIN:
       return base::fail(ErrorCode::kBusy,
                         fmt::format("the quarryd that listens on {} does not answer", place));

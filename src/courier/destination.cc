@@ -241,7 +241,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // After kNoSpace, the settlements are valid until this process ends.
+    // After kNoSpace, the settlements are valid until this process exits.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

@@ -17,8 +17,8 @@ class AddressCounts {
   using Counts = std::unordered_map<std::string, std::size_t>;
 
  public:
-  /// Counts a connection or request until the object is destroyed or leave() is called. An object
-  /// can be empty.
+  /// Counts a connection or request until the object is destroyed or leave() is called. A
+  /// default-constructed object does not count anything.
   class Registration {
    public:
     Registration() = default;

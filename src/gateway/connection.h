@@ -96,9 +96,9 @@ class Connection {
   /// body, even if the body is not sent (HEAD). If LAST, the connection is closed after the reply.
   void reply(const http::ReplyHeader& header, evbuffer* body, bool last);
   /// Answers the current request in parts: begin_reply(), then add_to_reply() for HEADER's
-  /// content_length bytes, which drains BODY, then end_reply(). Before end_reply(), ABORT is called
-  /// if the client disconnects, and close() aborts the reply. end_reply() might destroy the
-  /// connection.
+  /// content_length bytes, which drains BODY, then end_reply(). If the client disconnects before
+  /// end_reply(), ABORT is called. close() before end_reply() aborts the reply. end_reply() might
+  /// destroy the connection.
   void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();

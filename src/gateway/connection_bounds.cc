@@ -99,8 +99,8 @@ void ConnectionBounds::limit_replies() {
     }
     if (largest == nullptr) return;
     eviction_log_.warn(
-        fmt::format("client {}: closed with {} unread bytes of its reply: all "
-                    "buffered replies exceed max_replies",
+        fmt::format("client {}: closed with {} unread bytes of its reply: all buffered replies "
+                    "together exceed max_replies",
                     largest->client(), largest->unsent()));
     largest->close();
   }
@@ -129,7 +129,7 @@ void ConnectionBounds::retry_soon() {
 
 void ConnectionBounds::retry() {
   is_crowded_ = false;
-  // The connection that could be closed at accept() might have become busy meanwhile.
+  // The connection that could be closed at accept() might be busy by now.
   make_room(nullptr);
   room_changed_();
 }

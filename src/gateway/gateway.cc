@@ -36,7 +36,7 @@ base::EventBasePtr make_base() {
 }
 
 /// Returns the maximum number of clients, at most WANTED. Each client needs a descriptor, and
-/// another one for each request. Raises the limit of descriptors as far as possible.
+/// another one for each request. Raises the limit on descriptors as far as possible.
 std::size_t connections_within_limit(std::size_t wanted) {
   constexpr rlim_t kOwn = 64;
   rlimit limit{};

@@ -153,7 +153,7 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     is_program = one->service().is_program();
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
-    // A new child of the service might be waiting for the end of this child.
+    // A new child of the service might be waiting for this child to exit.
     if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
@@ -166,7 +166,7 @@ void Loop::count_crash(int status) {
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
-// Each child ends after its current requests and is replaced. The listening sockets stay open, so
+// Each child exits after its current requests and is replaced. The listening sockets stay open, so
 // connections are not refused. If the crashes continue, this step is not repeated immediately; the
 // increasing delay between restarts then protects the machine.
 void Loop::on_emergency() {
@@ -247,7 +247,7 @@ void Loop::carry_out(const StopOrder& order) {
     if (!is_meant(phase_of(one->service().kind))) continue;
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
-  // The previous generation was already asked to end when this generation began.
+  // The previous generation was already asked to exit when this generation began.
   if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
     previous_generation_.signal(by_force);
 }

@@ -2,7 +2,7 @@
 // (SIGKILL). Each step has a timeout, after which the next step follows. This class only makes the
 // decisions, based on numbers.
 //
-//   graceful    the kinds of services are asked to end one after the other (ServiceKind)
+//   graceful    the kinds of services are stopped one after the other (ServiceKind)
 //   immediate   all services except the receivers are terminated at the same time. Receivers are
 //               terminated after that, with a separate timeout, because other services pass work
 //               to them
@@ -54,7 +54,7 @@ class Stopping {
   StopWay time_is_up();
 
   /// Returns the next order, or nullopt if the caller has to wait. Call it again after each order,
-  /// after a child has ended, and after the functions above.
+  /// after a child has exited, and after the functions above.
   std::optional<StopOrder> next(const LivingChildren& living);
 
  private:

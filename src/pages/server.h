@@ -47,7 +47,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     bool has_head = false;
     bool logs_query = false;  // the query cannot contain a password
   };
-  /// A page that is made for all requests that arrive meanwhile, and then cached.
+  /// A page that is being generated. Requests that arrive before it is complete get the same page.
   struct Shared {
     std::string key;
     std::list<PageConnection*> connections;

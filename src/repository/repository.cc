@@ -38,8 +38,8 @@ void check_tables(Database& database) {
         "tag", "tagxref", "filename", "phantom", "unclustered"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
-                        fmt::format("not a Fossil repository: the table '{}' is missing (upgrade "
-                                    "very old ones with `fossil rebuild`)",
+                        fmt::format("not a Fossil repository: the table '{}' is missing (upgrade a "
+                                    "very old repository with `fossil rebuild`)",
                                     table));
     }
   }

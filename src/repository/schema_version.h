@@ -27,7 +27,7 @@ base::Result<void> check_aux_schema(const std::filesystem::path& path,
 /// table `config`.
 base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database);
 
-/// Adds the parts of the current schema that are missing in DATABASE, which must be a repository.
+/// Adds the parts of the current schema that are missing from DATABASE, which must be a repository.
 /// Returns a list of the added parts for the log, which is usually empty. If the file is read-only,
 /// but has all tables that are needed for reading, returns an empty list. Throws SqliteError.
 std::string complete_schema(Database& database);

@@ -28,9 +28,9 @@ std::string trace_of(std::string_view login, std::string_view secret) {
   return artifact::sha3_256_hex(text).substr(0, kDigits);
 }
 
-/// The rows of a log after POSITION and up to LAST, for at most LIMIT row ids. Each row is looked
-/// up by its row id, because SQLite might use a bad plan for a range query if its statistics are
-/// outdated.
+/// The rows of a log after POSITION and up to LAST. At most LIMIT row ids are tried. Each row is
+/// looked up by its row id, because SQLite might use a bad plan for a range query if its statistics
+/// are outdated.
 class LogRows {
  public:
   /// ROW selects one row by its id, which must be its last unbound parameter. Advances POSITION.

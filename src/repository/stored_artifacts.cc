@@ -12,10 +12,10 @@ using base::ErrorCode;
 
 namespace {
 
-// A payload of up to a page is read with its row. Larger payloads are read later. Most repositories
-// do not hide artifacts, so their rows need not be checked. The first two queries are a third
-// faster than the last query, but SQLite can scan whole tables for them if its statistics are
-// outdated.
+// A payload of up to a page is read with its row. Larger payloads are read later. In most
+// repositories, artifacts are not hidden, so the rows need not be checked. The first two queries
+// are a third faster than the last query, but SQLite can scan whole tables for them if its
+// statistics are outdated.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -54,9 +54,9 @@ class StoredRows {
   const Query& row() const { return row_; }
 
  private:
-  /// Returns the query for the rows. If SQLite's plan is to scan a table for each row, because its
-  /// statistics say that the table is tiny, rows are looked up by their id instead. This is a
-  /// little slower than a good plan.
+  /// Returns the query for the rows. If SQLite's statistics say that the table is tiny, SQLite
+  /// plans to scan it for each row. In this case, rows are looked up by their id, which is a little
+  /// slower than a good plan.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);

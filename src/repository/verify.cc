@@ -128,7 +128,7 @@ void Verification::check_artifact(const ArtifactWalk::Artifact& artifact,
   if (!name) return report(artifact, "its name is not 40 or 64 lower-case hex digits");
   if (!name->names(content)) return report(artifact, "its content does not match its hash");
   if (static_cast<std::int64_t>(content.size()) != artifact.size) {
-    report(artifact, fmt::format("blob.size is {}, but its content has {} bytes", artifact.size,
+    report(artifact, fmt::format("blob.size is {}, but its content is {} bytes long", artifact.size,
                                  content.size()));
   }
   const auto type = r_.manifests.add(artifact.rid, content);

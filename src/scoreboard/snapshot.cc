@@ -38,7 +38,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
     const auto before = board.read_pool();
     read_slots(board, before.state.children + before.state.previous_children, snapshot);
     snapshot.state = before.state;
-    // A child that was reaped meanwhile might count twice or not at all.
+    // A child that was reaped during this call might count twice or not at all.
     snapshot.is_exact =
         !before.is_old && before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }

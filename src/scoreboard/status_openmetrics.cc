@@ -74,7 +74,7 @@ void write_php_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("phpfpm_max_active_processes", kCounter, "Peak number of active workers.",
               s.state.max_active);
   page.metric("phpfpm_max_children_reached", kCounter,
-              "Number of times that pm.max_children prevented a start.",
+              "Number of times that pm.max_children prevented a worker from starting.",
               s.state.max_children_reached);
   page.metric("phpfpm_slow_requests", kCounter,
               "Requests that took longer than request_slowlog_timeout.", s.state.slow_requests);
@@ -114,7 +114,7 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_backoffice_failures_total", kCounter, "Failed backoffice runs.",
               state.backoffice_failures);
   page.metric("quarry_backoffice_ended_timestamp_seconds", kGauge,
-              "End of the last backoffice run, or 0.",
+              "Time when the last backoffice run finished, or 0.",
               static_cast<std::uint64_t>(state.backoffice_ended / 1000000));
 }
 

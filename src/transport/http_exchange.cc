@@ -116,7 +116,7 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
     return fail(
         ErrorCode::kDenied,
-        fmt::format("{}: {} (to trust another CA: --ca-file, or ca_file in [peer])", url, why));
+        fmt::format("{}: {} (to trust another CA, use --ca-file, or ca_file in [peer])", url, why));
   }
   if (code != CURLE_OK) return fail(ErrorCode::kIo, fmt::format("{}: {}", url, why));
   HttpReply& reply = receiving.reply;

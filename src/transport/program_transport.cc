@@ -132,15 +132,15 @@ bool ProgramTransport::send(std::string_view bytes) {
 
 base::Error ProgramTransport::ended(const char* when) {
   int status = 0;
-  std::string how;
+  std::string how = "exited";
   from_.reset();
   to_.reset();
   if (pid_ > 0 && ::waitpid(pid_, &status, 0) == pid_) {
     pid_ = -1;
-    if (WIFEXITED(status)) how = fmt::format(" with exit status {}", WEXITSTATUS(status));
-    if (WIFSIGNALED(status)) how = fmt::format(" by signal {}", WTERMSIG(status));
+    if (WIFEXITED(status)) how = fmt::format("exited with status {}", WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) how = fmt::format("was killed by signal {}", WTERMSIG(status));
   }
-  return {ErrorCode::kIo, fmt::format("{} ended{} {}", command_[0], how, when)};
+  return {ErrorCode::kIo, fmt::format("{} {} {}", command_[0], how, when)};
 }
 
 /// Appends to received_. Returns 0 at the end of the output.

@@ -21,9 +21,9 @@ class BlobReader {
   BlobReader& operator=(BlobReader&& other) noexcept;
   ~BlobReader();
 
-  /// Returns the next piece, which is valid until the next call. All pieces except the last have
-  /// kPiece bytes. Returns an empty piece after the last one. Error: kInvalid, in the same cases as
-  /// blob_expand(). After an error, next() must not be called again.
+  /// Returns the next piece, which is valid until the next call. All pieces except the last are
+  /// kPiece bytes long. Returns an empty piece after the last one. Error: kInvalid, in the same
+  /// cases as blob_expand(). After an error, next() must not be called again.
   base::Result<std::string_view> next();
 
  private:

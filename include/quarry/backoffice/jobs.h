@@ -28,7 +28,7 @@ struct JobContext {
 struct Job {
   std::string name;  // as shown in messages, such as "after-receive hooks"
   std::chrono::milliseconds budget{};
-  /// Processes items, such as mails or hooks, and returns their number.
+  /// Processes items, such as emails or hooks, and returns their number.
   std::function<base::Result<std::size_t>(JobContext&)> run;
 };
 
@@ -54,8 +54,8 @@ struct PublishOptions {
   std::string path;  // absolute path of the repository's file
 };
 /// Publishes the artifacts that have arrived since the last run to the courier. The first run only
-/// stores the current position. If the process ends before the new position is stored, the next run
-/// publishes the same events again.
+/// stores the current position. If the process exits before the new position is stored, the next
+/// run publishes the same events again.
 Job publish_events(const PublishOptions& options);
 /// Publishes failed logins, actions of administrators and changes to users since the last run. The
 /// first run only stores the current position.
@@ -71,9 +71,9 @@ base::Result<void> publish_failures(repository::Repository& repository,
                                     const PublishOptions& options,
                                     const std::vector<Failure>& failed);
 
-/// Sends the mail that is due (alerts.h): alerts and, once a day, digests and expiry notices.
-/// For METHODS, see AlertOptions. Returns an error if a mail failed; the mail stays in the outbox for
-/// a retry.
+/// Sends the email that is due (alerts.h): alerts and, once a day, digests and expiry notices. For
+/// METHODS, see AlertOptions. Returns an error if an email failed; the email stays in the outbox
+/// for a retry.
 Job mail(const std::vector<std::string>& methods);
 
 /// Deletes expired rows, updates SQLite's statistics, and verifies a portion of the artifacts every

@@ -35,7 +35,7 @@ struct PeerSyncOptions {
       const transport::RemoteUrl&, const transport::TransportOptions&)>
       connect = transport::connect;
   std::function<bool()> is_interrupted = {};  // can be empty
-  /// Receives the peer's messages for the user. Can be empty.
+  /// Receives the peer's messages for the user. Optional.
   std::function<void(const std::string&)> on_message = {};
   std::int64_t uid = 1;    // user to whom received content is attributed
   bool is_forced = false;  // sync even if it is not due
@@ -64,7 +64,7 @@ struct PeerReport {
 
 /// Syncs with the peer if a sync is due. Errors: failures of REPOSITORY before or after the sync
 /// itself. After an error, the row is unchanged or still lists this process as running; that entry
-/// is valid only until the process ends.
+/// is valid only until the process exits.
 base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
                                         const PeerSyncOptions& options);
 

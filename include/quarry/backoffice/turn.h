@@ -18,7 +18,7 @@ inline constexpr const char* kNoDelaySetting = "backoffice-nodelay";
 
 struct TurnOptions {
   std::chrono::seconds lease_time{60};
-  /// If false, run immediately or not at all, as with the setting `backoffice-nodelay`.
+  /// If false, run immediately or not at all, as with the `backoffice-nodelay` setting.
   bool may_wait = true;
 };
 

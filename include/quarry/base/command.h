@@ -1,4 +1,4 @@
-// Runs a program in its own process group, with a timeout, and waits for its end. Any thread can
+// Runs a program in its own process group, with a timeout, and waits until it exits. Any thread can
 // call run_command(), because it does not fork.
 #pragma once
 
@@ -34,7 +34,7 @@ struct CommandEnd {
   std::string in_words() const;
 };
 
-/// Runs COMMAND and waits for its end, but not for background processes that it has started. A name
+/// Runs COMMAND and waits until it exits. Does not wait for its background processes. A name
 /// without a slash is looked up in PATH. After the timeout, or when INTERRUPTED returns true, the
 /// process group gets SIGTERM and, after a grace period, SIGKILL. Errors: kNotFound, kIo (cannot
 /// start the program).

@@ -20,7 +20,7 @@ struct QueueLength {
 /// Identifies a listening socket by value, without a descriptor.
 class ListenQueue {
  public:
-  /// Identifies no socket. length() then returns nullopt.
+  /// Does not refer to a socket. length() returns nullopt.
   ListenQueue() = default;
   /// Identifies the listening socket FD, which must belong to the network namespace of this
   /// process.

@@ -39,17 +39,18 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words);
 /// kNotFound, kIo.
 Result<pid_t> spawn(const Launch& launch);
 
-/// Waits until the child PID has ended. Returns its status as waitpid(2) does, or nullopt on
+/// Waits until the child PID has exited. Returns its status as waitpid(2) does, or nullopt on
 /// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
-/// Makes this process a subreaper: it becomes the parent of descendants whose parents have ended, so
-/// that end_descendants() finds them. Error: kIo.
+/// Makes this process a subreaper: it becomes the parent of descendants whose parents have exited,
+/// so that end_descendants() finds them. Error: kIo.
 Result<void> adopt_orphans();
 
-/// Kills all descendants of this process, also those in other groups and sessions, and waits until
-/// they have ended. adopt_orphans() must have been called, and no other thread may have children.
-/// Returns false if some still run after ten seconds, for example as another user.
+/// Kills all descendants of this process, including descendants in other groups and sessions, and
+/// waits until they have exited. adopt_orphans() must have been called, and other threads must not
+/// have children. Returns false if some descendants still run after ten seconds, for example as
+/// another user.
 bool end_descendants();
 
 /// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended

@@ -58,9 +58,9 @@ struct ActionOutcome {
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
 /// Applies REQUEST to the change set ID. MAY is called with the job, and has to return whether the
-/// user has the right to the action. MAY can be empty. Returns the job; the last line of its
-/// history says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being
-/// executed or moved; the message says what to do), errors of decide() and of file operations.
+/// user has the right to the action. MAY is optional. Returns the job; the last line of its history
+/// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or
+/// moved; the message says what to do), errors from decide() and file operations.
 base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                       base::UnixMillis now, const std::function<bool(const Job&)>& may);
 

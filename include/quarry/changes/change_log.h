@@ -45,8 +45,8 @@ class ChangeLog {
   /// Appends TEXT to the log of ID. TEXT is output of the execution, and can have several lines. It
   /// is truncated if the log is full.
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
-  /// Reads the log of ID. Skips lines that are not part of LogRecord. Errors: kNotFound, errors of
-  /// file operations.
+  /// Reads the log of ID. Skips lines that are not part of LogRecord. Errors: kNotFound, errors
+  /// from file operations.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
   /// Returns the name of ID's job, or nullopt if the log does not begin with it.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;

@@ -11,8 +11,8 @@
 // again.
 //
 // Children of the execution daemon keep the repository open and execute one job after another. A
-// child reads the name of a job from a socket and replies with a verdict. If a child dies, its job
-// counts as crashed.
+// child reads the name of a job from a socket and replies with a verdict. If a child exits
+// unexpectedly, its job counts as crashed.
 #pragma once
 
 #include <chrono>
@@ -109,15 +109,15 @@ struct QueueOptions {
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };
 
-/// Called after every move of a job. Can be empty.
+/// Called after every move of a job. Optional.
 using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
 
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
   /// Returns the queues that exist now. They replace `queues`. Returns nullopt if the queues cannot
   /// be determined now. Called at most once every search_interval. If a queue cannot be opened,
-  /// this is logged and retried. If a queue is missing in two successive results, its running jobs
-  /// have the time `patience` to finish.
+  /// this is logged and retried. If a queue is missing from two successive results, its running
+  /// jobs have the time `patience` to finish.
   std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
   std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
@@ -132,8 +132,8 @@ using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&
 // These functions return after SIGTERM, SIGINT or SIGQUIT. With is_once, they also return when no
 // work is left. The caller must have blocked the three signals. After SIGQUIT, the execution daemon
 // waits until its children have finished their jobs. After the other signals, it interrupts the
-// jobs. Errors: kBusy (another process serves one of the queues), errors of file operations at the
-// start.
+// jobs. Errors: kBusy (another process serves one of the queues), errors from file operations at
+// the start.
 
 base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
 base::Result<void> run_queueing(const DaemonOptions& options);

@@ -109,7 +109,7 @@ class Directories {
 
   // Submitting
 
-  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), errors of
+  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), errors from
   /// file operations.
   base::Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
   /// Submits the change set NAME and makes it durable. FILE was returned by begin(), and contains
@@ -213,7 +213,7 @@ class JobLock {
 
 /// Submits a change set of TYPE to DIRECTORIES, and wakes the prequeue daemon. Creates missing
 /// folders. WRITE has to write the tarball to the file that is passed to it. Returns the name of
-/// the change set. Passes on errors of WRITE and of file operations. After an error, no files are
+/// the change set. Passes on errors from WRITE and file operations. After an error, no files are
 /// left behind.
 base::Result<ChangeSetName> submit(
     Directories& directories, MoveType type, const Submission& submission,

@@ -19,13 +19,13 @@ namespace quarry::changes {
 inline constexpr std::size_t kMaxExplained = 50'000;
 
 /// Returns a sentence that says what the change set ID waits for, or an empty string if it is not
-/// waiting. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors of file
-/// operations.
+/// waiting. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors from
+/// file operations.
 base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                                     const ChangeSetId& id, base::UnixMillis now);
 
 /// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
-/// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors of file
+/// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors from file
 /// operations.
 base::Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
                                                         const std::vector<ChangeSetId>& ids,

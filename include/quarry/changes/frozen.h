@@ -19,10 +19,10 @@ using Branches = std::set<std::string, std::less<>>;
 /// Returns whether NAME is a valid name of a branch.
 bool is_branch_name(std::string_view name);
 
-/// Returns the frozen branches. Passes on errors of file operations.
+/// Returns the frozen branches. Passes on errors from file operations.
 base::Result<Branches> frozen_branches(const Directories& directories);
 /// Freezes or thaws BRANCH. Errors: kConflict (already frozen, or not frozen), kInvalid (not a
-/// valid name of a branch), kLimit (too many frozen branches), kBusy, errors of file operations.
+/// valid name of a branch), kLimit (too many frozen branches), kBusy, errors from file operations.
 base::Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen);
 
 }  // namespace quarry::changes

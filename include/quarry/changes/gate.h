@@ -59,7 +59,7 @@ struct GateCase {
   std::string tip;  // the check-in with which the change set was merged; may be empty
   std::string author;
   std::vector<std::string> files;
-  /// Calls VISIT with each file of the tree. Can be empty.
+  /// Calls VISIT with each file of the tree. Optional.
   std::function<base::Result<void>(const FileVisitor& visit)> visit_tree;
 };
 
@@ -81,7 +81,7 @@ struct GateVerdict {
 inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 
 /// Runs the gate. INTERRUPTED is polled several times a second. Errors if the gate could not be
-/// run: kInvalid (invalid options), kNotFound (a program is missing), kDenied, kIo, errors of
+/// run: kInvalid (invalid options), kNotFound (a program is missing), kDenied, kIo, errors from
 /// visit_tree.
 base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
                                    const std::function<bool()>& interrupted);

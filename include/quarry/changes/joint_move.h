@@ -32,7 +32,7 @@ class JointMove {
   explicit JointMove(Directories& directories) : directories_(directories) {}
 
   /// Adds the job of LOCK, which commit() will move to TO, with a line of history. Its file does
-  /// not change until commit(). Passes on errors of file operations. After an error, the lock is
+  /// not change until commit(). Passes on errors from file operations. After an error, the lock is
   /// released.
   base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }

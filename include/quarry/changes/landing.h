@@ -13,7 +13,7 @@
 // the change set depends.
 //
 // A check-in is the same as if fossil had committed these files. It has a full manifest (never a
-// delta manifest), an R card if the setting `repo-cksum` is on, artifact names according to
+// delta manifest), an R card if the `repo-cksum` setting is on, artifact names according to
 // `hash-policy`, and a date later than its parent's. In addition, its manifest has a T card for the
 // tag `cs-CSID`. The tag records in the same transaction that the change set has landed, so the
 // record is kept even if the files of the queue are lost. (The tag does not have the prefix `sym-`,
@@ -158,7 +158,7 @@ class Lander {
   /// are skipped, and the other orders land. Orders that have already landed do not land again (see
   /// Landed::was_there). Errors: kBusy (another process is writing, or the tip keeps moving),
   /// kNoSpace, kIo, kCorrupt, kInvalid (orders for several branches, or data that the repository
-  /// does not accept), errors of the gate. After an error, no order has landed.
+  /// does not accept), errors from the gate. After an error, no order has landed.
   base::Result<std::vector<LandingOutcome>> land(std::span<const LandingOrder> orders,
                                                  const Gate& gate = nullptr);
 
@@ -169,9 +169,9 @@ class Lander {
   /// or any of the change sets has already landed.
   base::Result<bool> commit(const Prospect& prospect);
 
-  /// Returns whether check-outs have real symbolic links (the setting `allow-symlinks`).
+  /// Returns whether check-outs have real symbolic links (the `allow-symlinks` setting).
   base::Result<bool> makes_links();
-  /// Calls VISIT for each file of PROSPECT, sorted by name. Passes on errors of VISIT and of
+  /// Calls VISIT for each file of PROSPECT, sorted by name. Passes on errors from VISIT and of
   /// reading contents.
   base::Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
 

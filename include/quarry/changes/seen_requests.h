@@ -19,7 +19,8 @@ namespace quarry::changes {
 
 /// Returns whether the request with SIGNATURE (hexadecimal digits) and DATE has not been recorded
 /// before, and records it. MAX_SKEW is the maximum difference between the date of a request and the
-/// clock. Passes on errors of file operations. After an error, the caller must reject the request.
+/// clock. Passes on errors from file operations. After an error, the caller must reject the
+/// request.
 base::Result<bool> is_first_request(const Directories& directories,
                                     std::chrono::milliseconds max_skew, std::string_view signature,
                                     base::UnixMillis date, base::UnixMillis now);

@@ -97,7 +97,7 @@ class TarballReaders {
   /// Reads several tarballs (at most kMax) in one child, which is faster. All tarballs must be from
   /// the same submitter, because a hostile tarball can take over the child and falsify the results
   /// of later tarballs. Returns an error for each tarball that cannot be read, or for all tarballs
-  /// if the child has died.
+  /// if the child has exited.
   using Contents = base::Result<std::vector<base::Result<ChangeSetContent>>>;
   Contents read_together(std::span<const int> tarballs, const TarballLimits& limits,
                          const std::filesystem::path& folder);
@@ -110,7 +110,7 @@ class TarballReaders {
   Contents read_once(std::span<const int> tarballs, const TarballLimits& limits,
                      const std::filesystem::path& folder);
 
-  std::unique_ptr<Helper> helper_;  // null if the helper could not be started or has died
+  std::unique_ptr<Helper> helper_;  // null if the helper could not be started or has exited
 };
 
 // The contents of a checked tarball can be cached, so that the tarball is read only once. The cache
@@ -151,7 +151,7 @@ class TarballWriter {
   TarballWriter& operator=(TarballWriter&&) noexcept;
   ~TarballWriter();
 
-  /// Adds the file PATH. Errors: kIo, errors of the sink.
+  /// Adds the file PATH. Errors: kIo, errors from the sink.
   base::Result<void> add(std::string_view path, char permission, std::string_view content);
   /// Ends the archive. Do not add files afterwards. If finish() is not called, readers reject the
   /// tarball as incomplete.
@@ -173,8 +173,8 @@ struct FileToSubmit {
 
 /// Writes the tarball of META with FILES. Each file must be named in META. A gzip tarball has a
 /// checksum. A zstd tarball does not have one, because libarchive does not support it. Errors:
-/// kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors of SINK,
-/// errors of reading files.
+/// kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors from SINK,
+/// errors from reading files.
 base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                                  std::span<const FileToSubmit> files,
                                  TarballCompression compression = TarballCompression::kGzip);

@@ -23,7 +23,7 @@ namespace quarry::control {
 enum class Verb : std::uint8_t {
   /// The repository with this number in the master's configuration might need a backoffice run.
   kBackoffice = 2,
-  /// A job (Service::on_request) begins to wait. The master can start another job meanwhile.
+  /// A job (Service::on_request) begins to wait. While it waits, the master can start another job.
   kPause = 3,
   /// The job wants to continue. The master replies with the same verb when a slot is free.
   kResume = 4,

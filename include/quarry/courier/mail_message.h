@@ -10,7 +10,7 @@ struct _GMimeMessage;
 
 namespace quarry::courier {
 
-/// A mail message. Texts are UTF-8. Invalid UTF-8 and control characters never reach a header.
+/// An email message. Texts are UTF-8. Invalid UTF-8 and control characters never reach a header.
 class MailMessage {
  public:
   MailMessage();

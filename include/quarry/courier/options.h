@@ -81,7 +81,7 @@ struct DestinationOptions {
 
   /// Returns `timeout` or, if that is 0, the default for this type.
   std::chrono::milliseconds delivery_timeout() const;
-  /// Returns whether mails go only to the submitters of change sets that did not land.
+  /// Returns whether emails go only to the submitters of change sets that did not land.
   bool is_to_submitter() const;
   /// Checks for missing options and invalid combinations. Errors: kInvalid.
   base::Result<void> check() const;
@@ -112,9 +112,9 @@ struct CourierConfig {
   std::vector<DestinationOptions> destinations;
 };
 
-/// Returns the configuration of a courier that only runs hooks. Each pool has one, which runs as the
-/// pool's user, because a hook is text from a repository and must not have the rights of another
-/// pool.
+/// Returns the configuration of a courier that only runs hooks. Each pool has such a courier, which
+/// runs as the pool's user. A hook is text from a repository, and must not have the rights of
+/// another pool.
 CourierConfig hooks_of_pool(CourierOptions options);
 
 /// Returns the type's name in the configuration, such as "webhook".
@@ -125,8 +125,8 @@ DestinationType destination_type_named(std::string_view name);
 base::Result<void> check_destination_name(std::string_view name);
 
 /// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a
-/// backslash escapes " and \. Variables, patterns and other shell syntax are not supported. Errors: kInvalid
-/// (TEXT has no words, or an unclosed quotation mark).
+/// backslash escapes " and \. Variables, patterns and other shell syntax are not supported. Errors:
+/// kInvalid (TEXT does not contain a word, or a quotation mark is not closed).
 base::Result<std::vector<std::string>> split_command(std::string_view text);
 /// Joins WORDS into a text that split_command() splits into the same words.
 std::string join_command(const std::vector<std::string>& words);

@@ -1,7 +1,7 @@
-// Sends composed mails to an SMTP server: smtp, smtps or STARTTLS, with or without a login. The
+// Sends composed emails to an SMTP server: smtp, smtps or STARTTLS, with or without a login. The
 // sender writes the envelope and reports the server's reply for each recipient.
 //
-// Several mails can use the same connection. Environment variables such as http_proxy are ignored.
+// Several emails can use the same connection. Environment variables such as http_proxy are ignored.
 // Used by the courier and the backoffice. Not thread-safe.
 #pragma once
 
@@ -34,9 +34,9 @@ struct SmtpOptions {
   std::string password = {};
   std::string ca_file = {};  // file in PEM format; "": the system's CA certificates
   std::chrono::milliseconds connect_timeout{30'000};
-  /// Timeout for a whole mail. Some servers scan a mail for minutes.
+  /// Timeout for a whole email. Some servers scan an email for minutes.
   std::chrono::milliseconds timeout{300'000};
-  /// Returns whether to abort. Called at least once a second while a mail is sent. Can be empty.
+  /// Returns whether to abort. Called at least once a second while an email is sent. Optional.
   std::function<bool()> is_interrupted = {};
 };
 
@@ -55,7 +55,7 @@ struct Mail {
 };
 
 enum class MailOutcome : std::uint8_t {
-  kSent,      // the server accepted the mail
+  kSent,      // the server accepted the email
   kDeferred,  // a temporary failure; try again later
   kRefused,   // a permanent failure
 };
@@ -83,8 +83,8 @@ class SmtpSender {
   SmtpSender(const SmtpSender&) = delete;
   SmtpSender& operator=(const SmtpSender&) = delete;
 
-  /// Sends MAIL. If the server refuses some recipients, the others still get the mail. If an
-  /// address is invalid, the mail is too long, or the number of recipients is too large, the mail
+  /// Sends MAIL. If the server refuses some recipients, the others still get the email. If an
+  /// address is invalid, the email is too long, or the number of recipients is too large, the email
   /// is refused without contacting the server.
   MailReport send(const Mail& mail);
 

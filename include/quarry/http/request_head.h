@@ -1,7 +1,7 @@
 // Strict checks of a request's head, before evhttp parses the head and before the body is read.
 //
 // evhttp alone is too lenient: it uses the first of two Content-Lengths, ignores unknown
-// Transfer-Encodings, treats a POST without a length as one without a body, accepts chunk size
+// Transfer-Encodings, treats a POST without a length as a POST without a body, accepts chunk size
 // lines of any length, and answers refused requests with HTML. The gateway therefore refuses
 // ambiguous requests itself (RFC 9112, sections 3 to 7). This prevents request smuggling: a proxy
 // and the gateway must not interpret the same bytes as different requests.

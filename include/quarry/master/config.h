@@ -99,8 +99,8 @@ struct PoolConfig {
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   std::string status_listen_place;
-  std::filesystem::path repository;         // a single file, or …
-  std::filesystem::path repositories;       // … a folder of files
+  std::filesystem::path repository;         // file of the only repository; empty with repositories
+  std::filesystem::path repositories;       // folder of repositories
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
 };
 
@@ -144,11 +144,11 @@ struct ReadingOptions {
   /// rejected.
   std::filesystem::path prefix{};
   /// Create the options that receive the directives which only the workers, or only the HTTP
-  /// server, use. Both functions can be empty.
+  /// server, use. Both functions are optional.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
   /// Creates the options that receive all directives of the section NAME. Returns null if the
-  /// section is a pool. Can be empty.
+  /// section is a pool. Optional.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
   /// Whether to read only the sections that carried_section claims.
   bool carried_sections_alone = false;

@@ -18,8 +18,8 @@ struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
   std::string home;  // "" if the user has no passwd entry
-  /// GID and the supplementary groups. The lookup is slow compared with the start of a child, so it
-  /// is done only once.
+  /// GID and the supplementary groups. The lookup is slow compared with starting a child, so it is
+  /// done only once.
   std::vector<gid_t> groups;
 };
 

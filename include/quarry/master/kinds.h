@@ -1,8 +1,8 @@
 // Kinds of values in the configuration. A kind parses and shows a value.
 //
 // A kind is a type with put(TARGET, value) and show(TARGET). show() returns an empty list if the
-// value is not set. put() accepts the output of show(). The errors of put() (kInvalid) describe the
-// valid values.
+// value is not set. put() accepts the output of show(). The errors from put() (kInvalid) describe
+// the valid values.
 #pragma once
 
 #include <sys/types.h>

@@ -30,7 +30,7 @@ struct Reload {
   std::vector<std::string> arguments;  // argv, with the program's name first
   std::map<std::string, std::string> notes;
   bool on_hangup = true;  // false: SIGHUP stops the master
-  /// Called after all services have been started. Can be empty.
+  /// Called after all services have been started. Optional.
   std::function<void()> on_ready;
   // From the Handover of the previous master:
   std::uint64_t generation = 1;

@@ -1,4 +1,4 @@
-// The number of children of a pool: the directives pm, pm.max_children and related ones.
+// The number of children of a pool: the directives pm, pm.max_children and others.
 #pragma once
 
 #include <array>

@@ -127,9 +127,9 @@ struct Service {
   std::optional<OnRequest> on_request;
   /// Time limit for a run, and for a pause, of an on_request child; 0: none.
   std::chrono::milliseconds longest_run{0};
-  /// Whether new children wait, after a reload, for the end of the previous generation. Set this if
-  /// the children need a resource that only one process can hold. If false, both generations run at
-  /// the same time.
+  /// Whether, after a reload, new children wait until the previous generation has exited. Set this
+  /// if the children need a resource that only one process can hold. If false, both generations run
+  /// at the same time.
   bool starts_alone = false;
   /// Whether a reload ends the previous children of this service last. Other services pass work to
   /// such a service.
@@ -141,12 +141,12 @@ struct Service {
   /// empty. After an error, logging continues to the old file. Errors: kIo.
   std::function<base::Result<void>()> reopen_logs;
   /// Returns figures for the status. The master calls the function for each request, so it must be
-  /// fast. Can be empty.
+  /// fast. Optional.
   std::function<ServiceFigures()> figures;
-  /// For kPool: called in the master once a second with a snapshot of the pool. Can be empty.
+  /// For kPool: called in the master once a second with a snapshot of the pool. Optional.
   std::function<void(const scoreboard::PoolSnapshot&)> on_snapshot;
   /// Called in the master for each message of a child, except job requests. The messages are not
-  /// trusted. Can be empty.
+  /// trusted. Optional.
   std::function<void(const control::Message&)> on_message;
 
   bool is_program() const { return program || on_request; }

@@ -10,7 +10,7 @@
 namespace quarry::pages {
 
 enum class Source : std::uint8_t {
-  kNone,    // no pages; a line of text contains the URL to clone
+  kNone,    // no pages; the reply is a line of text with the URL to clone
   kFossil,  // fossil's own pages, made by a `fossil` process
 };
 
@@ -21,8 +21,8 @@ struct Options {
 
   /// Maximum number of pages that are made at the same time. Each takes one process.
   std::size_t max_children = 8;
-  /// Number of idle processes. A request does not have to wait for the start of a process while
-  /// some are idle.
+  /// Number of idle processes. A request does not have to wait until a process starts while other
+  /// processes are idle.
   std::size_t spare_children = 2;
   /// Maximum number of requests that wait for one of max_children. Further requests are refused
   /// with status 503.

@@ -4,12 +4,12 @@
 //                   whether to send them immediately or as a daily digest (`sdigest`), whether the
 //                   address is confirmed, and its user
 //   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid).
-//                   The row has a flag for each kind of mail that has been sent: immediate mail
+//                   The row has a flag for each kind of email that has been sent: immediate email
 //                   (`sentSep`), digest (`sentDigest`), and mail to the moderators (`sentMod`).
 //                   The row is deleted when both sentSep and sentDigest are set.
 //
 // The program that stores an event also adds its row. Fossil creates the tables when email is first
-// set up. If the tables do not exist, no mail is sent.
+// set up. If the tables do not exist, no email is sent.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Whether a mail is sent immediately or as part of the daily digest.
+/// Whether an email is sent immediately or as part of the daily digest.
 enum class AlertTiming { kAtOnce, kDigest };
 
 /// Identifies an event. It includes the start of the artifact's hash because the row ids of removed
@@ -46,7 +46,7 @@ struct AlertReference {
 
 struct PendingAlert {
   std::string id;  // pending_alert.eventid
-  /// The event. nullopt if it no longer exists, in which case no mail is sent.
+  /// The event. nullopt if it no longer exists, in which case no email is sent.
   std::optional<AlertReference> reference;
   /// Whether the event is a new version of a forum post.
   bool is_edit = false;
@@ -86,7 +86,7 @@ struct AlertPost {
   bool is_too_long = false;  // `text` is empty because the post is too long
 };
 
-/// The details of an event for a mail.
+/// The details of an event for an email.
 struct AlertEvent {
   AlertReference reference;
   std::string name;     // the hash of the artifact or the id of the ticket, for links
@@ -122,7 +122,7 @@ class Alerts {
       std::int64_t after, std::int64_t until,
       const std::function<base::Result<void>(const Subscriber&)>& visit);
   /// Returns the details of an event. Returns nullopt if the event no longer exists, or if its row
-  /// id now belongs to another artifact. If AS_POST is set, adds the details for a mail about a
+  /// id now belongs to another artifact. If AS_POST is set, adds the details for an email about a
   /// single post.
   base::Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
   /// Returns at most LIMIT rows of `pending_alert` whose ids come after AFTER, sorted by id.

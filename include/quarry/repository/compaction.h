@@ -27,9 +27,9 @@ namespace quarry::repository {
 class Repository;
 
 struct CompactionOptions {
-  /// Called after each artifact. If it returns true, the slice ends. Can be empty.
+  /// Called after each artifact. If it returns true, the slice ends. Optional.
   std::function<bool()> is_over = {};
-  /// Called with (done, total) row numbers of the pass. Can be empty.
+  /// Called with (done, total) row numbers of the pass. Optional.
   std::function<void(std::size_t, std::size_t)> progress = {};
   /// Pause between two transactions, as a multiple of the time spent in the previous transaction.
   /// The pause is at most one second.

@@ -1,4 +1,4 @@
-// A database that stores mails for another program to send (fossil's email-send-method `db`).
+// A database that stores emails for another program to send (fossil's email-send-method `db`).
 //
 //   email(emailid INTEGER PRIMARY KEY, msg TEXT)
 #pragma once

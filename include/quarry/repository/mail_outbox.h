@@ -1,12 +1,12 @@
-// The queue of mails to be sent: the table `fx_quarry_mail`.
+// The queue of emails to be sent: the table `fx_quarry_mail`.
 //
-// The transaction that marks alerts as sent also adds their mails to this table. A mail is removed
-// after it has been handed over for delivery. Therefore, a crash does not lose mails, and two
-// processes never queue the same alert. A row holds only the recipient and the events. The text is
-// composed when the mail is sent, without events that have been removed in the meantime.
+// The transaction that marks alerts as sent also adds their emails to this table. An email is
+// removed after it has been handed over for delivery. Therefore, a crash does not lose emails, and
+// two processes never queue the same alert. A row holds only the recipient and the events. The text
+// is composed when the email is sent, without events that have been removed in the meantime.
 //
-// A process claims a mail before it sends the mail. The claim expires if the process neither
-// removes nor defers the mail.
+// A process claims an email before it sends the email. The claim expires if the process neither
+// removes nor defers the email.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ struct OutgoingMail {
   std::string letters;
   std::string capabilities = {};  // the user's current capabilities
   std::vector<AlertReference> about;
-  std::string token;  // for the Message-Id; every attempt to send this mail has the same token
+  std::string token;  // for the Message-Id; every attempt to send this email has the same token
   MailTime made{};
   std::int64_t attempts = 0;  // failed attempts
 };
@@ -51,17 +51,17 @@ class MailOutbox {
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Returns whether any mail is due at NOW.
+  /// Returns whether any email is due at NOW.
   base::Result<bool> has_due(MailTime now);
   base::Result<std::size_t> size();
 
   // Use the functions below inside a Receipt.
 
-  /// Adds a mail to the subscriber with the code CODE.
+  /// Adds an email to the subscriber with the code CODE.
   base::Result<void> add(MailKind kind, const std::string& code,
                          const std::vector<AlertReference>& about, MailTime now);
-  /// Claims the mail that has been due longest. Other processes cannot claim it before UNTIL.
-  /// Returns nullopt if no mail is due. Also removes mails to subscribers who have opted out.
+  /// Claims the email that has been due longest. Other processes cannot claim it before UNTIL.
+  /// Returns nullopt if no email is due. Also removes emails to subscribers who have opted out.
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
   /// Removes MAIL. Call after it has been sent or has failed permanently.
   base::Result<void> remove(const OutgoingMail& mail);

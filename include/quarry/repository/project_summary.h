@@ -33,7 +33,7 @@ struct ProjectSummary {
 base::Result<ProjectSummary> summary_of(Repository& repository);
 
 /// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never
-/// upgrades the file. Passes on errors of Repository::open().
+/// upgrades the file. Passes on errors from Repository::open().
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
                                           const OpenOptions& options);
 

@@ -39,7 +39,7 @@ struct CheckInLock {
   std::int64_t since = 0;  // seconds since 1970
 };
 
-/// Time after which a check-in lock expires, if the setting `lock-timeout` is not set.
+/// Time after which a check-in lock expires, if the `lock-timeout` setting is not set.
 inline constexpr std::int64_t kCheckInLockSeconds = 60;
 
 /// The sender of the stored artifacts. A row of `rcvfrom` is written for the sender only if
@@ -50,7 +50,7 @@ struct Sender {
   std::string address = {};
 };
 
-/// Callbacks of Receipt::complete(). Each of them can be empty.
+/// Optional callbacks of Receipt::complete().
 struct CompletionWatch {
   std::function<void(std::size_t done, std::size_t total)> progress;  // called after each artifact
   std::function<bool()> is_interrupted;

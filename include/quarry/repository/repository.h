@@ -48,7 +48,7 @@ struct OpenOptions {
   /// The source of the current time. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
   /// Called repeatedly with the statement's SQL while a statement takes longer than some
-  /// milliseconds. Can be empty. Must not use the repository.
+  /// milliseconds. Optional. Must not use the repository.
   std::function<void(std::string_view sql)> on_long_statement = {};
   /// Whether the file is still being created, under a temporary name. Writes are not synced to disk
   /// before make_durable(). If the machine crashes earlier, the file is lost.

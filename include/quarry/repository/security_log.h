@@ -1,7 +1,7 @@
 // Security events of a repository, no matter which program caused them: failed logins, actions of
 // administrators on fossil's pages, added or removed users, changed capabilities and passwords.
 //
-//   accesslog          fossil's log of logins, if its setting `access-log` is on
+//   accesslog          fossil's log of logins, if the `access-log` setting is on
 //   admin_log          fossil's log of administrators' actions
 //   user               the users, which are compared with the saved ones:
 //   fx_quarry_users    login, capabilities, and the first digits of a hash of the secret

@@ -49,10 +49,10 @@ class Settings {
   /// Returns the value of a boolean setting. Like Fossil, accepts on/off, yes/no, true/false and
   /// 1/0. Returns OTHERWISE for any other value.
   bool get_bool(std::string_view name, bool otherwise);
-  /// Returns whether the setting `hash-policy` rejects NAME's hash algorithm.
+  /// Returns whether the `hash-policy` setting rejects NAME's hash algorithm.
   bool shuns_hash_of(const artifact::HashName& name);
   /// Returns the hash algorithm for artifacts that are created in this repository, according to the
-  /// setting `hash-policy`.
+  /// `hash-policy` setting.
   artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
 

@@ -31,7 +31,7 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
 base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
                                   const base::Clock& clock = base::system_clock());
 
-/// Problems of a file, one line each, for people to read.
+/// Problems of a file, one line each, as readable text.
 using Findings = std::vector<std::string>;
 
 struct Verified {
@@ -43,8 +43,8 @@ struct Verified {
 };
 
 /// Checks every hash and every delta. Computes the derived tables again, and checks that the stored
-/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called
-/// with (done, total) artifacts, and can be empty.
+/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is optional,
+/// and is called with (done, total) artifacts.
 base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const WalkBounds& bounds = {});
@@ -59,8 +59,8 @@ struct Rebuilt {
 /// Deletes all derived tables of PATH and computes them again from the artifacts, in one
 /// transaction. An interruption leaves the file unchanged. Like `fossil rebuild`, removes shunned
 /// artifacts. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts threads. PROGRESS
-/// is called with (done, total) artifacts, and can be empty. If IS_INTERRUPTED returns true, rolls
-/// back and fails with kIo. IS_INTERRUPTED can be empty. Errors: kNotFound, kInvalid, kBusy, kIo.
+/// is called with (done, total) artifacts. If IS_INTERRUPTED returns true, rolls back and fails
+/// with kIo. Both functions are optional. Errors: kNotFound, kInvalid, kBusy, kIo.
 base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const std::function<bool()>& is_interrupted = {});

@@ -1,5 +1,5 @@
 // Counters of requests and sync sessions. Each child counts in its own slot. The master keeps the
-// sums for children that have ended. Counters and their sums never decrease.
+// sums for children that have exited. Counters and their sums never decrease.
 //
 // Histogram bounds are fixed and logarithmic: two per decade for times, and powers of four for
 // bytes. Each bucket includes its bound. The last bucket does not have a bound.

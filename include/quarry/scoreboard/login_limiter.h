@@ -3,8 +3,8 @@
 //
 //   a pair of user and address    After some failures, each further attempt has to wait. The wait
 //                                 doubles each time.
-//   an address                    It has tokens for failed logins of any users.
-//   a user of a repository        The user has tokens for failed logins from any addresses.
+//   an address                    It has tokens for failed logins of all users.
+//   a user of a repository        The user has tokens for failed logins from all addresses.
 //   a known pair                  If a pair has logged in before, only failures of this pair count.
 //
 // An IPv6 /64 counts as one address. Unknown user names are limited like existing users, so replies
@@ -14,8 +14,8 @@
 // While a user is under attack, an address that has waited as requested can spend one token more
 // than a new address. So attackers who keep changing their address cannot lock the user out.
 //
-// A failure of an unknown user counts for its address, and delays further such attempts from there
-// like those of a pair.
+// A failed login of an unknown user counts for the address. It delays further attempts of unknown
+// users from this address like attempts of a pair.
 //
 // At first, an attempt is counted after it has failed, so that several clients of one user at one
 // address do not delay each other. After some failures, an attempt is counted before its password

@@ -184,7 +184,7 @@ class Board {
 
   /// Writes the pool's state. Called only by the master.
   void publish(const PoolState& state);
-  /// Publishes the pool's state and clears slot INDEX, whose child has ended. If a reader gets the
+  /// Publishes the pool's state and clears slot INDEX, whose child has exited. If a reader gets the
   /// same PoolReading::sequence before and after reading the slots, it has read both changes or
   /// neither.
   void retire(std::size_t index, const PoolState& state);
@@ -193,7 +193,7 @@ class Board {
   Leases leases() const;
   /// Returns the writing end of slot INDEX, for the child that owns it.
   Slot slot(std::size_t index);
-  /// Clears slot INDEX, whose child has ended. Called only by the master.
+  /// Clears slot INDEX, whose child has exited. Called only by the master.
   void clear(std::size_t index);
   /// Unmaps the board. A child unmaps all boards except its own.
   void unmap();

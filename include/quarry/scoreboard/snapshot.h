@@ -23,7 +23,7 @@ struct PoolSnapshot {
   std::uint64_t idle = 0;
   std::uint64_t active = 0;
   std::uint64_t unreadable = 0;  // number of slots with values that a child never writes
-  Counters totals;               // sums over all children, including those that have ended
+  Counters totals;               // sums over all children, including those that have exited
   bool is_exact = false;         // false: a child that was just reaped counts twice or not at all
   std::optional<base::QueueLength> queue;
   std::vector<Refusal> refusals;  // the latest, newest first

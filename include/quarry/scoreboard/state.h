@@ -133,7 +133,7 @@ struct PoolState {
   std::uint64_t previous_children = 0;     // running children of earlier generations
   std::uint64_t max_active = 0;            // highest number of active children
   std::uint64_t max_children_reached = 0;  // number of times max_children was reached
-  std::uint64_t process_max_reached = 0;   // number of times process.max prevented a start
+  std::uint64_t process_max_reached = 0;   // number of times process.max was reached
   std::uint64_t held_back = 0;             // children that process.max currently prevents
   std::uint64_t slow_requests = 0;
   std::uint64_t max_listen_queue = 0;
@@ -146,7 +146,7 @@ struct PoolState {
   std::uint64_t restarts_backed_off = 0;  // number of delayed restarts
   std::int64_t next_start = 0;            // microseconds since 1970; 0: a restart is not pending
   FixedText<128> backoff_reason;
-  Counters past;  // sums over the children that have ended
+  Counters past;  // sums over the children that have exited
 
   /// Returns whether the master can have written these values.
   bool is_sound() const;

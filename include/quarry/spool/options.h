@@ -122,7 +122,7 @@ struct QueueOptions {
   milliseconds timeout_shutdown{1500};
   /// queue.timeoutactioncompletion: additional time for consumers to complete their current batch.
   milliseconds timeout_action_completion{1000};
-  /// queue.timeoutworkerthreadshutdown: idle time after which a worker ends; -1: never.
+  /// queue.timeoutworkerthreadshutdown: idle time after which a worker stops; -1: never.
   milliseconds timeout_worker_thread_shutdown{60000};
 
   bool is_disk_assisted() const { return type == QueueType::kMemory && !filename.empty(); }

@@ -49,15 +49,15 @@ using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
 /// Receives lines for the administrator about problems with files, and about messages on disk at
-/// the start. LINE does not include a line end. Called in any thread, but only once at a time. The
-/// queue waits meanwhile, so the function must not call the queue.
+/// startup. LINE does not include a line end. Called in any thread, but only once at a time. The
+/// queue waits for the function, so the function must not call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 
 /// The result of a shutdown.
 struct Ending {
   std::uint64_t saved = 0;         // messages on disk, for the next start
   std::uint64_t lost = 0;          // messages that were in memory and are lost
-  std::size_t consumers_left = 0;  // consumers that run until the process ends
+  std::size_t consumers_left = 0;  // consumers that run until the process exits
 };
 
 /// Numbers of messages since the start of the queue. The values are read one after the other, so

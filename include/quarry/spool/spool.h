@@ -43,7 +43,7 @@ base::Result<void> visit_spool(
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
-/// Deletes all messages that exist now. Another process can still enqueue messages meanwhile.
+/// Deletes all messages that exist now. Another process can enqueue messages at the same time.
 /// Returns the number of deleted messages. Errors: kBusy (another process delivers messages).
 base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());
@@ -54,7 +54,7 @@ base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Rep
 base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 
-/// Takes messages from the files. Another process can append messages meanwhile.
+/// Takes messages from the files. Another process can append messages at the same time.
 class Drain {
  public:
   /// Opens the queue. Errors: kBusy (another process delivers messages), and file system errors.

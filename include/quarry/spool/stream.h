@@ -114,7 +114,7 @@ struct StreamStatus {
 base::Result<bool> is_stream(const SpoolLocation& location,
                              base::FileSystem& files = base::FileSystem::real());
 /// Returns the status of the stream at LOCATION. Read-only. Another process can use the stream
-/// meanwhile. Errors: file system errors.
+/// at the same time. Errors: file system errors.
 base::Result<StreamStatus> stream_status(const SpoolLocation& location,
                                          base::FileSystem& files = base::FileSystem::real());
 using StreamVisitor = std::function<bool(const StreamedMessage& message)>;

@@ -2,7 +2,7 @@
 // dead letters.
 //
 // Messages are taken in batches and settled one by one. Delivery is at least once: messages that
-// are not settled when the process ends are delivered again. A crash of the process counts as an
+// are not settled when the process exits are delivered again. A crash of the process counts as an
 // attempt, so a message whose delivery crashes the process eventually becomes a dead letter. A
 // crash of the machine can undo recent settlements unless `sync_settlements` is set.
 //
@@ -81,7 +81,7 @@ enum class Outcome : std::uint8_t {
 struct Settlement {
   std::uint64_t sequence = 0;
   Outcome outcome = Outcome::kDone;
-  /// For kRetry and kGivenUp: the reason, as text for people. Truncated to 256 bytes.
+  /// For kRetry and kGivenUp: the reason, as readable text. Truncated to 256 bytes.
   std::string error = {};
   /// For kRetry: a delay that replaces `retry` (such as the value of Retry-After); at most a day.
   std::optional<milliseconds> delay = std::nullopt;
@@ -128,8 +128,8 @@ class Subscription {
   virtual SubscriptionStatistics statistics() = 0;
 
   /// Appends the dead letters to the stream again, for this subscription only, and resets their
-  /// attempts. Returns the number of dead letters. If the process is killed meanwhile, one message
-  /// might be both in the stream and in the dead letters.
+  /// attempts. Returns the number of dead letters. If the process is killed during the call, one
+  /// message might be both in the stream and in the dead letters.
   virtual base::Result<std::uint64_t> replay_dead() = 0;
   /// Deletes the dead letters. Returns their number.
   virtual base::Result<std::uint64_t> purge_dead() = 0;

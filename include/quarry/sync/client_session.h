@@ -79,15 +79,15 @@ class ClientSession {
 
   /// Returns whether the sync is complete.
   bool is_done() const;
-  /// Returns the next request. Call only while is_done() is false. Passes on errors of reading the
-  /// repository.
+  /// Returns the next request. Call only while is_done() is false. Passes on errors from reading
+  /// the repository.
   base::Result<ClientRequest> next_request();
   /// Returns the last request again, but without a login. Used if the server redirects the client
   /// to another server. Later requests do not have a login either. Call before take_reply().
   ClientRequest repeat_without_login();
   /// Processes the reply to the last request. Errors: kDenied (the server's message, after "the
   /// server says: "), kInvalid (not a reply of a Fossil server, malformed cards, or content that
-  /// does not match its hash), kLimit, errors of storing. A clone detects a wrong hash only after
+  /// does not match its hash), kLimit, errors from storing. A clone detects a wrong hash only after
   /// all artifacts have arrived. After an error, the session has ended. REMOTE_ADDRESS is the
   /// address of the server, for `rcvfrom`.
   base::Result<void> take_reply(std::string_view content_type, std::string_view body,

@@ -69,10 +69,10 @@ struct Request {
   LoginGuard* logins = nullptr;
   /// The URL under which the client reaches the repository, without a trailing slash. May be empty.
   std::string_view own_url = {};
-  /// Called regularly with the progress, for the scoreboard. Can be empty.
+  /// Called regularly with the progress, for the scoreboard. Optional.
   std::function<void(const SessionProgress&)> on_progress = {};
   /// Called regularly. Returns whether the client has disconnected. In that case, the request is
-  /// aborted without any change. Can be empty.
+  /// aborted without any change. Optional.
   std::function<bool()> has_left = {};
 };
 

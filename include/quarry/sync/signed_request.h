@@ -58,7 +58,7 @@ class SignedRequest {
 
   /// Determines the user from HEAD. The user is `nobody` if HEAD does not have a login. Errors:
   /// kDenied (the login failed, or its date differs too much from NOW), kInvalid (the date is
-  /// missing), errors of Repository::snapshot().
+  /// missing), errors from Repository::snapshot().
   base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
   /// Adds the next bytes of the body. Call after begin().
   void add_body(std::string_view bytes);

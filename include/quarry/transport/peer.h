@@ -70,7 +70,7 @@ class Peer {
     std::optional<std::string> moved_to;
     sync::ClientFigures figures;  // statistics of the last attempt
   };
-  /// Syncs the repository. Errors: the errors of Transport and ClientSession in the last attempt.
+  /// Syncs the repository. Errors: the errors from Transport and ClientSession in the last attempt.
   base::Result<Outcome> sync();
 
  private:
@@ -82,9 +82,9 @@ class Peer {
   PeerWatch& watch_;
 };
 
-/// Returns options with the CA certificates of OpenSSL's environment variables. Fossil's settings
-/// `ssl-ca-location` and `ssh-command` are ignored, because a repository must not choose files or
-/// programs.
+/// Returns options with the CA certificates of OpenSSL's environment variables. Fossil's
+/// `ssl-ca-location` and `ssh-command` settings are ignored, because a repository must not choose
+/// files or programs.
 TransportOptions options_of_environment();
 /// Splits TEXT, such as a command, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);

@@ -10,7 +10,7 @@
 // and non-ASCII letters are allowed.
 //
 // A URL is either given by the operator (on the command line or in quarry.conf) or stored in a
-// repository, where users with the capability setup can change it over the web. A stored URL must
+// repository, where users with the setup capability can change it over the web. A stored URL must
 // not name a program.
 #pragma once
 

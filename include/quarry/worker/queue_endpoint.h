@@ -53,14 +53,15 @@ struct QueueRequest {
   /// The repository's name, or "" if the pool serves a single repository.
   std::string_view name = {};
   std::optional<std::uint64_t> size = {};  // size of the body, if the client has declared it
-  /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors of SINK.
+  /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors from
+  /// SINK.
   std::function<base::Result<void>(const std::function<base::Result<void>(std::string_view)>& sink,
                                    std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
   /// If set, the client has every right under this name without a login.
   std::string_view trusted_user = {};
-  /// Reports progress for the scoreboard. Can be empty.
+  /// Reports progress for the scoreboard. Optional.
   std::function<void(std::string_view user, std::string_view operation, std::string_view what)>
       on_progress = {};
 };

@@ -67,8 +67,8 @@ struct BackgroundOptions {
   std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
-/// The numbers of the push peers of each repository, by its name ("": the pool's only repository).
-/// The master assigns these numbers.
+/// Maps the name of each repository ("": the pool's only repository) to the numbers of its push
+/// peers. The master assigns these numbers.
 using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
 struct WorkerOptions {

@@ -22,7 +22,7 @@ class EventHeads {
   /// Returns the head for the repository FILE. If FILE cannot be read, the head contains the last
   /// known data.
   const event::Head& of(const std::filesystem::path& file);
-  /// Returns the mail address of the repository's user LOGIN, or "" if it is unknown.
+  /// Returns the email address of the repository's user LOGIN, or "" if it is unknown.
   std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:

@@ -114,7 +114,7 @@ event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue
 }
 
 /// Returns the notice for the submitter if EVENT's change set has finished without landing and the
-/// submitter's mail address is known. Returns nullopt for all other events.
+/// submitter's email address is known. Returns nullopt for all other events.
 std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                                       const event::Event& event, changes::Stage from,
                                       changes::Stage to) {

@@ -7,10 +7,11 @@
 
 namespace quarry::app {
 
-/// Either config is set, or folder and socket are: then the program runs the hooks of a pool.
+/// Either `config` is set, or `folder` and `socket` are set. In the second case, the program runs
+/// the hooks of a pool.
 struct CourierCommandLine {
   std::string config;
-  // Only the server sets these, so that the pool's user need not read the configuration.
+  // Set only by the server, so that the pool's user does not need to read the configuration.
   std::string folder;                // the waiting hooks; its name is that of the pool
   std::string socket;                // the socket that accepts hooks
   std::string fossil;                // the program that replaces %F

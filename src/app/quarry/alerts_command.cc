@@ -1,4 +1,5 @@
-// quarry alerts: sends pending mail to a repository's subscribers, and lists pending notifications.
+// quarry alerts: sends pending email to a repository's subscribers, and lists pending
+// notifications.
 #include <fmt/core.h>
 
 #include <memory>
@@ -38,7 +39,7 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
                "email-send-method is off\n");
   }
   if (!is_rehearsal && report->is_enabled) {
-    fmt::print("events: {}  mails sent: {}  failed: {}  given up: {}  waiting: {}\n",
+    fmt::print("events: {}  emails sent: {}  failed: {}  given up: {}  waiting: {}\n",
                report->events, report->sent, report->failed, report->given_up, report->waiting);
   }
   return report->complaints.empty() ? kDone : kFailed;
@@ -60,7 +61,7 @@ base::Result<void> print_pending(Repository& repository) {
     last = rows.back().id;
   }
   QUARRY_TRY_ASSIGN(const std::size_t mails, repository::MailOutbox(repository).size());
-  if (mails > 0) fmt::print("mails waiting: {}\n", mails);
+  if (mails > 0) fmt::print("emails waiting: {}\n", mails);
   return {};
 }
 

@@ -194,7 +194,7 @@ class BackofficeRun {
     if (path.empty()) {
       if (repository.settings().get("backoffice-logfile")) {
         fmt::print(stderr,
-                   "{}: the setting backoffice-logfile is ignored; use backoffice.log or "
+                   "{}: the backoffice-logfile setting is ignored; use backoffice.log or "
                    "--logfile\n",
                    repository.path().string());
       }

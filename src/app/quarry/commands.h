@@ -69,7 +69,7 @@ struct AlertsArguments {
   std::string file;
   bool digest = false;   // the digest instead of alerts
   bool renewal = false;  // also send notices about subscriptions that end soon
-  bool is_test = false;  // print the mails without marking them as sent
+  bool is_test = false;  // print the emails without marking them as sent
 };
 int run_alerts_send(const AlertsArguments& arguments);
 int run_alerts_pending(const AlertsArguments& arguments);

@@ -138,13 +138,13 @@ void add_lease(CLI::App& command, Run& run) {
 
 void add_alerts(CLI::App& alerts, Run& run) {
   alerts.require_subcommand(1);
-  CLI::App* sending = alerts.add_subcommand("send", "Send pending mail now");
+  CLI::App* sending = alerts.add_subcommand("send", "Send pending email now");
   auto& sent = arguments_of(*sending, run, run_alerts_send);
   sending->add_option("FILE", sent.file, "Repository file")->required();
   sending->add_flag("--digest", sent.digest, "Send the digest instead of alerts");
   sending->add_flag("--renewal", sent.renewal,
                     "Also notify subscribers whose subscriptions expire soon");
-  sending->add_flag("--test", sent.is_test, "Print the mails, and do not mark them as sent");
+  sending->add_flag("--test", sent.is_test, "Print the emails, and do not mark them as sent");
   CLI::App* listing = alerts.add_subcommand("pending", "List pending notifications");
   auto& listed = arguments_of(*listing, run, run_alerts_pending);
   listing->add_option("FILE", listed.file, "Repository file")->required();
@@ -326,17 +326,17 @@ constexpr Command kCommands[] = {
     {"http", "Answer one HTTP request from standard input, or as a CGI program", add_http<false>},
     {"test-http", "Answer requests with all capabilities; started by clients over ssh",
      add_http<true>},
-    {"verify", "Check all artifacts and derived tables, without changes",
+    {"verify", "Check all artifacts and derived tables without changing anything",
      add_whole_file_command<run_verify>},
     {"rebuild", "Recompute all derived tables from the artifacts, in one transaction",
      add_whole_file_command<run_rebuild>},
     {"compact", "Store old versions as deltas on newer ones, while the repository stays in use",
      add_compact},
-    {"backoffice", "Run the background jobs of repositories: events, hooks, mail, maintenance",
+    {"backoffice", "Run the background jobs of repositories: events, hooks, email, maintenance",
      add_backoffice},
-    {"peer", "Sync with the peers of the configuration, and show their state", add_peer},
+    {"peer", "Sync with the peers in the configuration, and show their state", add_peer},
     {"lease", "Show which process holds the lease for the background work", add_lease},
-    {"alerts", "Send mail alerts to the subscribers of a repository", add_alerts},
+    {"alerts", "Send email alerts to the subscribers of a repository", add_alerts},
     {"status", "Show the status of a running server", add_status},
     {"top", "Show the activity of a running server, live", add_top},
     {"spool", "Write to, read from or inspect a durable queue", add_spool},

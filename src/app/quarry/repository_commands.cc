@@ -1,5 +1,5 @@
 // The commands for a whole local repository: init, verify, rebuild, and compact. `compact` makes
-// the repository smaller. Other processes can use the repository meanwhile.
+// the repository smaller. Other processes can use the repository at the same time.
 #include <fmt/core.h>
 
 #include <chrono>

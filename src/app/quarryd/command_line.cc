@@ -30,7 +30,7 @@ std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and exit; -tt also prints it");
   auto* background =
-      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background after the start");
+      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background after startup");
   cli.add_flag("-F,--nodaemonize", line.in_foreground,
                "Stay in the foreground, even if the configuration sets daemonize")
       ->needs(config)

@@ -12,7 +12,8 @@
 
 namespace quarry::app {
 
-/// Whether the server starts or reloads. An unusable log prevents a start, but not a reload.
+/// Whether the server starts or reloads. With an unusable log, the server does not start, but it
+/// reloads.
 enum class Start { kFirst, kReload };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,

@@ -29,8 +29,8 @@ struct PoolHooks {
   base::SocketAddress address;
   base::ListenOptions listen;
 };
-/// Returns them for POOL in CONFIG, or nullopt if its hooks are not run. Error: kInvalid (the socket's
-/// path is too long).
+/// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if its hooks are not run.
+/// Error: kInvalid (the socket's path is too long).
 base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                                                   const master::PoolConfig& pool);
 

@@ -140,7 +140,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   }
   master::Service service = job_service(pool, fmt::format("backoffice {}", pool.name));
   service.processes.max_children = options.max_children;
-  // A process that sleeps until its lease begins must not be killed meanwhile.
+  // A process must not be killed while it sleeps until its lease begins.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool);
   const auto program_for =

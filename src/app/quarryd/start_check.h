@@ -24,7 +24,7 @@ struct StartConditions {
   std::optional<pid_t> master;
 };
 
-/// Returns the problems that prevent a start with CONFIG, one per line.
+/// Returns the problems that prevent quarryd from starting with CONFIG, one per line.
 std::vector<std::string> start_errors(const master::Config& config, const StartConditions& start);
 
 /// Returns the addresses in CONFIG that cannot be bound now, except those in INHERITABLE. Each line

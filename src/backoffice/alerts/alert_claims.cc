@@ -22,7 +22,7 @@ using repository::Subscriber;
 
 namespace {
 
-// Limit per mail and per transaction.
+// Limit per email and per transaction.
 constexpr std::size_t kMaxEvents = 1000;
 // Limit per transaction. Each subscriber can have one reference to each event.
 constexpr std::size_t kMaxReferences = 200'000;
@@ -31,12 +31,12 @@ constexpr std::size_t kMaxReferences = 200'000;
 constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
-/// Returns whether TIMING sends EVENT in a separate mail.
+/// Returns whether TIMING sends EVENT in a separate email.
 bool has_own_mail(AlertTiming timing, const AlertReference& event) {
   return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
-/// Adds mails to SUBSCRIBER about the elements of ALERTS for which should_notify() is true.
+/// Adds emails to SUBSCRIBER about the elements of ALERTS for which should_notify() is true.
 Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
                        const std::vector<PendingAlert>& alerts, MailTime now) {
   std::vector<AlertReference> together;

@@ -1,5 +1,5 @@
 // Decides which subscribers are notified of which alerts. A single Receipt marks the alerts as sent
-// and adds their mails to the outbox.
+// and adds their emails to the outbox.
 #pragma once
 
 #include <cstddef>

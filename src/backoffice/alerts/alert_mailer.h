@@ -1,5 +1,5 @@
-// Sends the mails in the outbox one by one: claims a mail, composes it, sends it, and records the
-// outcome.
+// Sends the emails in the outbox one by one: claims an email, composes it, sends it, and records
+// the outcome.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ class AlertMailer {
         send_(send),
         report_(report) {}
 
-  /// Sends mails until the outbox has no mail that is due, the run is over, or the sender does not
-  /// work. The caller must not hold a Snapshot. It can hold a Receipt only in a rehearsal.
+  /// Sends emails until the outbox has no email that is due, the run is over, or the sender does
+  /// not work. The caller must not hold a Snapshot. It can hold a Receipt only in a rehearsal.
   base::Result<void> run();
 
  private:

@@ -85,9 +85,9 @@ class AlertRun {
     const auto read = [&](const char* name, std::string& to) {
       to = repository_.settings().get(name).value_or("");
       const bool is_usable = !to.empty() && to.size() <= kMaxSetting;
-      if (to.empty()) complain(report_, fmt::format("the setting {} is not set", name));
+      if (to.empty()) complain(report_, fmt::format("the {} setting is not set", name));
       if (to.size() > kMaxSetting) {
-        complain(report_, fmt::format("the setting {} is longer than {} bytes", name, kMaxSetting));
+        complain(report_, fmt::format("the {} setting is longer than {} bytes", name, kMaxSetting));
       }
       return is_usable;
     };
@@ -100,8 +100,9 @@ class AlertRun {
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
                    kMaxHashDigits));
     if (is_mail_address(settings_.from)) return true;
-    complain(report_, fmt::format("email-self is \"{}\", which is not an address NAME@HOST",
-                                  base::printable(settings_.from)));
+    complain(report_,
+             fmt::format("email-self is \"{}\", which is not an address of the form NAME@HOST",
+                         base::printable(settings_.from)));
     return false;
   }
 
@@ -158,7 +159,7 @@ class AlertRun {
     if (!work.renewals || is_over()) return {};
     return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY(claim_renewals(repository_, receipt, now()));
-      // Another run might have marked the day meanwhile, which is harmless.
+      // Another run might already have marked the day, which is harmless.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
     });
@@ -186,7 +187,7 @@ Result<std::size_t> send_mail(JobContext& context, const std::vector<std::string
   QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
   if (report.complaints.empty()) return report.sent;
   return base::fail(base::ErrorCode::kIo,
-                    fmt::format("sent {} mails, {} are waiting: {}", report.sent, report.waiting,
+                    fmt::format("sent {} emails, {} are waiting: {}", report.sent, report.waiting,
                                 fmt::join(report.complaints, "; ")));
 }
 

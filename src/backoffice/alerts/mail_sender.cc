@@ -32,12 +32,12 @@ constexpr std::size_t kMaxWhy = 500;
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
-// Limits on a delivery. A mail is claimed only for some minutes, so a delivery to a slow server is
-// aborted and retried later. The transfer itself is not interrupted, because the outcome of an
+// Limits on a delivery. An email is claimed only for some minutes, so a delivery to a slow server
+// is aborted and retried later. The transfer itself is not interrupted, because the outcome of an
 // interrupted transfer is unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
-// A server that is silent for this long will probably not answer for the next mail either.
+// A server that is silent for this long will probably not answer for the next email either.
 constexpr std::chrono::seconds kSilence{10};
 
 /// Writes and syncs BYTES. Returns false on an error.
@@ -52,7 +52,7 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 /// Returns a new file name. The name consists of the time in seconds and a random part, which
-/// distinguishes mails of the same second.
+/// distinguishes emails of the same second.
 std::string new_name(base::UnixMillis now) {
   std::string name;
   for (const char c : base::iso_seconds(now)) {
@@ -135,7 +135,7 @@ Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
 Result<std::string> needed(repository::Repository& repository, const char* name) {
   std::string value = repository.settings().get(name).value_or("");
   if (!value.empty()) return value;
-  return fail(ErrorCode::kInvalid, fmt::format("the setting {} is not set", name));
+  return fail(ErrorCode::kInvalid, fmt::format("the {} setting is not set", name));
 }
 
 }  // namespace

@@ -11,15 +11,15 @@
 
 namespace quarry::backoffice {
 
-/// A complete mail.
+/// A complete email.
 struct RenderedMail {
   std::string from;  // address for bounces
   std::string to;
   std::string message;  // header and body (RFC 5322); lines end in CRLF
 };
 
-/// Returns the sender that REPOSITORY's settings select, or null if mail is disabled. A run uses
-/// the sender for all its mails. REPOSITORY must stay open. Requires a Snapshot or a Receipt. For
+/// Returns the sender that REPOSITORY's settings select, or null if email is disabled. A run uses
+/// the sender for all its emails. REPOSITORY must stay open. Requires a Snapshot or a Receipt. For
 /// METHODS, see AlertOptions. Errors: kInvalid (a setting is missing), kDenied (METHODS does not
 /// contain the method).
 base::Result<SendMail> mail_sender_for(repository::Repository& repository,

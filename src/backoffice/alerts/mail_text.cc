@@ -17,7 +17,7 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Maximum size of a body in bytes. Further events are counted, and the mail links to the timeline.
+// Maximum size of a body in bytes. Further events are counted, and the email links to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
 // Numbers of digits of a hash. Fossil shows the same numbers in these places.
 constexpr std::size_t kLinkDigits = 20;
@@ -58,7 +58,7 @@ std::string_view headline(char type, std::string_view& comment) {
   return sign == '+' ? "Wiki Added" : sign == '-' ? "Wiki Removed" : "Wiki Edit";
 }
 
-/// Returns the entry for EVENT in a mail about several events.
+/// Returns the entry for EVENT in an email about several events.
 std::string entry(const AlertEvent& event, const MailSettings& settings) {
   std::string_view comment = event.comment;
   const std::string_view kind = headline(event.reference.type, comment);
@@ -88,7 +88,7 @@ std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
   std::string body = moderation_note(event, settings);
   body += fmt::format("Forum post by {} on {}\n{}/forumpost/{}\n\n", post.author, event.time,
                       settings.url, event.name.substr(0, settings.hash_digits));
-  body += post.is_too_long ? "(The post is too long for a mail; follow the link to read it.)\n"
+  body += post.is_too_long ? "(The post is too long for an email; follow the link to read it.)\n"
                            : post.text;
   return body + fmt::format("\n-- \nUnsubscribe: {}/unsubscribe/{}\n", settings.url, mail.code);
 }
@@ -106,9 +106,8 @@ constexpr std::array<AlertChoice, 5> kAlertChoices{{{'a', "Announcements"},
 
 std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings) {
   std::string body = fmt::format(
-      "\nYour subscription expires soon. To renew it, follow this link:\n\n"
-      "  {}/renew/{}\n\n"
-      "You receive mail from {} ({}) about:\n\n",
+      "\nYour subscription expires soon. To renew it, follow this link:\n\n  {}/renew/{}\n\nYou "
+      "receive email from {} ({}) about:\n\n",
       settings.url, mail.code, settings.subject, settings.url);
   for (const AlertChoice& choice : kAlertChoices) {
     if (mail.letters.find(choice.letter) != std::string::npos) {

@@ -1,8 +1,8 @@
-// Composes mails as MIME messages in UTF-8 (RFC 5322, 2045) with GMime. Mails have fossil's headers
-// for sorting, threading and unsubscribing:
+// Composes emails as MIME messages in UTF-8 (RFC 5322, 2045) with GMime. Emails have fossil's
+// headers for sorting, threading and unsubscribing:
 //
 //   Message-Id, In-Reply-To       for posts: from the artifact hash, so that threads stay together
-//   List-Id                       the setting email-listid
+//   List-Id                       the email-listid setting
 //   List-Unsubscribe[-Post]       a page that ends the subscription with one click (RFC 8058)
 //   From, Sender                  for posts: an address made from the author's name
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace quarry::backoffice {
 
-/// Settings for all mails of a repository.
+/// Settings for all emails of a repository.
 struct MailSettings {
   std::string url;      // email-url: base of links
   std::string subject;  // email-subname: prefix of subjects
@@ -28,12 +28,12 @@ struct MailSettings {
   std::size_t hash_digits = 10;
 };
 
-/// Returns whether TEXT is a plain mail address: one '@', and only characters without a special
+/// Returns whether TEXT is a plain email address: one '@', and only characters without a special
 /// meaning in headers or for mail servers.
 bool is_mail_address(std::string_view text);
 
-/// Returns the mail MAIL about EVENTS, the events of the mail that still exist. Returns nullopt if
-/// EVENTS is empty.
+/// Returns the email MAIL about EVENTS, the events of the email that still exist. Returns nullopt
+/// if EVENTS is empty.
 std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
                                     const std::vector<repository::AlertEvent>& events,
                                     const MailSettings& settings, base::UnixMillis now);

@@ -197,7 +197,7 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
   }
 }
 
-/// Adds answers for the jobs of CHILD, which has died or is being killed.
+/// Adds answers for the jobs of CHILD, which has exited or is being killed.
 void Children::report_death(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMaxLine) ::kill(child.pid, SIGKILL);
   const std::string how = reap(child);

@@ -37,8 +37,8 @@ struct Answer {
   ChangeSetName name;
   bool has_begun = false;  // the job has moved to run/; another answer will have its outcome
   bool is_rollback = false;
-  std::optional<Outcome> outcome;  // nullopt if the child died
-  std::string how;                 // how the child died
+  std::optional<Outcome> outcome;  // nullopt if the child exited
+  std::string how;                 // the exit code or signal, in words
 };
 
 class Children {
@@ -61,7 +61,7 @@ class Children {
   base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
   /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
-  /// Sends the child that is executing ID a request to stop that job, and SIGNAL.
+  /// Sends a stop request for the job, and SIGNAL, to the child that is executing ID.
   void stop(const ChangeSetId& id, int signal, std::string_view why) const;
   /// Interrupts all jobs that are being executed, with SIGUSR1.
   void interrupt() const;

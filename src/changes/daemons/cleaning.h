@@ -1,4 +1,4 @@
-// Deletes jobs that finished longer ago than `changes.keep`, with their tarballs, submissions and
+// Deletes finished jobs that are older than `changes.keep`, with their tarballs, submissions and
 // logs. Keeps finished jobs that are still needed (past.h).
 //
 // A pass reads all finished jobs and deletes the old ones. It processes a few jobs each time the

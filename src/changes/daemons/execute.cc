@@ -111,7 +111,7 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
       outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
   const auto why = is_stopped ? stop.why(job.name.id) : std::nullopt;
   if (is_stopped && !why) {
-    return {.to = Stage::kPending, .why = "stopped together with another change set of its batch"};
+    return {.to = Stage::kPending, .why = "stopped together with another change set in its batch"};
   }
   if (why && !why->empty()) outcome.why = *why;
   if (outcome.landed) job.landed = outcome.landed;

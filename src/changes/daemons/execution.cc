@@ -38,7 +38,7 @@ std::optional<Stage> stage_of_end(char state) {
 
 }  // namespace
 
-/// Handles a job in run/ whose process has died, or that has an outcome but could not be moved.
+/// Handles a job in run/ whose process has exited, or that has an outcome but could not be moved.
 Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
   auto lock = context_.directories.lock_job(Stage::kRun, name);
   if (!lock && lock.error().code == ErrorCode::kCorrupt) {

@@ -19,9 +19,9 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-/// Time limit for the end of interrupted jobs. The master kills its children after 5 seconds.
+/// Time limit for interrupted jobs to stop. The master kills its children after 5 seconds.
 constexpr std::chrono::milliseconds kInterruptionTime{3'000};
-/// After its start, a daemon waits this long for the previous one to hand over its queues.
+/// After startup, a daemon waits this long for the previous one to hand over its queues.
 constexpr std::chrono::seconds kHandOverTime{10};
 constexpr std::chrono::milliseconds kHandOverPause{20};
 constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged
@@ -135,8 +135,8 @@ void Loop::search_for_queues() {
                   std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// Stops serving queues that are missing in two successive searches. A file that is being replaced
-/// can be missing in one search.
+/// Stops serving queues that two successive searches do not find. One search can miss a file that
+/// is being replaced.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
   for (const auto& managed : queues_) {
@@ -175,7 +175,7 @@ void Loop::finish(ManagedQueue& managed) {
   managed.worker->finish();
 }
 
-/// Removes missing queues after their running jobs have ended.
+/// Removes missing queues after their running jobs have finished.
 void Loop::remove_finished() {
   const base::UnixMillis now = base::system_clock().now();
   std::erase_if(queues_, [&](const auto& managed) {
@@ -242,8 +242,8 @@ std::optional<base::UnixMillis> Loop::next_time() const {
 }
 
 /// Begins to stop after SIGNAL. SIGQUIT lets running jobs finish and hands over the queues to the
-/// next daemon. The other signals interrupt the jobs. Returns the time limit for the jobs, or nullopt
-/// if they are not limited.
+/// next daemon. The other signals interrupt the jobs. Returns the time limit for the jobs, or
+/// nullopt if they are not limited.
 std::optional<std::chrono::milliseconds> Loop::stop(int signal) {
   is_finishing_ = true;
   for (const auto& managed : queues_) {

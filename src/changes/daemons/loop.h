@@ -25,8 +25,8 @@ namespace quarry::changes {
 /// destructor removes the file.
 class PidFile {
  public:
-  /// Creates and locks the pid file. Errors: kBusy (another process holds the lock), errors of file
-  /// operations.
+  /// Creates and locks the pid file. Errors: kBusy (another process holds the lock), errors from
+  /// file operations.
   static base::Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
@@ -68,7 +68,7 @@ class Loop {
       : options_(options), kind_(kind), make_worker_(std::move(make_worker)) {}
 
   DaemonContext context_of(ManagedQueue& managed) const;
-  /// Runs until a signal arrives, or until no work is left. Errors: kBusy, errors of file
+  /// Runs until a signal arrives, or until no work is left. Errors: kBusy, errors from file
   /// operations at the start.
   base::Result<void> run();
   /// Called in a child: closes all files of the daemon.

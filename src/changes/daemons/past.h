@@ -39,7 +39,7 @@ class Past {
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;
-    bool is_kept = false;                        // also applies to every job that landed on it
+    bool is_kept = false;                        // then every job that landed on it is also kept
     bool is_needed = false;                      // also applies to its dependencies
     std::size_t ahead = 0;                       // number of existing jobs that it landed on
     std::vector<ChangeSetId> names, precursors;  // empty after complete()

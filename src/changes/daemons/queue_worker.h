@@ -29,7 +29,7 @@ struct DaemonContext {
   const base::Clock& clock;
   const Report& report;
 
-  /// Moves the job of LOCK, then logs and reports the move. Passes on errors of the move.
+  /// Moves the job of LOCK, then logs and reports the move. Passes on errors from the move.
   base::Result<void> move(JobLock& lock, Stage to, std::string_view why) const;
   /// Commits MOVE, then logs and reports the jobs that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;

@@ -96,7 +96,7 @@ LandingOrder order_of(const Job& job) {
           .rolls_back = {}};
 }
 
-/// Returns the landing order for JOB, with the files in TARBALL. Passes on errors of
+/// Returns the landing order for JOB, with the files in TARBALL. Passes on errors from
 /// TarballReaders::read().
 base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
                                     TarballReaders& readers, const ExecutorOptions& options) {

@@ -30,7 +30,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCheckInterval{100};
-/// Time limit for the end of killed processes. The kernel might have to free gigabytes of memory.
+/// Time limit for waiting until killed processes exit. The kernel might have to free gigabytes of
+/// memory.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMaxStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -216,8 +217,8 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// Kills all processes of the gate with SIGKILL. Another signal is not sent before, because bwrap
-/// does not forward signals, and the gate could use the time to delay its end.
+/// Kills all processes of the gate with SIGKILL. Does not send another signal first, because bwrap
+/// does not forward signals, and the gate could use the time to delay its exit.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

@@ -37,7 +37,7 @@ class GateProcess {
   /// exited).
   base::Result<void> feed(std::string_view bytes);
   /// Closes the gate's standard input, and waits until the gate and all processes in its sandbox
-  /// have ended.
+  /// have exited.
   void wait();
 
   // The result of the gate. Call these functions after wait().

@@ -17,7 +17,7 @@ struct Usage {
 };
 
 /// Returns the usage of the sandbox whose first process is FIRST. If the sandbox is not set up yet
-/// or has ended, values that cannot be read are zero.
+/// or has exited, values that cannot be read are zero.
 Usage usage_of(pid_t first);
 
 }  // namespace quarry::changes

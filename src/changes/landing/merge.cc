@@ -10,8 +10,8 @@
 namespace quarry::changes {
 namespace {
 
-// Longer than git's markers, because a line of the file that looks like a marker counts as a
-// conflict.
+// The markers are longer than git's, because a line of the file that looks like a marker counts as
+// a conflict.
 constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;

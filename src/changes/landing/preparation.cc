@@ -162,8 +162,8 @@ Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& ch
   return change.apply(order.files, &base->files, with_base);
 }
 
-/// Returns whether an artifact can be stored as a delta on NAME, because all clients that receive
-/// the artifact also have NAME.
+/// Returns whether an artifact can be stored as a delta on NAME. This is allowed if all clients
+/// that receive the artifact also receive NAME.
 bool Preparation::may_be_source(const HashName& name) {
   if (prospect_.added.contains(name)) return true;
   const auto found = repository_.find(name);

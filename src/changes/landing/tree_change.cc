@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
 constexpr std::size_t kMaxNamesListed = 10;
 constexpr std::size_t kMaxLog = std::size_t{64} << 10;
-// Limit on the number of merged lines in all files of a change set. In the worst case, merging so
-// many lines takes half a minute.
+// Limit on the number of merged lines in all files of a change set. In the worst case, merging this
+// number of lines takes half a minute.
 constexpr std::size_t kMaxLines = 10 * kMaxLinesMerged;
 
 std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
@@ -61,8 +61,8 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
     return bad(file.name, "not a file or a symbolic link");
   }
   if (file.content->size() > max_size_) {
-    return bad(file.name,
-               fmt::format("it has {} bytes; the limit is {}", file.content->size(), max_size_));
+    return bad(file.name, fmt::format("it is {} bytes long; the limit is {}", file.content->size(),
+                                      max_size_));
   }
   if (file.permission == 'l' &&
       (file.content->empty() || file.content->size() > kLongestLink ||

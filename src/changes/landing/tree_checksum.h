@@ -20,7 +20,7 @@ namespace quarry::changes {
 
 class TreeChecksum {
  public:
-  /// Returns the checksum of TREE in hexadecimal digits. Passes on errors of CONTENTS.
+  /// Returns the checksum of TREE in hexadecimal digits. Passes on errors from CONTENTS.
   base::Result<std::string> of(const FileTree& tree, const ContentSource& contents);
 
  private:

@@ -230,7 +230,7 @@ std::optional<JobLocation> find_by_log(const Directories& directories, const Cha
 Result<JobLocation> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not the id of a change set or a prefix of one",
+                fmt::format("\"{}\" is neither a change-set id nor a prefix of an id",
                             base::printable(digits)));
   }
   if (const auto id = ChangeSetId::parse(digits)) {

@@ -171,7 +171,7 @@ Result<std::unique_ptr<Expansion>> Expansion::open(int tarball, const TarballLim
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kInvalid, "the tarball is not a regular file");
   if (static_cast<std::uint64_t>(status.st_size) > limits.tarball) {
-    return fail(ErrorCode::kLimit, fmt::format("the tarball has {} bytes; the limit is {}",
+    return fail(ErrorCode::kLimit, fmt::format("the tarball is {} bytes long; the limit is {}",
                                                status.st_size, limits.tarball));
   }
   std::array<char, 4> beginning{};

@@ -81,7 +81,7 @@ Result<void> check_file_name(std::string_view name) {
   QUARRY_TRY(check_text("a file's name", name));
   if (!artifact::is_simple_path(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not a relative path without \".\" and \"..\"",
+                fmt::format("\"{}\" must be a relative path with no \".\" or \"..\" components",
                             base::printable(name, kShown)));
   }
   if (has_long_component(name)) {
@@ -105,7 +105,7 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{} {}: {}", what, why, base::printable(target, kShown)));
   };
-  if (target.front() == '/') return refuse("is absolute; it has to stay within the tree");
+  if (target.front() == '/') return refuse("is absolute; it must stay within the tree");
   if (has_fossil_files(target)) return refuse("is a name reserved by fossil");
   auto depth = std::ranges::count(name, '/');  // number of folders above the link
   // The components of the link's own path are folders. But the components of its target can be

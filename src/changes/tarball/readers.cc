@@ -96,7 +96,7 @@ std::string_view next_message(std::string_view& rest) {
       message =
           is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
     } catch (const std::bad_alloc&) {
-      message = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+      message = packed(fail(ErrorCode::kLimit, "reading the tarball took too much memory"));
     }
     send_message(pipe, message);
   }
@@ -168,11 +168,11 @@ Result<std::string> read_all(int pipe, std::size_t limit) {
     if (size == 0) return all;
     if (size > 0) all.append(buffer.data(), static_cast<std::size_t>(size));
   }
-  return fail(ErrorCode::kLimit, "reading the tarball takes too long, or it has too many entries");
+  return fail(ErrorCode::kLimit, "reading the tarball took too long, or it has too many entries");
 }
 
 std::unexpected<base::Error> killed(int signal) {
-  if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball takes too long");
+  if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball took too long");
   return fail(ErrorCode::kInvalid,
               fmt::format("the tarball reader was killed by signal {}", signal));
 }

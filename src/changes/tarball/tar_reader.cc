@@ -213,7 +213,7 @@ class TarReader {
                   fmt::format("\"{}\" has no size", base::printable(name, 120)));
     }
     if (static_cast<std::uint64_t>(size) <= limit) return {};
-    return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; the limit is {}",
+    return fail(ErrorCode::kLimit, fmt::format("\"{}\" is {} bytes long; the limit is {}",
                                                base::printable(name, 120), size, limit));
   }
 

@@ -1,4 +1,4 @@
-// Sends a mail about each event, over SMTP or with a sendmail program.
+// Sends an email about each event, over SMTP or with a sendmail program.
 
 #include <fmt/core.h>
 #include <sysexits.h>

@@ -1,4 +1,4 @@
-// Formats events as text for people.
+// Formats events as readable text.
 #include <fmt/core.h>
 
 #include <algorithm>

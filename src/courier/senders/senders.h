@@ -33,8 +33,8 @@ base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptio
 /// Returns the environment of the courier's programs: PATH (or a default), HOME, USER, LANG, TZ and
 /// TMPDIR of this process.
 std::vector<std::string> small_environment();
-/// Runs COMMAND and waits for its end. If COMMAND could not be started or was interrupted, returns
-/// the outcome of the delivery as the unexpected value.
+/// Runs COMMAND and waits until it exits. If COMMAND could not be started or was interrupted,
+/// returns the outcome of the delivery as the unexpected value.
 std::expected<base::CommandEnd, DeliveryResult> run_to_deliver(const base::Command& command,
                                                                const Interrupted& is_interrupted);
 
@@ -48,10 +48,10 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
 std::string subject_of(const event::Event& event);
 /// Returns all details of EVENT as lines for people.
 std::string text_of(const event::Event& event);
-/// Returns the recipients of a mail about EVENT.
+/// Returns the recipients of an email about EVENT.
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options);
-/// Returns a complete mail about EVENT, with all headers. Lines end in LF.
+/// Returns a complete email about EVENT, with all headers. Lines end in LF.
 std::string compose_mail(const event::Event& event, const DestinationOptions& options);
 
 /// Returns the HMAC-SHA256 (RFC 2104) of BODY with SECRET, in hexadecimal.

@@ -196,10 +196,10 @@ SmtpSender::~SmtpSender() = default;
 
 MailReport SmtpSender::send(const Mail& mail) {
   if (mail.message.size() > kMaxMail) {
-    return refused(mail, fmt::format("the mail is longer than {} bytes", kMaxMail));
+    return refused(mail, fmt::format("the email is longer than {} bytes", kMaxMail));
   }
   if (mail.recipients.size() > kMaxRecipients) {
-    return refused(mail, fmt::format("the mail has more than {} recipients", kMaxRecipients));
+    return refused(mail, fmt::format("the email has more than {} recipients", kMaxRecipients));
   }
   if (mail.recipients.empty()) return {};
   if (!mail.from.empty() && !is_address(mail.from)) {

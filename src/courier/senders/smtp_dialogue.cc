@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMaxShown = 400;
 constexpr std::size_t kMaxLine = 2000;
 
-// Statuses for a missing or refused login. The administrator has to fix the configuration; the mail
-// is not the cause.
+// Statuses for a missing or refused login. The administrator has to fix the configuration; the
+// email is not the cause.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
 
@@ -85,7 +85,7 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // The reason for refusing a recipient is more useful than the outcome of the whole mail.
+    // The reason for refusing a recipient is more useful than the outcome of the whole email.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

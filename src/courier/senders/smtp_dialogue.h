@@ -14,7 +14,7 @@ namespace quarry::courier {
 
 class SmtpDialogue {
  public:
-  /// Starts a mail with RECIPIENTS recipients.
+  /// Starts an email with RECIPIENTS recipients.
   void begin(std::size_t recipients);
   /// Called after COMMAND was sent. COMMAND is not stored, because it might contain a password.
   void sent(std::string_view command);
@@ -24,7 +24,7 @@ class SmtpDialogue {
   /// Returns whether the server has begun to receive the message. From then on, the outcome is
   /// unknown until the server sends its final reply.
   bool has_begun_message() const { return stage_ == Stage::kMessage; }
-  /// Returns the outcome of the mail. ERROR is "" for success, or the reason of the failure.
+  /// Returns the outcome of the email. ERROR is "" for success, or the reason of the failure.
   MailReport report(const std::string& error) const;
 
  private:
@@ -40,7 +40,7 @@ class SmtpDialogue {
   Stage stage_ = Stage::kOther;
   std::size_t next_recipient_ = 0;
   std::vector<std::optional<Answer>> recipients_;
-  std::optional<Answer> refusal_;  // refusal of the whole mail
+  std::optional<Answer> refusal_;  // refusal of the whole email
   bool is_accepted_ = false;
 };
 

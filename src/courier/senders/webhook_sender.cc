@@ -187,8 +187,10 @@ class WebhookSender final : public Sender {
     if (status >= 200 && status < 300) return {};
     std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
     if (!elsewhere_.empty()) {
-      why +=
-          fmt::format(": not redirected to {}, which is another origin: set url to it", elsewhere_);
+      why += fmt::format(
+          ": not redirected to {}, which has another origin; if the redirect is correct, set url "
+          "to it",
+          elsewhere_);
     }
     if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
     if (is_final_status(status)) return give_up(std::move(why));

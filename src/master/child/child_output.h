@@ -4,7 +4,7 @@
 //   [pool www] child 123 said into stderr: "what it said"
 //
 // The master never blocks on a pipe. The master reads while the child is running, and reads the
-// rest after the child has ended. A child blocks on a full pipe only while the master is busy. The
+// rest after the child has exited. A child blocks on a full pipe only while the master is busy. The
 // log itself must not use the descriptor of standard error: see open_log().
 #pragma once
 
@@ -68,7 +68,7 @@ class ChildOutput {
   /// Returns the state for the next master. The result does not own its descriptors: see
   /// take_back().
   CaughtOutput hand_over() const;
-  /// Logs the rest of the output. Called after the child has ended.
+  /// Logs the rest of the output. Called after the child has exited.
   void finish();
 
  private:

@@ -61,8 +61,9 @@ Result<void> Size::put(std::uint64_t& target, const std::string& value) {
   const auto number = base::parse_number<std::uint64_t>(digits);
   if (!number || *number == 0 ||
       *number > (std::numeric_limits<std::uint64_t>::max() >> (shift + 1))) {
-    return invalid(fmt::format("\"{}\" is not a size: write bytes, or a number with K, M or G",
-                               printable(value)));
+    return invalid(
+        fmt::format("\"{}\" is not a size: expected bytes, or a number followed by K, M or G",
+                    printable(value)));
   }
   target = *number << shift;
   return {};
@@ -87,9 +88,9 @@ Result<void> Duration::put(std::chrono::milliseconds& target, const std::string&
   const auto unit = std::ranges::find(kUnits, text.substr(end), &Unit::first);
   const auto number = base::parse_number<std::uint64_t>(text.substr(0, end));
   if (!number || unit == kUnits.end()) {
-    return invalid(
-        fmt::format("\"{}\" is not a duration: write seconds, or a number with ms, s, m, h or d",
-                    printable(text)));
+    return invalid(fmt::format(
+        "\"{}\" is not a duration: expected seconds, or a number followed by ms, s, m, h or d",
+        printable(text)));
   }
   if (*number > kMax / unit->second) {
     return invalid(fmt::format("\"{}\" is too long: at most 365d", printable(text)));
@@ -149,9 +150,10 @@ Result<void> PagePath::put(std::string& target, const std::string& value) {
            std::string_view("/_-.~").find(c) != std::string_view::npos;
   };
   if (value.size() < 2 || !value.starts_with('/') || !std::ranges::all_of(value, is_allowed)) {
-    return invalid(fmt::format(
-        "\"{}\" is not the path of a page: write / and then letters, digits and / _ - . ~",
-        printable(value)));
+    return invalid(
+        fmt::format("\"{}\" is not a valid page path: it must start with / and contain only "
+                    "letters, digits and / _ - . ~",
+                    printable(value)));
   }
   target = value;
   return {};

@@ -48,7 +48,7 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
     // This is a mistake and not only a notice, because the children must not run without the
     // chroot.
     if (!running_as_root) {
-      findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
+      findings.mistake("chroot", "chroot needs root: start quarryd as root, or remove chroot");
     } else if (!is_folder(settings.chroot)) {
       findings.mistake("chroot", fmt::format("chroot: {} is not a folder", settings.chroot));
       return;

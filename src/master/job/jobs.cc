@@ -183,7 +183,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_overdue();  // before end_overdue_jobs(), to give its jobs time to end
+  children_.escalate_overdue();  // first, so that jobs terminated below are not killed yet
   end_overdue_jobs();
   places_.share_out();
 }
@@ -193,7 +193,7 @@ Vacancy Jobs::child_ended(const Remains& remains) {
   if (pool_ != nullptr) pool_->job_ended(remains.ran, remains.has_failed ? remains.how : "");
   const milliseconds wait = respawn_.after(remains.death);
   if (wait.count() > 0 && !respawn_timer_.is_timed()) {
-    base::log(LogLevel::kWarning, "[{}] jobs fail too soon after their start; next start in {} ms",
+    base::log(LogLevel::kWarning, "[{}] jobs fail too soon after they start; next start in {} ms",
               service_.name, wait.count());
     children_.watch().backed_off(
         fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);

@@ -5,7 +5,7 @@
 //                    ^         │  ^         │
 //                    │         v  │         │
 //                    │        paused        │
-//                    └──────────────────────┘  requested again meanwhile: runs once more
+//                    └──────────────────────┘  requested again during the run: runs once more
 //
 // The number of running jobs is limited by processes.max_children, and for all services together by
 // JobPlaces (job_places.h). Jobs start in the order of their requests; paused jobs continue before

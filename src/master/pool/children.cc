@@ -136,7 +136,7 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
   Child& child = **at;
-  // Read the child's last messages first, because its end might be reported before them.
+  // Read the child's last messages first, because its exit might be reported before them.
   if (child.control.fd() >= 0) read_control(child);
   Remains remains;
   remains.how = how_it_ended(status);
@@ -210,7 +210,7 @@ void Children::escalate_overdue() {
     const auto waited = steady_clock::now() - *child->asked_to_end_at;
     if (waited < dependencies_.master_state->process_control_timeout) continue;
     base::log(LogLevel::kWarning,
-              "[{}] child {} did not end within process_control_timeout and is killed",
+              "[{}] child {} did not exit within process_control_timeout and is killed",
               service_.name, child->pid);
     ::kill(child->pid, SIGKILL);
   }

@@ -43,14 +43,14 @@ struct Child {
   bool was_asked_to_reopen = false;     // has to reopen its logs, or otherwise to exit
 };
 
-/// Children that wait for a connection and were not asked to end. The children are sorted by idle
+/// Children that wait for a connection and were not asked to exit. The children are sorted by idle
 /// time, longest first.
 struct IdleChildren {
   std::vector<Child*> children;
   std::vector<std::chrono::milliseconds> idle_for;
 };
 
-/// Options for the start of a child.
+/// Options for starting a child.
 struct StartOptions {
   /// The writing end of the child_accept pipe (see ChildContext), or -1.
   int child_accept = -1;
@@ -59,7 +59,7 @@ struct StartOptions {
   std::uint32_t number = 0;
 };
 
-/// Data about a child that has ended.
+/// Data about a child that has exited.
 struct Remains {
   Death death;
   std::string how;                   // such as "exited with code 1"
@@ -117,9 +117,9 @@ class Children {
   bool is_awaiting_previous_children() const {
     return service_.starts_alone && watch_.state().previous_children > 0;
   }
-  /// Handles the end of PID with STATUS. Returns nullopt if PID is not one of these children.
+  /// Handles the exit of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Remains> reap(pid_t pid, int status);
-  /// Handles the end of a previous generation's child, which used SLOT on the board.
+  /// Handles the exit of a previous generation's child, which used SLOT on the board.
   /// PREVIOUS_CHILDREN is the number of remaining children of previous generations.
   void reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children);
 
@@ -127,7 +127,7 @@ class Children {
   void signal(int number) const;
   void ask_to_reopen_logs();
   static void ask_to_end(const Service& service, Child& child);
-  /// Kills children that have not ended within process_control_timeout after the request to end.
+  /// Kills children that were asked to exit and have not exited within process_control_timeout.
   void escalate_overdue();
 
  private:
@@ -147,7 +147,7 @@ class Children {
   std::chrono::steady_clock::time_point failure_logged_at_;
 };
 
-/// Whether the place of a child that has ended is free for other services, or reserved for its
+/// Whether the place of a child that has exited is free for other services, or reserved for its
 /// replacement.
 enum class Vacancy { kFree, kReserved };
 
@@ -161,9 +161,9 @@ class Starter {
   /// Starts the initial children. Returns false if all starts fail for a reason other than a limit.
   virtual bool begin() = 0;
   virtual void second_passed() = 0;
-  /// Handles the end of a child. Not called while the master is stopping.
+  /// Handles the exit of a child. Not called while the master is stopping.
   virtual Vacancy child_ended(const Remains& remains) = 0;
-  /// Replaces the child that has ended, if needed.
+  /// Replaces the child that has exited, if needed.
   virtual void fill_vacancy(const Remains& remains) = 0;
   /// Called when process.max might permit more children of a service that was held back.
   virtual void room_available() = 0;

@@ -1,4 +1,4 @@
-// Decides when the master replaces a child that has ended, and when it replaces all children.
+// Decides when the master replaces a child that has exited, and when it replaces all children.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,12 @@ struct Death {
   bool was_killed = false;   // by SIGKILL
 };
 
-/// A child that has ended is replaced immediately, unless its service is in a crash loop.
+/// A child that has exited is replaced immediately, unless its service is in a crash loop.
 ///
 /// A crash is quick if the child ran for less than a second and did not end in an orderly way. The
 /// first few quick crashes in a row are ignored. Then the delay doubles with each crash, up to a
 /// limit, until a child runs longer. If a child was killed by SIGKILL, the cause was external (an
-/// operator or the OOM killer), so its end does not count.
+/// operator or the OOM killer), so the crash does not count.
 class RespawnPolicy {
  public:
   /// Returns the delay before the replacement is started.

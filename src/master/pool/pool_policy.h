@@ -1,5 +1,5 @@
 // Decides when a pool starts or stops a child, based only on numbers. Each value of pm has a class.
-// The master calls the policy every second, when a child has ended and, for ondemand pools, when a
+// The master calls the policy every second, when a child has exited and, for ondemand pools, when a
 // connection waits.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace quarry::master {
 
 /// Figures of a pool's children.
 struct PoolFigures {
-  std::size_t children = 0;  // includes children that were asked to end
-  /// The idle times of the idle children that were not asked to end, longest first.
+  std::size_t children = 0;  // includes children that were asked to exit
+  /// The idle times of the idle children that were not asked to exit, longest first.
   std::span<const std::chrono::milliseconds> idle_for;
 
   std::size_t idle() const { return idle_for.size(); }
@@ -40,7 +40,7 @@ class PoolPolicy {
   /// Returns the initial number of children.
   virtual std::size_t initial() const = 0;
   virtual Decision every_second(const PoolFigures& figures) = 0;
-  /// Called when a child has ended without being asked to.
+  /// Called when a child has exited without being asked to.
   virtual Decision after_death(const PoolFigures& figures) = 0;
   /// Returns whether to watch the pool's listening socket.
   virtual bool is_woken_by_connections() const { return false; }

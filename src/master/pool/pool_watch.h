@@ -28,13 +28,13 @@ class PoolWatch {
   /// Returns the state that the board should have.
   const scoreboard::PoolState& state() const { return state_; }
 
-  /// Records the start of a child. CHILDREN is the new number of children.
+  /// Records that a child has started. CHILDREN is the new number of children.
   void child_started(std::size_t children);
   /// Adds the counters of the child in SLOT and clears the slot. For a program, SLOT is nullopt.
   void child_ended(std::optional<std::size_t> slot, std::size_t children);
   /// Records a crash loop: the next child is started after WAIT. The status page shows REASON.
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
-  /// Records that pm.max_children has prevented a start.
+  /// Records that pm.max_children has prevented a child from being started.
   void max_children_reached();
   /// Records that process.max currently prevents CHILDREN children from starting.
   void held_back(std::size_t children);
@@ -42,11 +42,11 @@ class PoolWatch {
   // For the pool's backoffice runs:
   void job_started();
   void job_delayed();
-  /// Records the end of a run. FAILURE is the reason of a failure, or "" on success.
+  /// Records that a run has finished. FAILURE is the reason for a failure, or "" on success.
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
   /// Sets the number of children of earlier generations.
   void previous_children(std::size_t count);
-  /// Sets the number after the child of an earlier generation in SLOT has ended.
+  /// Sets the number after the child of an earlier generation in SLOT has exited.
   void previous_child_ended(std::size_t slot, std::size_t count);
 
   /// Called once a second. Updates figures that change without an event, and clears unused slots

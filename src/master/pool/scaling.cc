@@ -75,9 +75,8 @@ Vacancy Scaling::child_ended(const Remains& remains) {
       remains.was_asked_to_end ? milliseconds(0) : respawn_.after(remains.death);
   if (is_backing_off()) return Vacancy::kReserved;
   if (wait.count() == 0) return Vacancy::kFree;
-  base::log(LogLevel::kWarning,
-            "[{}] children exit too soon after their start; next start in {} ms", service_.name,
-            wait.count());
+  base::log(LogLevel::kWarning, "[{}] children exit too soon after they start; next start in {} ms",
+            service_.name, wait.count());
   children_.watch().backed_off(
       fmt::format("a child {} after {} ms", remains.how, remains.death.lived.count()), wait);
   respawn_timer_.wait(wait);

@@ -1,6 +1,6 @@
 // Keeps the children of a service running. The decisions of the service's policy are carried out
-// every second and when a child has ended. In ondemand pools, decisions are also carried out when a
-// connection waits.
+// every second and when a child has exited. In ondemand pools, decisions are also carried out when
+// a connection waits.
 //
 // The listening socket of an ondemand pool is watched as described in
 // php-src/sapi/fpm/fpm/DESIGN.md. The socket is polled level-triggered. The socket stays readable
@@ -11,8 +11,8 @@
 //                            another child was faster
 //   neither is possible      the connection waits until a child calls accept() again, or ends
 //
-// The socket is polled again after a write to the pipe and after the end of a child. The socket is
-// also polled again every second, because of failed starts and of idle children that never call
+// The socket is polled again after a write to the pipe and after a child exits. The socket is also
+// polled again every second, because of failed starts and of idle children that never call
 // accept().
 #pragma once
 

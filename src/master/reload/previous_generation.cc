@@ -81,9 +81,9 @@ void PreviousGeneration::escalate() {
     const bool is_last = late >= kTerminateMicros;
     if (!is_last && std::exchange(child.is_terminated, true)) continue;
     base::log(LogLevel::kWarning,
-              "[{}] child {} of generation {} did not end within {:.1f} s and is {}", child.service,
-              child.pid, child.generation, static_cast<double>(grace + late) / 1'000'000,
-              is_last ? "killed" : "terminated");
+              "[{}] child {} of generation {} did not exit within {:.1f} s and is {}",
+              child.service, child.pid, child.generation,
+              static_cast<double>(grace + late) / 1'000'000, is_last ? "killed" : "terminated");
     ::kill(child.pid, is_last ? SIGKILL : SIGTERM);
   }
 }
@@ -103,7 +103,7 @@ std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, 
   children_.erase(at);
   if (is_asking_) ask_next_to_end();
   if (children_.empty()) {
-    base::log(LogLevel::kNotice, "the children of earlier generations have ended");
+    base::log(LogLevel::kNotice, "the children of earlier generations have exited");
   }
   return departed;
 }

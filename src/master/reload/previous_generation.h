@@ -1,6 +1,6 @@
 // The children of earlier generations, which finish their work after a reload.
 //
-// Previous children are asked to end after the new children have started. After
+// Previous children are asked to exit after the new children have started. After
 // process_control_timeout, the remaining children are terminated and, if necessary, killed, except
 // those whose service ends by itself.
 #pragma once
@@ -26,7 +26,7 @@ namespace quarry::master {
 
 class PreviousGeneration {
  public:
-  /// A child that has ended.
+  /// A child that has exited.
   struct Departed {
     std::string service;
     std::optional<std::size_t> slot;
@@ -44,11 +44,11 @@ class PreviousGeneration {
   /// outlive this object.
   void go_on_listening(event_base* base, OnMessage on_message);
   /// Asks all children to end, unless they were asked before. Children with ends_last are asked
-  /// after the others have ended.
+  /// after the others have exited.
   void ask();
   /// Terminates or kills children that take too long. Called every second.
   void escalate();
-  /// Handles the end of PID with STATUS. Returns nullopt if PID is not one of these children.
+  /// Handles the exit of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
 

@@ -6,7 +6,7 @@
 // The check runs the new program with the new configuration. The new master takes over the
 // listening sockets, which stay open during the reload. The new master also takes over the
 // scoreboards (succession.h) and the children, because the process stays the same (handover.h).
-// First, the new master starts its own children. Then it asks the previous generation to end
+// First, the new master starts its own children. Then it asks the previous generation to exit
 // (previous_generation.h): idle children end immediately, others after their request, within
 // process_control_timeout. If a reload is requested during a check, the check is repeated. During a
 // stop, the request is ignored. If execve(2) fails, the master continues as before.
@@ -60,7 +60,7 @@ class Reloading {
   bool ask(bool is_emergency);
   /// Returns whether PID is the process of the current check.
   bool is_check(pid_t pid) const { return check_ && check_->pid == pid; }
-  /// Handles the end of the check with STATUS.
+  /// Handles the exit of the check's process with STATUS.
   AfterCheck check_ended(int status);
   /// Kills a check that takes too long. Called every second.
   void escalate() const;

@@ -32,8 +32,8 @@ void hand_over(const Listener& listener, Handover& handover);
 /// Adds the board and the children of SERVICE to HANDOVER. GENERATION is the current generation.
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover);
 
-/// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, without any
-/// changes. Errors: kIo, kLimit.
+/// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, and then has
+/// not changed anything. Errors: kIo, kLimit.
 base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
                           const Handover& handover);
 

@@ -1,6 +1,6 @@
 // Sends one request to one `fossil http` process and reads its reply, without blocking.
 //
-//   sending and reading ──> head ──> body … ──> complete ──> the process exits by itself ──> finished
+//   sending and reading ──> head ──> body … ──> complete ──> the process exits ──> finished
 //                      └──────────┴─────────┴──> broken (the process is killed)
 #pragma once
 
@@ -78,7 +78,7 @@ class FossilRun {
   bool is_finished_ = false;
   std::optional<std::uint64_t> declared_;
   std::uint64_t received_ = 0;
-  std::string status_;  // end of the process, if it has ended
+  std::string status_;  // exit status or signal in words, if the process has exited
   base::Event deadline_;
   BevPtr input_;
   BevPtr output_;

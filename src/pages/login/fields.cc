@@ -44,14 +44,14 @@ std::string key_of(std::string_view name) {
   return is_kept ? key : "";
 }
 
-/// Takes PREFIX, which is in lower case, off the front of TEXT, whatever its case there.
+/// Removes PREFIX, which is in lower case, from the front of TEXT. Ignores the case of TEXT.
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!http::same_name(text.substr(0, prefix.size()), prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
 
-/// Takes a value in quotation marks off the front of TEXT.
+/// Removes a value in quotation marks from the front of TEXT and returns it.
 std::optional<std::string_view> take_quoted(std::string_view& text) {
   if (!text.starts_with('"')) return std::nullopt;
   text.remove_prefix(1);
@@ -59,7 +59,8 @@ std::optional<std::string_view> take_quoted(std::string_view& text) {
   return base::take_until(text, '"');
 }
 
-/// Takes a line that ends with CR LF and has no other control characters off the front of TEXT.
+/// Removes a line from the front of TEXT and returns it. The line must end with CR LF, and must not
+/// contain other control characters.
 std::optional<std::string_view> take_header_line(std::string_view& text) {
   const std::size_t end = text.find("\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -92,7 +93,7 @@ bool is_content_type(std::string_view line) {
   return true;
 }
 
-/// Takes a part's header off the front of TEXT and returns the part's name.
+/// Removes a part's header from the front of TEXT and returns the part's name.
 std::optional<std::string_view> take_part_header(std::string_view& text) {
   std::optional<std::string_view> name;
   bool has_type = false;

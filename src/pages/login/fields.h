@@ -1,6 +1,6 @@
 // The parameters of a request, parsed like in fossil: from the query, form, cookies and JSON.
-// Fossil gets what the functions return instead of the text that they have parsed, so that it
-// cannot parse that differently.
+// Fossil receives the results of these functions instead of the parsed text, so that it cannot
+// parse the text differently.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ namespace quarry::pages {
 class Fields {
  public:
   static constexpr std::size_t kMaxValues = 17;  // per name
-  /// Maximum number of pairs or parts in one text. Fossil takes fewer.
+  /// Maximum number of pairs or parts in one text. Fossil accepts fewer.
   static constexpr std::size_t kMaxPairs = 1000;
 
   /// Adds NAME=VALUE pairs with SEPARATOR between them: a query, a form, or cookies. Returns the
-  /// pairs, with those that matter for logins encoded again, or nullopt if there are too many.
+  /// pairs, or nullopt if there are too many. Pairs that matter for logins are encoded again.
   std::optional<std::string> add_pairs(std::string_view text, char separator);
-  /// Adds a multipart form (RFC 7578) as browsers write it. A part's headers may only be
+  /// Adds a multipart form (RFC 7578) as browsers write it. A part can have only these headers:
   ///
   ///   Content-Disposition: form-data; name="NAME"; filename="FILE"
   ///   Content-Type: TYPE; KEY=VALUE
   ///
-  /// Returns false if TEXT is anything else, so that fossil could find other names in it, or has
-  /// too many parts.
+  /// Returns false if TEXT has too many parts or another form, because fossil could then find other
+  /// names in it.
   bool add_parts(std::string_view text);
-  /// Adds the string members of objects in a JSON document, at any depth. Returns the document,
-  /// written again, or nullopt if TEXT is not JSON or nested too deeply for fossil.
+  /// Adds the string members of objects in a JSON document, at any depth. Writes the document again
+  /// and returns it. Returns nullopt if TEXT is not JSON or is nested too deeply for fossil.
   std::optional<std::string> add_json(std::string_view text);
 
   /// Returns all distinct values of NAME, which must be in lower case.

@@ -44,7 +44,8 @@ constexpr char kTooMany[] = "too many parameters";
 // The names of fossil's login page.
 constexpr auto kLoginPages = std::to_array<std::string_view>({"login", "logout", "my"});
 
-// See Guess::sign. The JSON API's permission errors; a failed login is 2100 to 2104.
+// Values of Guess::sign. The first one matches all permission errors from the JSON API; the codes
+// of failed logins are 2100 to 2104.
 constexpr std::string_view kFailedJson = "\"FOSSIL-2";
 constexpr std::string_view kWrongJson = "\"FOSSIL-2104";
 constexpr std::string_view kWrongOldPassword = "incorrect old password";
@@ -84,7 +85,7 @@ bool takes_passwords(Page page) {
   return page != Page::kOther && page != Page::kScript;
 }
 
-/// Reads the body of REQUEST into FIELDS, and replaces it if PAGE takes passwords.
+/// Reads the body of REQUEST into FIELDS. Replaces the body if PAGE accepts passwords.
 std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields) {
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0 || page == Page::kScript) return std::nullopt;
@@ -111,7 +112,7 @@ std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields
   return std::nullopt;
 }
 
-/// Returns the parameters of REQUEST, and replaces them if PAGE takes passwords.
+/// Returns the parameters of REQUEST. Replaces them in REQUEST if PAGE accepts passwords.
 std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
   Fields fields;
   std::string cookies;
@@ -200,7 +201,7 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   return words;
 }
 
-/// Returns the text by which a reply of PAGE shows a wrong password.
+/// Returns the text in a reply of PAGE that shows a wrong password.
 std::string_view sign_of(Page page) {
   switch (page) {
     case Page::kLogin:
@@ -217,7 +218,8 @@ std::string_view sign_of(Page page) {
   return {};
 }
 
-/// Returns the guess for a password that fossil may find in REQUEST although FIELDS contain none.
+/// Returns the guess for a password that fossil might find in REQUEST although FIELDS do not
+/// contain one.
 Guess hidden_guess(const PageRequest& request, const Fields& fields, Page page) {
   // Pages without a form, such as documents that have an alias, stay compressed.
   const bool is_form = fields.has("p") || evbuffer_get_length(request.body.get()) > 0;

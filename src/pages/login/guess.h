@@ -5,14 +5,15 @@
 //   basic   the Authorization header of any page
 //   change  the old password when a user changes it, in /login
 //   group   the password of another repository's administrator, in /setup_login_group
-//   hidden  none of these was found, but the reply may show that fossil has found one
+//   hidden  a password was not found, but the reply might show that fossil has found one
 //
-// Fossil also takes a user and password from the parameters resid and token of any page. Such a
+// Fossil also accepts a user and password in the parameters resid and token of any page. Such a
 // request is refused, because the reply would not show whether the password was right. Fossil does
 // not check any other passwords.
 //
-// Two parsers of one message may disagree. Therefore fossil gets the parameters of these pages as
-// they were parsed here, and a multipart form, unchanged, only if it cannot be parsed in two ways.
+// Two parsers might interpret one message differently. Therefore fossil gets the parameters of
+// these pages as they were parsed here. It gets an unchanged multipart form only if the form cannot
+// be parsed in two ways.
 #pragma once
 
 #include <expected>
@@ -40,12 +41,12 @@ struct Guess {
 /// Returns the user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
-/// Returns whether REQUEST for TARGET may contain a password, if it has no body, no cookies and no
+/// Returns whether REQUEST for TARGET can contain a password even without a body, cookies and an
 /// Authorization header.
 bool may_have_password(const PageRequest& request, const Target& target, const PageNames& pages);
 
-/// Returns the passwords in REQUEST for TARGET; usually only a hidden one. Replaces the parameters
-/// of REQUEST by what was parsed. Refuses ambiguous requests and oversized logins. If
+/// Returns the guesses in REQUEST for TARGET, usually only a hidden guess. Replaces the parameters
+/// of REQUEST by the parsed parameters. Refuses ambiguous requests and oversized logins. If
 /// TRUST_REMOTE_USER, the web server has already authenticated REMOTE_USER.
 std::expected<std::vector<Guess>, Refusal> guesses_in(PageRequest& request, const Target& target,
                                                       const PageNames& pages,

@@ -77,12 +77,12 @@ class Logins {
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
-  /// Returns whether REQUEST may contain a password; see may_have_password().
+  /// Returns whether REQUEST can contain a password; see may_have_password().
   bool may_be_in(const PageRequest& request, const Target& target) const {
     return may_have_password(request, target, pages_);
   }
   /// Called before REQUEST for TARGET is sent to fossil. Changes REQUEST; see guesses_in().
-  /// Returns null if fossil checks no password.
+  /// Returns null if fossil does not check a password.
   std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(PageRequest& request,
                                                               const Target& target);
 

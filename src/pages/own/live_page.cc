@@ -20,7 +20,7 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// Limits on the number of slowest requests, and on the bytes of each of their texts.
+// The page lists this number of slowest requests, and truncates their texts to kMaxText bytes.
 constexpr std::size_t kMaxRequests = 10;
 constexpr std::size_t kMaxText = 80;
 // Limits of the page of all pools.

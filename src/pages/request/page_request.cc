@@ -77,7 +77,7 @@ std::string PageRequest::in_words() const {
 }
 
 std::optional<Refusal> refuse_request(const PageRequest& request) {
-  // Fossil would take the rest of the value for further parameters.
+  // Fossil would interpret the rest of the value as further parameters.
   const auto has_nul = [](const Parameter& each) { return each.value.contains('\0'); };
   if (std::ranges::any_of(request.parameters, has_nul)) {
     return Refusal{400, "a header or the URL contains a NUL byte"};

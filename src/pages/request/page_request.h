@@ -31,9 +31,9 @@ struct PageRequest {
   std::string_view target() const;
   /// Removes the parameter NAME.
   void forget(std::string_view name);
-  /// Replaces all values of the parameter NAME by VALUE.
+  /// Replaces all values of the parameter NAME with VALUE.
   void replace(std::string_view name, std::string value);
-  /// Replaces the body by TEXT, which has the content type TYPE.
+  /// Replaces the body with TEXT, which has the content type TYPE.
   void replace_body(std::string type, std::string_view text);
   bool is_head() const;
   /// Returns whether fossil would treat the request as a sync, even if Quarry's sync server would

@@ -1,4 +1,4 @@
-// The details of events for mails.
+// The details of events for emails.
 #include <algorithm>
 #include <cctype>
 
@@ -11,9 +11,9 @@
 namespace quarry::repository {
 namespace {
 
-// In bytes. For a longer post, a mail has only a link.
+// In bytes. For a longer post, an email has only a link.
 constexpr std::int64_t kLongestPost = 1 << 20;
-// In characters. Longer texts are truncated in a mail.
+// In characters. Longer texts are truncated in an email.
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
@@ -51,7 +51,7 @@ std::string title_of(std::string_view comment) {
   return std::string(comment.substr(std::min(colon + 2, comment.size())));
 }
 
-/// Reads the post RID, which has SIZE bytes. Returns nullopt if the artifact is not a post or
+/// Reads the post RID, which is SIZE bytes long. Returns nullopt if the artifact is not a post or
 /// cannot be read.
 base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
                                                        std::int64_t size) {

@@ -12,7 +12,7 @@
 namespace quarry::repository {
 namespace {
 
-// A mail is never deferred for longer than this. If its due time is later, the clock has been set
+// An email is never deferred for longer than this. If its due time is later, the clock has been set
 // back.
 constexpr MailTime kLongestDelay{24 * 3600};
 
@@ -30,9 +30,9 @@ void make_outbox(Database& database) {
       "kind TEXT NOT NULL,"     // alert, post, digest, renewal
       "code BLOB NOT NULL,"     // subscriber.subscriberCode
       "about TEXT NOT NULL,"    // references to events, separated by spaces
-      "token TEXT NOT NULL,"    // for the Message-Id of the mail
+      "token TEXT NOT NULL,"    // for the Message-Id of the email
       "made INTEGER NOT NULL,"  // seconds since 1970
-      "due INTEGER NOT NULL,"   // the mail is not sent before this time
+      "due INTEGER NOT NULL,"   // the email is not sent before this time
       "attempts INTEGER NOT NULL DEFAULT 0);"
       "CREATE INDEX fx_quarry_mail_due ON fx_quarry_mail(due)");
 }
@@ -54,7 +54,7 @@ MailKind kind_of(std::string_view name) {
   return MailKind::kAlert;
 }
 
-/// Returns the id of the first due mail, or 0 if there is none.
+/// Returns the id of the first due email, or 0 if there is none.
 std::int64_t first_due(Database& database, MailTime now) {
   return database.first_integer(
       "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
@@ -63,7 +63,7 @@ std::int64_t first_due(Database& database, MailTime now) {
       now.count(), (now + kLongestDelay).count());
 }
 
-/// Reads the mail ID. Returns nullopt if the subscriber has opted out.
+/// Reads the email ID. Returns nullopt if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
       "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1", id);

@@ -59,7 +59,7 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   }
   if (static_cast<std::int64_t>(content->size()) != row.size) {
     return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: its content has {} bytes, but blob.size is {}", row.name,
+                      fmt::format("{}: its content is {} bytes long, but blob.size is {}", row.name,
                                   content->size(), row.size));
   }
   sound_.insert(rid);

@@ -119,7 +119,7 @@ std::vector<Rid> Versions::next_in_project(Rid rid) {
 }
 
 std::vector<Rid> Versions::before(Rid rid) {
-  // Earlier versions of a file, and all files that a check-in changed.
+  // Find earlier versions of RID as a file, and the files that RID changed as a check-in.
   std::vector<Rid> found = database_.integers(
       "SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
       " UNION SELECT pid FROM mlink INDEXED BY mlink_i3 WHERE fid=?1 AND pid>0"

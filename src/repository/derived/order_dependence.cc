@@ -18,7 +18,7 @@ std::optional<TagEntry> passed_on(std::optional<TagEntry> entry) {
 
 }  // namespace
 
-/// Runs before the first class is needed, and not at all if no row differs.
+/// Called before the first class is needed. Not called if all rows are equal.
 void OrderDependence::prepare() {
   is_prepared_ = true;
   work_.database.execute(
@@ -71,7 +71,8 @@ bool OrderDependence::is_same(std::string_view columns, std::string_view ours,
 
 // --- parents and children ------------------------------------------------------------------------
 
-/// Returns each list of parents that RID may have: first that of its manifest, then those of tags.
+/// Returns the lists of parents that RID can have: first the list in its manifest, then the lists
+/// in tags.
 std::vector<OrderDependence::ParentList> OrderDependence::parent_lists(Rid rid) {
   const Manifest manifest = work_.manifests.get(rid);
   if (!manifest) return {};
@@ -88,7 +89,7 @@ std::vector<OrderDependence::ParentList> OrderDependence::parent_lists(Rid rid) 
   return lists;
 }
 
-/// Returns the artifacts of any kind that may be compared with RID as their parent.
+/// Returns the artifacts of any kind that can be compared with RID as their parent.
 std::set<Rid> OrderDependence::possible_children(Rid rid) {
   std::set<Rid> children = other_children_[rid];
   for (const Lineage::Child& child : work_.lineage.children(rid)) children.insert(child.rid);
@@ -96,9 +97,9 @@ std::set<Rid> OrderDependence::possible_children(Rid rid) {
   return children;
 }
 
-/// A check-in whose parents a tag sets may have those of the tag, of its manifest, or both, and the
-/// files that changed since one of these. A document may be compared with a check-in that it names
-/// as its previous version.
+/// If a tag sets the parents of a check-in, the check-in can have the parents in the tag, the
+/// parents in its manifest, or both, and the files that changed since one of these parents. A
+/// document can be compared with a check-in that it names as its previous version.
 OrderClass OrderDependence::of_parents(Rid rid, bool is_of_files) {
   const Manifest manifest = work_.manifests.get(rid);
   const bool is_compared =
@@ -152,7 +153,7 @@ std::vector<TagEntry> OrderDependence::own_cards(std::int64_t tag, Rid rid) {
   return cards;
 }
 
-/// Returns the entries for TAG that RID may inherit, at least for a time.
+/// Returns the entries for TAG that RID can inherit, at least temporarily.
 std::vector<TagEntry> OrderDependence::inheritable(std::int64_t tag, Rid rid) {
   std::vector<TagEntry> found;
   std::set<Rid> seen{rid};
@@ -179,9 +180,10 @@ std::vector<TagEntry> OrderDependence::inheritable(std::int64_t tag, Rid rid) {
 
 /// Returns the class of TAG on RID. The class of TAG on its parent is known.
 ///
-/// An artifact without a card of its own always has the entry that its parent passes on. The latest
-/// of its own cards takes effect, unless an inherited entry that was not older came first. Then
-/// all cards may be without effect, or, if that entry was removed again, all but one.
+/// An artifact without a card of its own always has the entry that its parent passes on. Otherwise
+/// the latest of its own cards takes effect. The exception is an inherited entry that is processed
+/// first and is not older. Then the cards can all be without effect, or, if that entry was removed
+/// again, all except one.
 OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   const std::optional<TagEntry> file = tag_in_file(tag, rid);
   const std::vector<TagEntry> cards = own_cards(tag, rid);
@@ -198,7 +200,7 @@ OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   }
   const Rid parent = parent_in_file(rid);
   if (file != passed_on(tag_in_file(tag, parent))) {
-    // A check-in keeps what it has inherited when a tag sets its parents.
+    // A check-in keeps inherited entries when a tag sets its parents.
     const std::vector<TagEntry> possible = inheritable(tag, rid);
     const bool is_kept = !file || std::ranges::find(possible, *file) != possible.end();
     if (!has_other_parents(rid) || !is_kept) return std::nullopt;
@@ -207,10 +209,11 @@ OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   return has_other_parents(rid) ? OrderClass(kUnusualParents) : tag_classes_[{tag, parent}];
 }
 
-/// Returns the class of TAG on RID, or nullopt if the entry is the same or no order gives it.
+/// Returns the class of TAG on RID. Returns nullopt if the entry is the same, or if it does not
+/// result from any order.
 OrderClass OrderDependence::of_tag(std::int64_t tag, Rid rid) {
   std::vector<Rid> unknown;  // from RID upwards
-  std::set<Rid> seen;        // a tag may have made a check-in its own ancestor
+  std::set<Rid> seen;        // because a tag can make a check-in its own ancestor
   for (Rid at = rid; at != 0 && !tag_classes_.contains({tag, at}) && seen.insert(at).second;) {
     if (tag_in_file(tag, at) == work_.tags.get(tag, at)) {
       tag_classes_[{tag, at}] = std::nullopt;
@@ -231,8 +234,8 @@ std::string OrderDependence::branch_in_file(Rid rid) {
 }
 
 /// The branches of an artifact and of its children determine whether it is a leaf. This is only
-/// checked when one of these branches changes, so an artifact without a branch may be missing. A
-/// child whose parents were set by a tag may count or not.
+/// checked when one of these branches changes, so an artifact without a branch can be missing from
+/// the table. A child whose parents were set by a tag might or might not count.
 OrderClass OrderDependence::of_leaf(Rid rid) {
   const std::string branch = branch_in_file(rid);
   std::set<Rid> children = other_children_[rid];

@@ -1,9 +1,9 @@
 // Rows of the derived tables that depend on the order in which artifacts are processed. Our order
 // is a function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in
-// which artifacts are stored, so it may compute other rows from the same artifacts. Each row that
-// may differ belongs to a class, which quarry-protocol(7) lists with the values that it allows: a
-// card of the artifact itself, or what follows from other rows of the same file. Any other value is
-// a fault.
+// which artifacts are stored, so it can compute other rows from the same artifacts. Each row that
+// can differ belongs to a class. quarry-protocol(7) lists the classes and the values that they
+// allow: values of the artifact's own cards, or values that follow from other rows of the same
+// file. Any other value is a fault.
 //
 // verify() uses this. The tables hold the recomputed rows, and the temporary tables `before_TABLE`
 // hold the rows of the file.
@@ -26,7 +26,7 @@
 
 namespace quarry::repository {
 
-/// The name of a class, to be read by people. nullopt if the row may not differ.
+/// The readable name of a class; nullopt if the row must not differ.
 using OrderClass = std::optional<std::string_view>;
 
 class OrderDependence {

@@ -21,7 +21,8 @@ using artifact::StructuralType;
 
 namespace {
 
-constexpr int kMostTicketOrders = 120;  // tried; a ticket with more may have any rows
+// Maximum number of orders that are tried. A ticket with more orders can have any rows.
+constexpr int kMostTicketOrders = 120;
 
 std::optional<double> julian_day_in(Database& database, const std::optional<std::string>& text) {
   Query query = database.query("SELECT julianday(?1)", text);
@@ -68,7 +69,7 @@ std::optional<OrderDependence::TimelineRow> OrderDependence::expected_technote(R
   return row;
 }
 
-/// A technote may be without a row if a version that is not older has one.
+/// A version of a technote can lack a row if another version, which is not older, has a row.
 OrderClass OrderDependence::of_missing_technote(Rid rid) {
   const auto note = expected_technote(rid);
   const bool has_later =
@@ -82,8 +83,9 @@ OrderClass OrderDependence::of_missing_technote(Rid rid) {
   return has_later ? OrderClass(kTechnotes) : std::nullopt;
 }
 
-/// If fossil's rebuild processes a tag that sets the parents of a check-in first, the check-in has
-/// rows for files already. Then fossil adds neither its event nor the links of its comment.
+/// If fossil's rebuild processes the tag that sets the parents of a check-in before the check-in,
+/// the check-in already has rows for files. Fossil then does not add its event or the links of its
+/// comment.
 bool OrderDependence::may_lack_event(Rid rid) {
   return parent_lists(rid).size() > 1 && work_.lineage.is_check_in(rid) &&
          has("SELECT 1 FROM before_mlink WHERE mid=?1", rid) &&
@@ -178,7 +180,7 @@ OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const Tim
 }
 
 /// The VALUE of a column that TAG changes follows from the file's entry for TAG. A card that is
-/// processed before a document does not change it. The value of a cancelled card may be shown on a
+/// processed before a document does not change it. The value of a cancelled card can be shown on a
 /// check-in.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
                                     const std::optional<std::string>& value) {
@@ -189,7 +191,7 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   const bool is_cancelled = entry && entry->type == kCancelTag;
   bool is_possible = !value && (!applies || is_document || is_cancelled);
   is_possible |= applies && value == entry->value && (!is_cancelled || is_document == is_colour);
-  // A tag that set its parents may have made it inherit before it came.
+  // A tag that set its parents might have made it inherit before it was processed.
   if (!is_possible && has_other_parents(rid)) {
     is_possible = std::ranges::any_of(inheritable(tag, rid),
                                       [&](const TagEntry& card) { return card.value == value; });
@@ -199,8 +201,8 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   return found ? found : OrderClass(kEdits);
 }
 
-/// The time in FILE, the row of RID, is that of its own date card. If no date card must have taken
-/// effect, it may also be a time that may_be_moved_to() accepts.
+/// The time in FILE, the row of RID, must be the time in its own date card. If date cards need not
+/// have taken effect, it can also be a time that may_be_moved_to() accepts.
 OrderClass OrderDependence::of_time(Rid rid, const TimelineRow& file) {
   const std::optional<TagEntry> entry = tag_in_file(kTagDate, rid);
   const bool is_document = !work_.lineage.is_check_in(rid);
@@ -231,8 +233,8 @@ std::optional<double> OrderDependence::day_of(Rid rid) {
   return printed_day(work_.database, *artifact->date);
 }
 
-/// Returns the artifacts that are compared with RID as their parent, and whose time may move that
-/// of RID.
+/// Returns the artifacts that are compared with RID as their parent, and whose time can move the
+/// time of RID.
 std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
   std::vector<Dated> close;
   for (const Rid child : possible_children(rid)) {
@@ -242,8 +244,8 @@ std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
   return close;
 }
 
-/// Returns whether RID may be shown at TIME: its own time, or some steps before that of a close
-/// descendant, at least one step for each generation between them (event_times.cc).
+/// Returns whether RID can be shown at TIME: its own time, or some steps before the time of a close
+/// descendant, with at least one step for each generation between them (event_times.cc).
 bool OrderDependence::may_be_moved_to(Rid rid, double time) {
   constexpr double kTolerance = 0.15;  // of a step: the rounding errors of all of them
   const Manifest artifact = work_.manifests.get(rid);
@@ -275,8 +277,8 @@ bool OrderDependence::may_be_moved_to(Rid rid, double time) {
 
 // --- links and tickets ---------------------------------------------------------------------------
 
-/// Returns the comments that may determine the links of RID: its own comment, and each edit with
-/// the time of RID and with that of the edit.
+/// Returns the comments that can determine the links of RID: its own comment, and each edit, once
+/// with the time of RID and once with the time of the edit.
 std::vector<OrderDependence::LinkedText> OrderDependence::comments(Rid rid) {
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return {};
@@ -334,7 +336,7 @@ OrderClass OrderDependence::of_backlink(std::int64_t type, std::int64_t source) 
   return found ? found : OrderClass(kEdits);
 }
 
-/// Returns whether all rows of the ticket with TAG are now those of the file.
+/// Returns whether all rows of the ticket with TAG now equal the rows of the file.
 bool OrderDependence::has_ticket_of_file(std::int64_t tag) {
   const std::string of_changes =
       " IN (SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1)";
@@ -350,8 +352,8 @@ bool OrderDependence::has_ticket_of_file(std::int64_t tag) {
   return same;
 }
 
-/// Changes of a ticket with equal times may be processed in any order. One of these orders must
-/// give all rows of the file.
+/// Changes of a ticket with equal times can be processed in any order. One of these orders must
+/// result in all rows of the file.
 OrderClass OrderDependence::of_ticket(std::int64_t tag) {
   const auto [known, is_new] = ticket_classes_.try_emplace(tag);
   if (!is_new) return known->second;

@@ -41,8 +41,8 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   return fmt::format("file {}", query.text(0));
 }
 
-/// Returns a description of an artifact that has set tags if any of these tags still exists,
-/// otherwise nullopt.
+/// Returns a description of the control artifact in ROW. Returns nullopt if none of the tags that
+/// it has set still exists, or if it is not a control artifact.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {

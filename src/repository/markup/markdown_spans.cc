@@ -70,7 +70,7 @@ std::size_t mail_address(std::string_view text) {
   return at < text.size() && text[at] == '>' && signs == 1 ? at + 1 : 0;
 }
 
-/// Returns the length of the HTML tag at the start of TEXT, or of the URL or mail address in angle
+/// Returns the length of the HTML tag at the start of TEXT, or of the URL or email address in angle
 /// brackets. Returns 0 if TEXT does not begin with any of these.
 std::size_t tag_length(std::string_view text) {
   if (text.size() < 3) return 0;

@@ -58,7 +58,7 @@ base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) 
   }
   if (std::max(size, payload_size) > r.options.max_artifact_size) {
     return base::fail(ErrorCode::kLimit,
-                      fmt::format("it has {} bytes, more than the limit of {}",
+                      fmt::format("it is {} bytes long; the limit is {}",
                                   std::max(size, payload_size), r.options.max_artifact_size));
   }
   return static_cast<std::int64_t>(size);
@@ -137,7 +137,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
     if (static_cast<std::int64_t>(content.size()) != row.size) {
       return found.is_wrong(
           row, ErrorCode::kInvalid,
-          fmt::format("it has {} bytes, but its card says {}", content.size(), row.size));
+          fmt::format("it is {} bytes long, but its card says {}", content.size(), row.size));
     }
     const auto type = r.manifests.add(row.rid, content);
     const std::scoped_lock lock(found.mutex);
@@ -145,7 +145,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
   const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
-    // The delta source has not arrived, so the artifact stays waiting.
+    // The delta source has not arrived, so the artifact keeps waiting.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
                    error.message);

@@ -29,7 +29,7 @@ struct Receipt::State {
   State& operator=(const State&) = delete;
 
   Rid receipt_id();
-  /// Fails with kDenied if the setting `hash-policy` rejects NAME.
+  /// Fails with kDenied if the `hash-policy` setting rejects NAME.
   base::Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);

@@ -105,9 +105,8 @@ base::Result<void> Receipt::State::Storing::unpack() {
     payload_ = expanded_;
   }
   if (payload_.size() <= limit) return {};
-  return base::fail(ErrorCode::kLimit,
-                    fmt::format("artifact {} has {} bytes, more than the limit of {}",
-                                arrival_.name.str(), payload_.size(), limit));
+  return base::fail(ErrorCode::kLimit, fmt::format("artifact {} is {} bytes long; the limit is {}",
+                                                   arrival_.name.str(), payload_.size(), limit));
 }
 
 base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
@@ -157,7 +156,7 @@ void Receipt::State::Storing::keep_waiting() {
 
 base::Result<void> Receipt::State::Storing::verify() {
   if (arrival_.declared_size && *arrival_.declared_size != content_->size()) {
-    return wrong(fmt::format("it has {} bytes, but its card says {}", content_->size(),
+    return wrong(fmt::format("it is {} bytes long, but its card says {}", content_->size(),
                              *arrival_.declared_size));
   }
   r_.database.count_work(content_->size());

@@ -128,8 +128,8 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
       return base::fail(
           ErrorCode::kLimit,
-          fmt::format("the unversioned file {} has {} bytes, more than the limit of {}",
-                      arrival.name, arrival.content->size(), r.options.max_artifact_size));
+          fmt::format("the unversioned file {} is {} bytes long; the limit is {}", arrival.name,
+                      arrival.content->size(), r.options.max_artifact_size));
     }
     if (arrival.content && !deleted) {
       const auto name = HashName::parse(arrival.hash);

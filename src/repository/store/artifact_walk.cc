@@ -185,7 +185,7 @@ std::vector<Rid> ArtifactWalk::read_trees() {
       if (found == nodes_.end() || found->second.source == 0) roots.push_back(query.integer(0));
     }
   }
-  // Add sources that are missing in `blob`, so that deltas on them are also visited.
+  // Add sources that are missing from `blob`, so that deltas on them are also visited.
   Query query = database_.query(
       "SELECT DISTINCT srcid FROM delta WHERE srcid<>0 AND srcid NOT IN (SELECT rid FROM blob)"
       " AND srcid NOT IN (SELECT rid FROM delta)");

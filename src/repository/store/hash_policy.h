@@ -1,4 +1,4 @@
-// The setting `hash-policy`, which determines the allowed hash algorithms. Fossil's values are
+// The `hash-policy` setting, which determines the allowed hash algorithms. Fossil's values are
 //
 //   0  sha1       new artifacts use SHA1
 //   1  auto       new artifacts use SHA1; the first received SHA3 artifact sets 2

@@ -21,7 +21,7 @@
 // free, the connection also gets 120. Therefore, passive checkpoints, which never request 120, can
 // copy frames.
 //
-// A recovery always holds 120. The last connection that closes does not request any byte, because
+// A recovery always holds 120. The last connection that closes does not request any bytes, because
 // it locks the file itself.
 //
 // This header does not have dependencies, because it is also included by the library that is

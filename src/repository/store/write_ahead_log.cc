@@ -76,8 +76,8 @@ void WriteAheadLog::keep_short(CheckpointBarrier& barrier, std::uint64_t file) {
   has_grown_ = false;
   if (size() <= limit_) return;
   sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-  // First copy frames without the barrier, while only writers have to wait. Then fewer frames have
-  // to be copied while the barrier is raised.
+  // First copy frames without the barrier, so that only writers have to wait. Fewer frames then
+  // have to be copied while the barrier is raised.
   checkpoint(SQLITE_CHECKPOINT_FULL);
   if (size() <= hard_limit()) return;
   // While another connection writes, the barrier does not help. That connection truncates the log

@@ -1,5 +1,5 @@
 // The columns of a repository's ticket tables. Each project can define these tables with the SQL in
-// the setting `ticket-table` (see ticket_schema.h):
+// the `ticket-table` setting (see ticket_schema.h):
 //
 //   ticket      one row per ticket, with its latest values
 //   ticketchng  one row per change; may be missing

@@ -27,9 +27,9 @@ void TicketRestraint::allow(std::size_t size) {
 std::string TicketRestraint::what_was_too_much(int code) const {
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
-      return is_late() ? fmt::format("it takes longer than {} s", kMaxTime.count()) : std::string();
+      return is_late() ? fmt::format("it took longer than {} s", kMaxTime.count()) : std::string();
     case SQLITE_NOMEM:
-      return "it takes too much memory";
+      return "it took too much memory";
     default:
       return {};
   }

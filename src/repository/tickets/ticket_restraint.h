@@ -1,6 +1,6 @@
 // Limits the time and memory for the SQL of the project's own ticket tables.
 //
-// The SQL comes from the setting `ticket-table`, or is part of the tables that the setting defined
+// The SQL comes from the `ticket-table` setting, or is part of the tables that the setting defined
 // (computed columns, CHECKs, indexes on expressions). Any user with the right to push configuration
 // can write it. SQLite checks the time only between two steps of its virtual machine, and an SQL
 // function runs in a single step. Therefore, the length of texts and blobs is also limited. The

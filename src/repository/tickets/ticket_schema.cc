@@ -181,7 +181,7 @@ class TicketTableSetting {
     // An exceeded time limit must not be reported as an interruption of the request.
     if (!why.empty()) code = SQLITE_ABORT;
     if (why.empty()) why = sqlite3_errmsg(database_.handle());
-    throw SqliteError(code, fmt::format("the setting ticket-table: {}: {}", why, shown(sql)));
+    throw SqliteError(code, fmt::format("the ticket-table setting: {}: {}", why, shown(sql)));
   }
 
   Database& database_;
@@ -213,7 +213,7 @@ void make_ticket_tables(Database& database) {
     if (is_set && setting.integer(0) > kMaxTicketTable) {
       throw SqliteError(
           SQLITE_ABORT,
-          fmt::format("the setting ticket-table: more than {} characters", kMaxTicketTable));
+          fmt::format("the ticket-table setting: more than {} characters", kMaxTicketTable));
     }
     if (is_set) sql = setting.text(1);
   }

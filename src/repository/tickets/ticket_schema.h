@@ -1,4 +1,4 @@
-// Creates the ticket tables with the SQL in the setting `ticket-table`. Any user with the right to
+// Creates the ticket tables with the SQL in the `ticket-table` setting. Any user with the right to
 // push configuration can write this setting.
 //
 // The same SQL is allowed as in fossil (tested statement by statement with `fossil rebuild`). Names
@@ -20,7 +20,7 @@
 
 namespace quarry::repository {
 
-/// Drops all tables ticket…, and creates them again according to the setting `ticket-table` or
+/// Drops all tables ticket…, and creates them again according to the `ticket-table` setting or
 /// Fossil's default. Replaces existing views (with which `fossil rebuild` fails), but not existing
 /// tables fx_…. Use inside a transaction. Throws SqliteError if the SQL is invalid, is not allowed,
 /// or exceeds a limit. The error names the setting and the statement. It might have rolled back the

@@ -1,5 +1,5 @@
 // The workers of a queue. A worker takes batches from the store and delivers them to the consumer.
-// A worker ends after it has been idle for some time. All functions are called with the engine's
+// A worker stops after it has been idle for some time. All functions are called with the engine's
 // mutex locked.
 #pragma once
 
@@ -27,7 +27,7 @@ class DeliveryWorkers {
   struct Owner {
     /// Keeps the engine alive while a worker runs. An abandoned worker outlives the queue.
     std::function<std::shared_ptr<void>()> keep;
-    /// Called when a worker has ended.
+    /// Called when a worker has stopped.
     std::function<void()> on_end;
   };
   /// Creates the workers' object. STATE is not owned and must outlive this object.
@@ -45,7 +45,7 @@ class DeliveryWorkers {
   void wake() { work_.notify_all(); }
   std::size_t alive() const { return pool_.alive(); }
   bool any_starting() const { return pool_.any_starting(); }
-  /// Joins threads that have ended.
+  /// Joins threads that have finished.
   void join_ended() { pool_.join_ended(); }
 
   /// Returns whether messages can be delivered at this time of day. Always true for a queue without

@@ -248,7 +248,7 @@ void DiskAssistance::leave() {
 }
 
 /// Ends the disk queue. The mutex is not held, because the disk queue's worker might wait for it.
-/// Returns true if the high watermark was reached meanwhile, so that the mode starts again. Returns
+/// Returns true if the high watermark was reached again, so that the mode starts again. Returns
 /// false if the mode has ended.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);

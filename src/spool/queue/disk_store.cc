@@ -50,16 +50,15 @@ Result<std::optional<Position>> DiskStore::recover_position(
   if (!found && found.error().code != ErrorCode::kCorrupt) return std::unexpected(found.error());
   if (!found && options_.on_corruption == OnCorruption::kIgnore) {
     QUARRY_TRY(files_.remove_position());
-    reporter_(fmt::format("{}; delivering all stored messages, some of them perhaps again",
+    reporter_(fmt::format("{}; delivering all stored messages, possibly some of them again",
                           found.error().message));
     return std::nullopt;
   }
   if (!found) {
     QUARRY_TRY_ASSIGN(const std::string aside, files_.set_position_aside());
-    reporter_(
-        fmt::format("{}; it is kept as {}; delivering all stored messages, some of them perhaps "
-                    "again",
-                    found.error().message, aside));
+    reporter_(fmt::format(
+        "{}; it is kept as {}; delivering all stored messages, possibly some of them again",
+        found.error().message, aside));
     return std::nullopt;
   }
   if (!*found || segments.empty()) return *found;

@@ -75,7 +75,7 @@ Ending Engine::shut_down() {
   assistance_.begin_ending();
   state_.room.notify_all();
   state_.pause.notify_all();
-  // A worker that has just been created must start before it can be told to end.
+  // A worker that has just been created must start before it can be told to stop.
   state_.quiet.wait(lock,
                     [this] { return !workers_.any_starting() && !assistance_.any_starting(); });
   state_.is_da_enabled() ? end_disk_assisted(lock) : end_plainly(lock);

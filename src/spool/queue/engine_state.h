@@ -112,7 +112,7 @@ struct EngineState {
   mutable Mutex mutex;
   Condition pause;              // for workers that have to wait although they have work
   Condition room;               // for producers: space might be available
-  Condition quiet;              // for threads that wait for the end of a worker, batch or group
+  Condition quiet;              // for threads that wait until a worker, batch or group finishes
   std::uint64_t in_flight = 0;  // number of messages in delivery
   std::atomic<std::uint64_t> undelivered{0};  // read without the mutex
   std::size_t high_watermark = 0;
@@ -121,7 +121,8 @@ struct EngineState {
   bool is_enqueue_only = false;     // new consumers are not started
   bool is_assisted = false;         // messages go through the helper
   std::shared_ptr<Engine> helper;
-  std::vector<Message> earlier;  // left by consumers at the end; older than the helper's messages
+  /// Messages that consumers did not finish before the shutdown. They are older than the helper's.
+  std::vector<Message> earlier;
   bool is_closing = false;
 };
 

@@ -150,7 +150,8 @@ constexpr Entry time(Parameter parameter) {
           }};
 }
 
-/// Returns the entry for one of CHOICES. A value is shown as the first word with the same meaning.
+/// Returns the entry for one of CHOICES. The first of several words for the same value is used for
+/// output.
 template <auto kMember, const auto& kChoices>
 constexpr Entry choice(Parameter parameter) {
   return {parameter,
@@ -210,7 +211,7 @@ constexpr std::array kEntries = {
     number<&O::discard_severity, 0, 8>(
         {"discardseverity", "0-8", "Lowest severity number to discard; 8: discard nothing"}),
     number<&O::sampling_interval, 0>(
-        {"samplinginterval", "NUMBER", "Keep one in this number of messages; 0: keep all"}),
+        {"samplinginterval", "NUMBER", "Keep only one in this number of messages; 0: keep all"}),
     bytes<&O::max_file_size, kMinFileSize>(
         {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k; with suffix k, m or g"}),
     bytes<&O::max_disk_space, 0>(
@@ -249,7 +250,7 @@ constexpr std::array kEntries = {
         {"timeoutactioncompletion", "MS",
          "Time after timeoutshutdown for workers to finish their batches"}),
     time<&O::timeout_worker_thread_shutdown, -1>(
-        {"timeoutworkerthreadshutdown", "MS", "Time after which idle workers end; -1: never"}),
+        {"timeoutworkerthreadshutdown", "MS", "Time after which idle workers stop; -1: never"}),
 };
 
 const Entry* find(std::string_view name) {

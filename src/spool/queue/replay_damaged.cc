@@ -32,8 +32,8 @@ using base::Result;
 constexpr std::uint64_t kMaxDamaged = 4096;
 // Maximum size of a segment. Segments are read into memory.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
-// Limits on the bytes that are read for candidate records, per byte of a segment and in total:
-// about ten seconds.
+// Limits on the bytes that are read for candidate records: per byte of a segment, and in total.
+// Reading kMaxReads bytes takes about ten seconds.
 constexpr std::uint64_t kReadsPerByte = 4096;
 constexpr std::uint64_t kMaxReads = std::uint64_t{1} << 32;
 
@@ -204,7 +204,7 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     const std::string rest = spool.segment(*number).string() + ".rest";
     QUARRY_TRY(files.rename(path, rest));
     reporter(fmt::format(
-        "{}: stopped searching the file, because it takes too long; the file is kept as {}",
+        "{}: stopped searching the file, because it took too long; the file is kept as {}",
         path.string(), rest));
   }
   return count;

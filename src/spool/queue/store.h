@@ -34,8 +34,8 @@ struct Batch {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Moves MESSAGES to the end of the store. Returns the number of stored messages, counted from
-  /// the first. If some were not stored, sets *error.
+  /// Moves MESSAGES to the end of the store, in order. Returns the number of stored messages. If
+  /// some messages were not stored, sets *error.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
   /// Returns the first messages, at most MAX. The result can be empty.
   virtual Batch take(std::size_t max) = 0;

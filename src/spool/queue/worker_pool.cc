@@ -19,7 +19,7 @@ bool WorkerPool::any_starting() const {
 void WorkerPool::join_ended() {
   std::erase_if(workers_, [](const std::shared_ptr<Worker>& worker) {
     if (worker->state != Worker::State::kEnded) return false;
-    // The worker has ended, so it does not need this mutex again.
+    // The worker has stopped, so it does not need this mutex again.
     worker->thread.join();
     return true;
   });

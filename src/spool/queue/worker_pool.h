@@ -16,7 +16,7 @@ namespace quarry::spool {
 struct Worker {
   enum class State : std::uint8_t { kStarting, kRunning, kEnded };
   State state = State::kStarting;
-  /// Whether the worker has to end after its current batch.
+  /// Whether the worker has to stop after its current batch.
   bool is_retired = false;
   /// Whether the worker was abandoned because its consumer does not stop. The batch of an abandoned
   /// worker was taken back, and the worker must not access shared data.
@@ -41,7 +41,7 @@ class WorkerPool {
   /// be started.
   bool advise(std::size_t wanted);
   void set_max(std::size_t max) { max_ = max; }
-  /// Returns the number of workers that have not ended and were not abandoned.
+  /// Returns the number of workers that have not stopped and were not abandoned.
   std::size_t alive() const;
   bool any_starting() const;
   /// Ends workers after their current batch. If RETIRED is false, cancels an earlier call.
@@ -49,7 +49,7 @@ class WorkerPool {
   void request_stop();
   /// Abandons workers with running consumers. Abandoned workers do not count in alive().
   std::vector<std::shared_ptr<Worker>> leave_consuming();
-  /// Joins threads that have ended.
+  /// Joins threads that have finished.
   void join_ended();
 
  private:

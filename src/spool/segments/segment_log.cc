@@ -107,8 +107,9 @@ Result<void> SegmentLog::check_space(std::uint64_t bytes) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
   }
   if (bytes <= room()) return {};
-  return fail(ErrorCode::kNoSpace, fmt::format("{}: queue.maxdiskspace ({} bytes) is used up",
-                                               files_.shown(number_), limits_.disk_space));
+  return fail(ErrorCode::kNoSpace,
+              fmt::format("{}: the limit queue.maxdiskspace ({} bytes) is reached",
+                          files_.shown(number_), limits_.disk_space));
 }
 
 /// Returns the number of bytes that can still be written.

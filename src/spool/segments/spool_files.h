@@ -25,7 +25,7 @@
 
 namespace quarry::spool {
 
-/// The access of a process to the files. Usually, a single process reads and writes.
+/// Whether a process writes the files, reads them, or does both (the usual case).
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
 /// Returns whether two sequence numbers belong to the same generation of a queue. After a queue has

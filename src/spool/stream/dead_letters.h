@@ -38,7 +38,7 @@ class DeadLetters {
   base::Result<void> put(std::span<const StreamedMessage> letters);
   std::uint64_t count() const;
   /// Passes all letters to TAKE in batches. Deletes each batch after TAKE has succeeded. Returns
-  /// the number of letters. Errors: the errors of TAKE, and file system errors.
+  /// the number of letters. Errors: the errors from TAKE, and file system errors.
   using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;
   base::Result<std::uint64_t> take_all(const Take& take);
   /// Deletes all letters and returns their number.

@@ -34,7 +34,7 @@ std::string answer_frame(const base::Result<std::uint64_t>& first_id);
 /// Decodes an answer. Errors: the server's error, and kIo if BODY is not a valid answer.
 base::Result<std::uint64_t> decode_answer(std::string_view body);
 
-/// Returns the length of the body from HEADER, which has kFrameHeader bytes.
+/// Returns the length of the body from HEADER, which is kFrameHeader bytes long.
 std::size_t body_length(std::string_view header);
 
 }  // namespace quarry::spool

@@ -196,7 +196,7 @@ void Loop::receive(Client& client) {
   if (client.request.empty()) client.deadline = after(options_.time_out);
   client.request.append(buffer.data(), static_cast<std::size_t>(count));
   if (client.length == 0 && client.request.size() == kFrameHeader && !begin_request(client)) {
-    drop(client, "request too long or empty");
+    drop(client, "the request is too long or empty");
   }
 }
 

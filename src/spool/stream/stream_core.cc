@@ -223,10 +223,10 @@ Result<std::uint64_t> StreamCore::append(std::span<Message> messages) {
 Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& name,
                                                             const SubscriptionOptions& options) {
   if (!is_good_name(name)) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("invalid subscription name \"{}\": it must be 1 to {} of A-Z a-z 0-9 - _", name,
-                    kMaxName));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("invalid subscription name \"{}\": it must consist of 1 to {} of the "
+                            "characters A-Z a-z 0-9 - _",
+                            name, kMaxName));
   }
   QUARRY_TRY(check(options));
   const Lock lock(mutex_);

@@ -108,7 +108,7 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) continue;
     message->attempts = state_.open().at(sequence).attempts;
-    message->error = "the process ended during delivery";
+    message->error = "the process exited during delivery";
     events.emplace_back(GivenUp{.sequence = sequence, .time = now(), .error = message->error});
     letters.push_back(std::move(*message));
   }
@@ -125,7 +125,7 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   max = std::min(max, room());
-  // Other threads can append meanwhile. Messages after this position are not missing.
+  // Other threads can append during this call. Messages after this position are not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
   std::vector<std::pair<std::uint64_t, Position>> positions;

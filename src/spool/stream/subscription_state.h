@@ -98,7 +98,7 @@ class SubscriptionState {
 
   /// Applies EVENT. Events for messages that are not open are ignored.
   void apply(const Event& event);
-  /// Marks all in-flight messages as returned, because the process that had taken them has ended.
+  /// Marks all in-flight messages as returned, because the process that had taken them has exited.
   /// Returned messages are due immediately and keep their attempts.
   void return_all();
   /// Records the exact position AT of the open message SEQUENCE.

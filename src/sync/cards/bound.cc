@@ -43,7 +43,7 @@ base::Result<void> Bound::check() {
 
 base::Error Bound::error() const {
   if (state_ == State::kLeft) return {base::ErrorCode::kLimit, "the client disconnected"};
-  return {base::ErrorCode::kLimit, fmt::format("the request takes longer than {}: send it in parts",
+  return {base::ErrorCode::kLimit, fmt::format("the request took longer than {}: send it in parts",
                                                base::in_words(options_.max_time))};
 }
 

@@ -1,7 +1,7 @@
 // Writes the cards of a reply or request into one string.
 //
 // CardWriter fossilizes text for users (a space becomes \s and so on). Names and codes are written
-// unchanged, unless they contain blanks: a value from the repository, such as the setting `cookie`,
+// unchanged, unless they contain blanks: a value from the repository, such as the `cookie` setting,
 // must not end its card and add other cards, which a client would sign with its login. Used by
 // ServerSession and ClientSession.
 #pragma once

@@ -34,7 +34,7 @@ namespace {
 constexpr int kMaxEmptyReplies = 100;
 constexpr std::int64_t kDefaultMaxUpload = 250000;
 
-/// Returns the limit on one request in bytes (the setting max-upload). Artifacts that do not fit
+/// Returns the limit on one request in bytes (the max-upload setting). Artifacts that do not fit
 /// are sent in the next request.
 std::size_t max_upload(repository::Repository& repository) {
   const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
@@ -182,8 +182,9 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
     if (empty_replies <= kMaxEmptyReplies) return {};
     return fail(
         ErrorCode::kInvalid,
-        fmt::format("the server sent {} replies without an artifact, but announces more artifacts",
-                    empty_replies));
+        fmt::format(
+            "the server announces more artifacts, but its last {} replies did not contain any",
+            empty_replies));
   }
   if (!reply.clone_next() && repository.settings().project_code().empty()) {
     return fail(ErrorCode::kInvalid,

@@ -6,7 +6,7 @@
 //   later requests  `uvgimme` for files that are newer on the server, until they have arrived, and
 //                   `uvfile` for files that are newer on the client
 //
-// A server with the setting uv-sync sends these cards with each reply to a clone, without a request
+// A server with the uv-sync setting sends these cards with each reply to a clone, without a request
 // from the client. The client uses only the cards in the last reply.
 //
 // The newer version of a file is the version with the later mtime. If the mtimes are equal, it is

@@ -36,7 +36,7 @@ class Configuration {
   /// Processes a reqconfig card.
   void request(const CardReader& card);
   /// Processes a config card. Skips malformed rows, and rows that must not be synced. Errors:
-  /// kDenied (the user does not have the right `a`, or the card contains SQL text), errors of
+  /// kDenied (the user does not have the right `a`, or the card contains SQL text), errors from
   /// storing.
   base::Result<void> receive(const CardReader& card);
 

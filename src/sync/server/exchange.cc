@@ -154,7 +154,7 @@ Result<void> Exchange::check_codes() {
   if (reader_[2] != repository_.settings().project_code())
     return fail(ErrorCode::kDenied, "wrong project");
   if (options_.refuse_own_server_code && reader_[1] == repository_.settings().server_code()) {
-    return fail(ErrorCode::kDenied, "server loop: this is the server's own code");
+    return fail(ErrorCode::kDenied, "server loop: the client sent this server's own server code");
   }
   return {};
 }

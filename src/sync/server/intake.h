@@ -32,7 +32,7 @@ class Intake {
   /// Returns the receipt for storing data. In the first pass, it is null, and the pass has to be
   /// restarted with a receipt.
   repository::Receipt* receipt();
-  /// Calls WORK with the receipt, unless it is null. Passes on errors of WORK.
+  /// Calls WORK with the receipt, unless it is null. Passes on errors from WORK.
   template <typename Work>
   base::Result<void> store(Work work) {
     if (repository::Receipt* const into = receipt()) QUARRY_TRY(work(*into));
@@ -45,7 +45,7 @@ class Intake {
   std::uint64_t stored() const { return stored_; }
 
   /// Processes a file or cfile card. Errors: kInvalid (malformed, or the content does not match its
-  /// hash), errors of Receipt::store().
+  /// hash), errors from Receipt::store().
   base::Result<void> file(const CardReader& card, bool is_private);
   /// Creates phantoms for unknown names in MENTIONED, which must be sealed. Makes private artifacts
   /// public if the client names them as public and has the necessary right.

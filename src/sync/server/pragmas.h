@@ -2,7 +2,7 @@
 //
 //   ci-lock CHECK-IN CLIENT   the client is about to commit a child of CHECK-IN. If another
 //                             client holds the lock, the reply has `pragma ci-lock-fail LOGIN
-//                             MTIME`. If the setting `forbid-delta-manifests` is on, the reply
+//                             MTIME`. If the `forbid-delta-manifests` setting is on, the reply
 //                             also has `pragma avoid-delta-manifests`
 //   ci-unlock CLIENT          the client has finished or abandoned the commit
 //   client-url URL            URL of the client's own repository
@@ -36,7 +36,7 @@ class Pragmas {
         writer_(writer),
         own_url_(own_url) {}
 
-  /// Processes a pragma card. Ignores unknown pragmas. Passes on errors of storing.
+  /// Processes a pragma card. Ignores unknown pragmas. Passes on errors from storing.
   base::Result<void> read(const CardReader& card);
   /// Call after the last card. Answers req-links with the state after the whole request.
   void finish();

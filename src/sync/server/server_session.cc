@@ -106,7 +106,7 @@ class ServerSession {
   std::optional<Reply> check_size() {
     const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
-    // A request that is too large for all users fails when it is decoded.
+    // A request that exceeds the limit for all users fails later, when it is decoded.
     if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
     SyncUser sync_user(repository_, options_.single_login, request_.logins);
     auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);

@@ -74,8 +74,8 @@ Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) 
   const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));
   if (skew > kMaxSkew) {
     return fail(ErrorCode::kDenied,
-                fmt::format("the request's date is more than {} minutes from the server's, "
-                            "which is {}Z: set the clock, or sign it again",
+                fmt::format("the request's date differs by more than {} minutes from the server's "
+                            "time, {}Z: set the clock, or sign the request again",
                             kMaxSkew.count(), base::iso_seconds(now)));
   }
   state_->has_login = true;

@@ -1,6 +1,6 @@
 // Sends artifacts and the names of available artifacts in reply to a pull or a clone.
 //
-// A reply is full when it has `max-download` bytes, after `max-download-time` (settings of the
+// A reply is full when it is `max-download` bytes long, after `max-download-time` (settings of the
 // repository), or after most of a request's time limit. Artifacts that do not fit are only named,
 // and the client requests them again. Private artifacts are sent only in a private session. Shunned
 // artifacts are never sent. Used by Exchange.
@@ -45,7 +45,7 @@ class Supply {
   /// Answers `clone VERSION FIRST`. Sends artifacts, beginning with row id FIRST, and the row id at
   /// which the next request has to continue. Also sends this server's codes. Includes private
   /// artifacts in a private session. Errors: kInvalid (the client is too old for this repository),
-  /// errors of reading.
+  /// errors from reading.
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
@@ -59,7 +59,7 @@ class Supply {
   /// Sends `igot` for every unclustered artifact, except artifacts in CLIENT_HAS and artifacts sent
   /// in this reply.
   void announce(NameList& client_has);
-  /// Like announce(), but for every artifact. Passes on errors of reading.
+  /// Like announce(), but for every artifact. Passes on errors from reading.
   base::Result<void> announce_all(NameList& client_has);
   /// Like announce(), but for the clusters, which contain the names of all other artifacts.
   void announce_clusters(NameList& client_has);

@@ -41,7 +41,7 @@ class SyncUser {
   base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
   /// Returns whether CARD proves that a user with a password has sent it. Does not grant any rights
   /// yet. SIGNS has to return whether a nonce is the hash of the signed bytes. It is called only if
-  /// the signature is correct. Errors: kDenied, errors of SIGNS.
+  /// the signature is correct. Errors: kDenied, errors from SIGNS.
   base::Result<bool> proves(const LoginCard& card,
                             const std::function<base::Result<bool>(std::string_view nonce)>& signs);
   /// The first of two steps of a login with CARD, for the case that the signed bytes have not
@@ -51,7 +51,7 @@ class SyncUser {
   /// The second step of the login. NONCE is the hash of the signed bytes. Error: kDenied.
   base::Result<void> confirm(std::string_view nonce);
   /// Sets the user NAME, whom the web server has authenticated. Does nothing if the user does not
-  /// exist or the repository's setting `remote_user_ok` is off.
+  /// exist or the repository's `remote_user_ok` setting is off.
   void remote_user(std::string_view name);
 
   /// Grants all rights.

@@ -41,12 +41,12 @@ class Unversioned {
   /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed, or the content does not match
   /// its hash), kLimit.
   base::Result<void> file(const CardReader& card);
-  /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors of
-  /// reading.
+  /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors
+  /// from reading.
   base::Result<void> gimme(const CardReader& card);
   /// Processes `pragma uv-hash`. Sends at most one catalogue per request.
   void compare(std::string_view hash);
-  /// Sends the catalogue to a clone without a request, if the repository's setting `uv-sync` is on
+  /// Sends the catalogue to a clone without a request, if the repository's `uv-sync` setting is on
   /// and the user has the right to read.
   void offer_to_clone();
 

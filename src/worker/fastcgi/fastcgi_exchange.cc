@@ -181,12 +181,13 @@ base::Result<void> FastCgiExchange::await_head() {
       case HeadVerdict::kMalformed:
         return fail(ErrorCode::kInvalid, "not a FastCGI request");
       case HeadVerdict::kTooLarge:
-        return fail(ErrorCode::kLimit, "too many or too long parameters");
+        return fail(ErrorCode::kLimit, "the parameters are too long or too many");
       case HeadVerdict::kIncomplete:
         break;
     }
     if (come == seen_.size()) {
-      if (come >= kMaxHeadSize) return fail(ErrorCode::kLimit, "too many or too long parameters");
+      if (come >= kMaxHeadSize)
+        return fail(ErrorCode::kLimit, "the parameters are too long or too many");
       seen_.resize(kMaxHeadSize);
       continue;
     }
@@ -276,7 +277,8 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
   int beyond = FCGX_GetChar(fcgx_.in);
   while (beyond < 0 && resume_read()) beyond = FCGX_GetChar(fcgx_.in);
   if (beyond >= 0) {
-    return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", wanted));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the body is longer than the announced {} bytes", wanted));
   }
   is_drained_ = FCGX_GetError(fcgx_.in) == 0;
   return {};

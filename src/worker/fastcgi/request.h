@@ -29,7 +29,7 @@ struct Request {
   bool is_https = false;
   const char* const* variables = nullptr;  // "NAME=value" strings, then a null pointer
   /// Returns whether the web server has disconnected, for example because its client has. Call it
-  /// only after the body was read. Each call costs a system call. Can be empty.
+  /// only after the body was read. Each call costs a system call. Optional.
   std::function<bool()> has_left{};
 
   /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web
@@ -79,7 +79,7 @@ class BodyReader {
   /// Returns the whole body of SIZE bytes. Errors: kInvalid (the body was shorter or longer), kIo.
   virtual base::Result<std::string> read(std::size_t size) = 0;
   /// Passes the body to SINK in pieces, for bodies that do not have to be in memory as a whole.
-  /// Errors: kInvalid, kIo, and the errors of SINK.
+  /// Errors: kInvalid, kIo, and the errors from SINK.
   virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
 };
 

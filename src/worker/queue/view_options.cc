@@ -46,7 +46,7 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
   if (after && after->empty()) return options;
   options.after = after ? changes::Bookmark::parse(*after) : std::nullopt;
   if (options.after) return options;
-  return fail(ErrorCode::kInvalid, "after: not a value of next from an earlier reply");
+  return fail(ErrorCode::kInvalid, "after: not the value of \"next\" in an earlier reply");
 }
 
 std::string query_with(std::string_view query, std::string_view state, std::string_view after) {

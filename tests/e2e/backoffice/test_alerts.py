@@ -1,4 +1,4 @@
-"""`fossil alerts send` and `quarry alerts send` send the same mails to the same subscribers."""
+"""`fossil alerts send` and `quarry alerts send` send the same emails to the same subscribers."""
 
 import pytest
 
@@ -77,7 +77,7 @@ class Twins:
             action(path)
 
     def sent(self):
-        """Returns the mails that Quarry has sent. Checks that fossil has sent the same mails and stored the same
+        """Returns the emails that Quarry has sent. Checks that fossil has sent the same emails and stored the same
         rows."""
         sent = {name: mail.all_facts(folder) for name, folder in self.folders.items()}
         assert sent["quarry"] == sent["fossil"]
@@ -162,13 +162,13 @@ def test_renewals(twins):
                 for name, folder in twins.folders.items()}
 
     def essence(messages):
-        """Returns the mails without the parts that are allowed to differ: the wording, and the unsubscribe header.
+        """Returns the emails without the parts that are allowed to differ: the wording, and the unsubscribe header.
         fossil does not send this header here."""
         return sorted((message["To"].addresses[0].addr_spec, message["Subject"],
                        [line for line in mail.text(message).splitlines() if line.startswith("  ")]) for message in messages)
     assert essence(renewals["quarry"]) == essence(renewals["fossil"])
-    # Bob gets two mails, and the unconfirmed address gets one mail. Subscribers who have opted out, or have selected
-    # neither alerts nor the digest, do not get mail.
+    # Bob gets two emails, and the unconfirmed address gets one email. Subscribers who have opted out, or have selected
+    # neither alerts nor the digest, do not get email.
     assert len(renewals["quarry"]) == 3
     kept = [repofile.query(path, "SELECT name, CAST(value AS TEXT) FROM config WHERE name GLOB 'email-renew*' ORDER BY name")
             for path in twins.paths.values()]

@@ -155,7 +155,7 @@ def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
 def test_fossils_settings(fresh, tmp_path):
     # This setting could select any file that the server can write.
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / "other"))
-    assert "the setting backoffice-logfile is ignored" in quarry("backoffice", "--nolease", fresh).stderr
+    assert "the backoffice-logfile setting is ignored" in quarry("backoffice", "--nolease", fresh).stderr
     quarry("backoffice", "--logfile", tmp_path / RUNS, fresh)
     assert not (tmp_path / "other").exists()
     assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])

@@ -20,7 +20,7 @@ from support.wire import Peer, file_card
 LEASE = 60  # seconds; fossil's lease time cannot be configured
 TO = "ann@example.net"
 
-#: Stores a mail. Writes a line to `at-once` if another process is storing a mail at the same time.
+#: Stores an email. Writes a line to `at-once` if another process is storing an email at the same time.
 MAILER = """#!/bin/sh
 mkdir {folder}/busy 2>/dev/null || echo "$$" >> {folder}/at-once
 cat > {folder}/$$.tmp
@@ -88,7 +88,7 @@ class Both:
         """Moves the expiry of the lease back by SECONDS. Fails if a process is waiting for the lease. Returns the lease
         holder."""
         current = self.lease()[0]
-        # fossil considers a zombie alive.
+        # fossil treats a zombie as a running process.
         wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")
         with repofile.database(self.path, write=True) as database:
             database.execute("BEGIN IMMEDIATE")

@@ -80,7 +80,7 @@ class World:
         return all(each["waiting"] == 0 and each["dead"] == 0 for each in json.loads(done.stdout)["destinations"])
 
     def end_claims(self):
-        """Expires the claims of killed processes. A claim on a mail normally lasts five minutes."""
+        """Expires the claims of killed processes. A claim on an email normally lasts five minutes."""
         if repofile.value(self.path, "SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_mail'"):
             repofile.execute(self.path, "UPDATE fx_quarry_mail SET due=due-400")
 

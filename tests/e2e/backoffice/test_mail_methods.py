@@ -154,7 +154,7 @@ def test_a_database_gets_the_same_rows_as_from_fossil(world, tmp_path, fossil):
     ("pipe", "email-send-command", "relay"), ("dir", "email-send-dir", "relay, db"), ("db", "email-send-db", "off"),
     ("stdout", "email-self", "relay, pipe, dir, db")])
 def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, tmp_path, method, setting, allowed):
-    """Users with the capability setup can change the settings over the web."""
+    """Users with the setup capability can change the settings over the web."""
     there = tmp_path / "there"
     there.mkdir()
     value = {"pipe": f"touch {there}/file", "dir": there, "db": there / "file", "stdout": mail.SELF}[method]
@@ -224,6 +224,6 @@ def test_killed_runs_lose_no_mail(world, relay):
         move_clock(world, 3600)
         assert send(world).returncode == 0
         assert sorted(set(relay.reached())) == addresses
-        # Each kill can cause one duplicate mail.
+        # Each kill can cause one duplicate email.
         assert len(relay.mails) <= 200 + 8
     assert waiting(world) == 0

@@ -294,7 +294,7 @@ def test_a_peer_may_be_a_file_or_a_remote_of_fossil(world):
 
 @pytest.mark.parametrize("kind", ["file", "path", "ssh", "program", "ssh program"])
 def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
-    """Users with the capability setup can change the stored URL over the web."""
+    """Users with the setup capability can change the stored URL over the web."""
     ours, theirs = world.place("ours"), world.place("theirs")
     touched = world.folder / "touched"
     program = world.folder / "program"
@@ -313,7 +313,7 @@ def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
     done = run_quarry("peer", "sync", "--config", ours.daemon.config, "far")
     assert done.returncode == 1
     assert not theirs.has(made) and not touched.exists() and not quarry.ssh_arguments.exists()
-    # The operator's url is allowed to use ssh. The setting ssh-command does not replace ssh.
+    # The operator's url is allowed to use ssh. The ssh-command setting does not replace ssh.
     ours.daemon.stop()
     world.serve(ours, world.peer("far", f"ssh://host/{theirs.path}"), pool=words)
     theirs.wait_for(made)

@@ -143,7 +143,7 @@ def test_submit_shows_why_a_change_set_is_refused(submit, checkout, fresh, serve
     for arguments, more, part in ((["--type", "EM"], {}, "not permitted: submitting an emergency (changes.emergency = a)"),
                                   ([], {"password": "wrong"}, "login failed"),
                                   ([], {"user": "nosuch"}, "login failed"),
-                                  (["--depends", "xyz"], {}, "not the id of a change set")):
+                                  (["--depends", "xyz"], {}, "not a change-set id")):
         status, _, errors = submit(*arguments, **more)
         assert status == 1 and part in errors, errors
     assert not Queue.of(fresh).names("prequeue")
@@ -220,7 +220,7 @@ def test_commands_that_show_the_queue(queue_command, waiting):
     assert "nothing blocks it" in queue_command("why", waiting[0])
     assert waiting[0] in queue_command("why", waiting[1])
     assert "does not exist or has been deleted" in queue_command.refused("show", "0123456789abcdef")
-    assert "not the id of a change set" in queue_command.refused("show", "../../etc")
+    assert "neither a change-set id" in queue_command.refused("show", "../../etc")
 
 
 def test_lists_are_limited_and_continue(queue_command, waiting):

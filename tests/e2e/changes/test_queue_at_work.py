@@ -64,8 +64,8 @@ def at_base() -> dict[str, bytes]:
 
 
 class People:
-    """Users who submit change sets. A user retries until the queue has accepted a change set, even if quarryd is killed
-    meanwhile."""
+    """Users who submit change sets. A user retries until the queue has accepted a change set, even if quarryd is
+    killed."""
 
     def __init__(self, server: Server, repository: Path):
         for number in range(SUBMITTERS):

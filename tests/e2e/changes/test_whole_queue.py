@@ -85,7 +85,7 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
 def test_the_history_says_why_a_change_set_failed(writer, fresh):
     for body, part in ((tarball({"a.txt": b"x"}, target="nowhere"), "branch nowhere does not exist"),
                        (tarball({"a.txt": b"x"}, kind="EM"), "##movetype"),
-                       (tarball({"../a.txt": b"x"}), "not a relative path"),
+                       (tarball({"../a.txt": b"x"}), "must be a relative path"),
                        (tarball({"a.txt": b"x"}, author="somebody else"), "changes.author"),
                        (tarball({"a.txt": b"x"}, approval="my own"), "changes.approve"),
                        (tarball({"none.txt": None}), "none.txt"),

@@ -83,7 +83,7 @@ def trap(tmp_path):
 
 @pytest.mark.parametrize("url", ["file:{}", "file://{}", "ssh://host/{}"])
 def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
-    """Users with the capability setup can change the stored URL of a served repository over the web."""
+    """Users with the setup capability can change the stored URL of a served repository over the web."""
     program, touched = trap
     quarry("clone", fresh, clone, "--admin-user", ADMIN)
     written = f"{url.format(fresh)}?fossil={program}"
@@ -103,7 +103,7 @@ def test_the_setting_ssh_command_runs_no_program(quarry, fresh, clone, trap):
     program, touched = trap
     quarry("clone", f"ssh://host/{fresh}", clone, "--admin-user", ADMIN)
     repofile.set_config(clone, "ssh-command", str(program))
-    assert "the repository's setting ssh-command is ignored" in quarry("sync", clone)
+    assert "the repository's ssh-command setting is ignored" in quarry("sync", clone)
     assert not touched.exists()
     assert quarry.attempt("sync", clone, "--ssh-command", program)[0] == 1
     assert touched.exists()

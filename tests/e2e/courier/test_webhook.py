@@ -128,7 +128,7 @@ def test_without_order_a_failed_event_delays_no_other(tmp_path: Path):
 
 
 def elsewhere(server: Webhook, path: str, *locations: str) -> object:
-    """Redirects requests for PATH to each of LOCATIONS in turn, and takes those for other paths."""
+    """Redirects requests for PATH to each of LOCATIONS in turn, and accepts requests for other paths."""
     return lambda number, body: (307, {"Location": locations[server.paths.count(path) % len(locations)]}) \
         if server.paths[-1] == path else 200
 
@@ -161,12 +161,12 @@ def test_redirects_to_another_origin_are_not_followed(tmp_path: Path, kind: str)
         words = {"allow_redirects": "yes", "secret_file": secret, "header[]": ["Authorization: Bearer x", "X-Token: y"]}
         with running(tmp_path / "c", {"chat": webhook(server, **words)}) as courier:
             courier.hand_over([event(0)])
-            said = "HTTP status 307" if kind == "circle" else "which is another origin"
+            said = "HTTP status 307" if kind == "circle" else "which has another origin"
             wait_until(lambda: said in courier.log(), "a failure")
             assert not target.requests and set(server.paths) == {"/hook"}
             assert kind != "circle" or len(server.paths) >= 4
             assert courier.status()["chat"]["waiting"] == 1 and "private" not in courier.log()
-            # Once the operator has set the URL to the new place, the event is delivered.
+            # After the operator has set the URL to the new location, the event is delivered.
             courier.stop()
             courier.configure({"chat": webhook(target, **words)})
             courier.start()

@@ -100,7 +100,8 @@ NO_LOGINS = {
 }
 
 
-# Fossil would read a user and a password in these: the path, the header of a part, and the names of the two.
+# Multipart forms in which fossil would read a user and a password: the path, the header of a part, the names of user
+# and password, and the status of our refusal.
 REFUSED_PARTS = {
     "two names": ("/login", TWO_NAMES, "u", "p", 415),
     "two names at another page": ("/my", TWO_NAMES, "u", "p", 415),
@@ -117,7 +118,7 @@ REFUSED_PARTS = {
 
 @pytest.mark.parametrize("form", REFUSED_PARTS)
 def test_a_multipart_form_hides_no_password(served, fresh, form):
-    """With two names in a header, fossil takes the second."""
+    """If a header has two names, fossil uses the second name."""
     repofile.set_config(fresh, "walias:/enter", "/login")
     path, head, user, password, status = REFUSED_PARTS[form]
     page = Stranger(served).ask(*parts(path, head, **{user: "ann", password: "word"}))
@@ -140,7 +141,7 @@ TOKENS = {
 
 @pytest.mark.parametrize("form", TOKENS)
 def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, form):
-    """Fossil logs the user in for this page; without a sign of failure, guesses could not be counted."""
+    """Fossil logs the user in for this page. Its reply does not show failures, so guesses could not be counted."""
     repofile.set_capabilities(fresh, "nobody", "")
     words, headers = TOKENS[form]
     filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]

@@ -254,7 +254,7 @@ def answering(path, status: str, body: str = "", header: str = ""):
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_path, refusal):
-    """As it would if fossil read a request in another way."""
+    """This simulates a request that fossil interprets differently."""
     server = serve_pages(start, fresh, {"pages.program": answering(tmp_path / "program", *REFUSALS[refusal])})
     stranger = Stranger(server)
     for _ in range(ALLOWED):
@@ -273,7 +273,7 @@ def test_a_script_that_asks_for_a_login_is_no_failure(start, fresh, tmp_path):
 
 
 def test_the_access_log_contains_no_password(start, fresh, tmp_path):
-    """The query of a page that may take a password is not logged."""
+    """The query of a page that can accept a password is not logged."""
     log = tmp_path / "access.log"
     server = serve_pages(start, fresh, {"access.log": log, "access.format": "%r%Q%q %s"})
     repofile.set_config(fresh, "walias:/enter", "/login")

@@ -130,7 +130,7 @@ def test_a_worker_that_does_not_finish_is_terminated_after_process_control_timeo
     held = fastcgi.hold(pool.socket)
     wait_until(lambda: bytes_read(old) > read_before, "the request in the worker's hands")
     pool.reload()
-    pool.wait_for_log(f"child {old} of generation 1 did not end within")
+    pool.wait_for_log(f"child {old} of generation 1 did not exit within")
     wait_until(lambda: not process.exists(old), "the end of the old worker")
     held.close()
 

@@ -97,7 +97,7 @@ def test_a_crash_loop_is_backed_off_and_shown_with_emergency_restarts_too(start)
         for pid in server.children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSEGV)
-        return "children exit too soon after their start; next start in 5000 ms" in server.log()
+        return "children exit too soon after they start; next start in 5000 ms" in server.log()
     wait_until(has_had_enough, "the longest pause between starts")
     assert server.log().count("becomes ") == 1
     assert "all children were already replaced within this time" in server.log()

@@ -1,4 +1,4 @@
-"""--test finds everything that prevents a start. A configuration that passes the check can be started."""
+"""--test finds everything that prevents quarryd from starting. A configuration that passes the check can be started."""
 
 import os
 import resource

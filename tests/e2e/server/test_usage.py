@@ -47,7 +47,7 @@ def test_without_a_valid_command_all_are_listed(arguments, beginning):
 
 def test_push_only_and_pull_only_exclude_each_other(tmp_path):
     line = complaint("quarry", "sync", "--push", "--pull", str(tmp_path / "absent.fossil"))
-    assert line == "quarry sync: --push and --pull exclude each other; without either, sync sends and receives"
+    assert line == "quarry sync: --push and --pull are mutually exclusive; without either, sync sends and receives"
 
 
 def test_arguments_are_shown_without_passwords_and_on_one_line():

@@ -1,4 +1,4 @@
-"""The mail of a repository: settings and sent mails."""
+"""The email of a repository: settings and sent emails."""
 
 import email
 import email.policy
@@ -74,8 +74,8 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """Returns all mails in FOLDER. The name of a mail that is still being written begins with a dot, and the mail is
-    ignored."""
+    """Returns all emails in FOLDER. The name of an email that is still being written begins with a dot; such
+    emails are ignored."""
     return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 
@@ -88,13 +88,13 @@ def _sorted_tags(found: re.Match) -> str:
 
 
 def facts(message: EmailMessage) -> dict:
-    """Returns the parts that must be equal in the mails of both programs. Random values and the wording of the first
+    """Returns the parts that must be equal in the emails of both programs. Random values and the wording of the first
     line are left out."""
     body = re.sub(r" tags: ([^)\n]*)", _sorted_tags, text(message))
     is_post = " activity alert" not in message["Subject"]
     return {
         **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
-        # Later versions of fossil also send these two headers in mails about posts.
+        # Later versions of fossil also send these two headers in emails about posts.
         **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
         "to": [address.addr_spec for address in message["To"].addresses],
         "from": [(address.display_name, address.addr_spec) for address in message["From"].addresses],

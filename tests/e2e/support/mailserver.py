@@ -70,7 +70,7 @@ class MailServer:
         return self.handler.mails
 
     def reached(self) -> list[str]:
-        """Returns the recipients of all mails."""
+        """Returns the recipients of all emails."""
         return sorted(to for each in self.mails for to in each.rcpt_tos)
 
     def __enter__(self) -> "MailServer":

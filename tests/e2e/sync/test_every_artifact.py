@@ -125,7 +125,7 @@ def test_a_push_succeeds_although_the_ticket_table_rejects_a_change(launch, fres
 
 
 ODD = {
-    "a change with fields that are missing in the table":
+    "a change with fields that are missing from the table":
         lambda: [documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"unheard-of": "x", "+tkt_id": "7"})],
     "a delta manifest whose baseline is missing":
         lambda: [artifacts.manifest("c", "2026-01-01T00:00:00", "u", {}, baseline=wire.sha3(b"never"))],

@@ -24,7 +24,7 @@ from support.process import wait_until
 
 KIB = 1 << 10
 
-#: Locks byte 121 of a log's index, as a checkpoint does, until the end of its standard input.
+#: Locks byte 121 of a log's index, as a checkpoint does, until its standard input ends.
 HOLD_CHECKPOINT = """
 import fcntl, sys
 with open(sys.argv[1], "r+b") as index:

@@ -1,4 +1,4 @@
-"""The SQL of the setting ticket-table. Statements that fossil allows are executed, and all others are refused."""
+"""The SQL of the ticket-table setting. Statements that fossil allows are executed, and all others are refused."""
 
 import subprocess
 import sys
@@ -121,7 +121,7 @@ def test_refused_statement(with_tickets, fossil, tmp_path, statement):
         done = rebuild(path)
     assert done.returncode == 1
     last = statement.split("; ")[-1] if "TRIGGER" not in statement else statement
-    assert "the setting ticket-table: " in done.stderr and last in done.stderr
+    assert "the ticket-table setting: " in done.stderr and last in done.stderr
 
 
 def test_a_table_that_cannot_hold_tickets_is_refused(with_tickets, fossil, tmp_path):
@@ -139,7 +139,7 @@ def test_statement_that_takes_too_long_is_aborted(with_tickets, tmp_path):
     set_table(path, f"{TICKET} WITH {TENS} SELECT count(*) FROM {', '.join(f't AS t{n}' for n in range(15))}")
     with repofile.unchanged(path):
         done = rebuild(path)
-    assert done.returncode == 1 and "ticket-table: it takes longer than" in done.stderr
+    assert done.returncode == 1 and "ticket-table setting: it took longer than" in done.stderr
 
 
 def crossed(count: int) -> str:
@@ -191,7 +191,7 @@ def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
     with repofile.unchanged(path):
         done = subprocess.run([sys.executable, "-c", MEASURE, places.program("quarry"), "rebuild", "--quiet", path],
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 1 and "the setting ticket-table: " in done.stderr
+    assert done.returncode == 1 and "the ticket-table setting: " in done.stderr
     assert places.is_sanitized() or int(done.stdout) < 150 << 10
 
 
@@ -203,7 +203,7 @@ def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_
     with repofile.unchanged(path):
         done = rebuild(path)
     assert done.returncode == 1
-    assert "in the tables of the setting ticket-table: " in done.stderr and "too big" in done.stderr
+    assert "in the tables of the ticket-table setting: " in done.stderr and "too big" in done.stderr
 
 
 def test_long_values_are_allowed(with_tickets, fossil, tmp_path):

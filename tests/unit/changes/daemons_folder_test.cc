@@ -161,7 +161,7 @@ TEST_CASE("a queue that disappears does not delay others, and is served again wh
   const auto two = daemons.queue("two");
   FolderDaemons::submit(*one, 1, "slow");
   REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
-  // The removal is retried, because the running job creates files in the folder meanwhile.
+  // The removal is retried, because the running job still creates files in the folder.
   REQUIRE(eventually([&] {
     std::error_code error;
     fs::remove_all(daemons.folder / "one.changes", error);

@@ -182,7 +182,7 @@ TEST_CASE("recovery removes old files that were never submitted, and nothing els
   CHECK(queue.folders_with(kept).size() == 3);
 }
 
-TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
+TEST_CASE("recovery keeps the tarball of a job that moves back during the recovery") {
   JobQueue queue;
   const auto name = named("a");
   REQUIRE(queue.queued(name).move(Stage::kFail, kNow, "a conflict"));

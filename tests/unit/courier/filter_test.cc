@@ -1,4 +1,4 @@
-// Tests which events a destination gets, and how events are converted to hook commands and mails.
+// Tests which events a destination gets, and how events are converted to hook commands and emails.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -69,7 +69,7 @@ TEST_CASE("security events go only to destinations that name them") {
   options.events = {"*", "security"};
   CHECK(is_for(options, event_of(event::Security{})));
   CHECK(is_for(options, event_of(event::Push{})));
-  // A repository may have any name.
+  // A repository can have any name.
   options.repositories = {"sec*"};
   event::Event event = event_of(event::Push{});
   event.head.repository = "security";

@@ -45,7 +45,7 @@ TEST_CASE("each recipient has its own outcome") {
   CHECK_FALSE(report.is_sent_to_all());
 }
 
-TEST_CASE("the outcome of a mail follows from the replies to its commands") {
+TEST_CASE("the outcome of an email follows from the replies to its commands") {
   constexpr Turn kMail{"MAIL FROM:<a@b>", "250 ok"};
   constexpr Turn kRecipient{"RCPT TO:<c@d>", "250 ok"};
   constexpr Turn kData{"DATA", "354 go on"};

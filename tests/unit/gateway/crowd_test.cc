@@ -206,7 +206,7 @@ TEST_CASE("buffered replies that are not read are limited") {
     CHECK(reader.take(1) == "H");
     CHECK(ask(world.gateway).contains("small"));
   }
-  CHECK(wait_for_log(world.gateway, "all buffered replies exceed max_replies"));
+  CHECK(wait_for_log(world.gateway, "all buffered replies together exceed max_replies"));
   CHECK(std::ranges::count_if(
             readers, [&](Client& reader) { return reader.reply().size() > large.size(); }) == 1);
 }
@@ -305,7 +305,7 @@ TEST_CASE("empty lines before a request are skipped") {
     CAPTURE(before);
     const std::string request = std::string(before) + std::string(kGet);
     CHECK(ask(world.gateway, request).starts_with(kOk));
-    // Sends the same bytes one by one, after another request on the same connection.
+    // Send the same bytes one by one, after another request on the same connection.
     Client client(world.gateway);
     CHECK(client.is_served());
     for (const char byte : request) {

@@ -49,7 +49,7 @@ TEST_CASE("a graceful stop ends the fronts before the pools") {
       ::sigaddset(&quit, SIGQUIT);
       ::sigprocmask(SIG_BLOCK, &quit, nullptr);
       world.say(begins);
-      // The front takes 50 ms to end. If the master stopped the pools too early, a pool would end
+      // The front takes 50 ms to exit. If the master stopped the pools too early, a pool would end
       // first.
       const timespec lingering{0, 50'000'000};
       ::sigwaitinfo(&quit, nullptr);

@@ -141,7 +141,7 @@ std::map<char, pid_t> by_letter(const std::vector<ServiceWord>& words) {
   return found;
 }
 
-/// A SmallMaster after the start of its worker ('w') and receiver ('r').
+/// A SmallMaster whose worker ('w') and receiver ('r') have started.
 struct ReadyMaster : SmallMaster {
   std::map<char, pid_t> pids = by_letter(next(2));
 };
@@ -217,7 +217,7 @@ TEST_CASE("receivers are stopped after the workers, gracefully and immediately")
     master.signal(number);
     CHECK(master.is_silent());
     release(worker);
-    // After SIGTERM a worker ends without a report.
+    // After SIGTERM a worker stops without a report.
     CHECK(letters(master.next(number == SIGQUIT ? 2 : 1)) == (number == SIGQUIT ? "WR" : "R"));
     CHECK(master.wait_for_end() == 0);
   }

@@ -39,7 +39,8 @@ std::string History::any_card(const std::string& at, int number) {
 void History::amend(int number) {
   const int count = static_cast<int>(check_ins_.size());
   const auto any = [&]() -> const CheckIn& {
-    // Prefers the last five check-ins, to amend check-ins whose ancestors are also amended.
+    // Prefer the last five check-ins, so that ancestors of an amended check-in are often amended
+    // too.
     const int back = chance(70) ? below(std::min(count, 5)) : below(count);
     return check_ins_[static_cast<std::size_t>(count - 1 - back)];
   };

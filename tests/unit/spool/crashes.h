@@ -47,9 +47,9 @@ void for_each_crash(const std::vector<FileOperation>& operations, std::size_t ex
   }
 }
 
-/// Simulates a process that is killed during each of OPERATIONS and calls CHECK(image, count).
-/// COUNT operations are complete. The next operation has written 0, STRIDE(bytes), 2 *
-/// STRIDE(bytes) … of its bytes.
+/// Simulates kills of a process during each of OPERATIONS. Calls CHECK(image, count) after each
+/// kill. COUNT operations were complete, and the next operation had written only a part of its
+/// bytes. The length of this part is a multiple of STRIDE(bytes).
 template <typename Stride, typename Check>
 void for_each_kill(const std::vector<FileOperation>& operations, const Stride& stride,
                    const Check& check) {

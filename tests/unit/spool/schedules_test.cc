@@ -144,7 +144,7 @@ TEST_CASE("in all schedules: into disk-assisted mode, through it, and out of it 
   const std::vector<Case> cases{
       {"in, through and out", one_or_two, 0, {}, {"a", "b", "c"}},
       {"the end in the middle", 2, 0, {}, {"a", "b", "c"}, false},
-      {"files on the disk, and messages meanwhile", 2, 0, {"a", "b"}, {"c"}},
+      {"files on the disk, and new messages", 2, 0, {"a", "b"}, {"c"}},
       {"idle workers that ended are started again", 1, one_or_two, {"a"}, {"b"}, true, {"c"}},
       {"the worker that would notice the end of the mode has ended", 1, one_or_two, {"a", "b"}, {}},
       {"a consumer that asks for retries", one_or_two, 0, {}, {"a", "b", "c"}, true, {}, true},

@@ -119,7 +119,7 @@ class Server {
   }
   bool is_alive() const { return ask("/after").contains("/after 0 -"); }
   void signal(int number) const { ::kill(pid_, number); }
-  /// Waits for the end of the process and returns its exit status. While waiting, repeatedly sends
+  /// Waits until the process exits, and returns its exit status. While waiting, repeatedly sends
   /// the signal NUMBER, unless it is 0.
   int wait_for_end(int number = 0) {
     int status = -1;

@@ -58,9 +58,9 @@ void add_looking(CLI::App& queue, Run& run) {
                            "List waiting change sets in order, then finished ones", run_queue_list);
   add_json(queue, "list", list);
   CLI::App& listing = *queue.get_subcommand("list");
-  listing.add_option("--branch", list.list.branch, "Only list change sets for this branch");
+  listing.add_option("--branch", list.list.branch, "List only change sets for this branch");
   listing.add_option("--state", list.list.states,
-                     "Only list change sets in these states (such as pending,run; waiting and over "
+                     "List only change sets in these states (such as pending,run; waiting and over "
                      "are groups of states)");
   listing
       .add_option("-n,--limit", list.list.limit,
@@ -103,7 +103,7 @@ void add_doing(CLI::App& queue, Run& run) {
         std::pair(Action::kRelease, "Let a held change set continue"),
         std::pair(Action::kAbandon, "Remove a change set from the queue"),
         std::pair(Action::kTerminate, "Stop the execution of a change set"),
-        std::pair(Action::kRetry, "Try a failed change set again")}) {
+        std::pair(Action::kRetry, "Retry a failed change set")}) {
     add_action(queue, run, action, description, "--why", "Reason");
   }
   add_action(queue, run, Action::kApprove, "Approve a change set of another user", "--ref",
@@ -114,7 +114,8 @@ void add_doing(CLI::App& queue, Run& run) {
   CLI::App* command = queue.get_subcommand("rollback");
   command->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
       ->required();
-  command->add_flag("--dry-run", rollback.dry_run, "Only list the change sets");
+  command->add_flag("--dry-run", rollback.dry_run,
+                    "List the change sets without rolling them back");
   command->add_option("--why", rollback.text, "Reason");
   add_json(queue, "rollback", rollback);
   auto& freeze =
@@ -159,7 +160,11 @@ void add_submit(CLI::App& command, Run& run) {
   auto* base =
       command.add_option("--base", submit.base,
                          "Check-in that the changes are based on (default: the current check-in)");
-  command.add_flag("--on-tip", submit.on_tip, "Replace the files of the tip")->excludes(base);
+  command
+      .add_flag("--on-tip", submit.on_tip,
+                "Replace files of the branch's tip, whatever they contain, instead of merging the "
+                "changes since --base")
+      ->excludes(base);
   command
       .add_option("--delete", submit.deletions,
                   "File to remove, outside of a check-out; may be repeated")

@@ -35,8 +35,8 @@ struct ListArguments {
 };
 
 struct QueueArguments {
-  ServerArguments server;  // a queue on a server, or …
-  std::string repository;  // … a local queue
+  ServerArguments server;  // for a queue on a server
+  std::string repository;  // for a local queue: the repository file
   std::string folder;      // the queue's folder, if it is not next to the repository
   std::string id;          // id of a change set, or a prefix of the id
   changes::Action action = changes::Action::kHold;

@@ -28,7 +28,7 @@ Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
   return fail(
       ErrorCode::kInvalid,
-      fmt::format("\"{}\" is not the id of a change set or a prefix of one", base::printable(id)));
+      fmt::format("\"{}\" is neither a change-set id nor a prefix of an id", base::printable(id)));
 }
 
 class ServerQueue : public QueueAccess {

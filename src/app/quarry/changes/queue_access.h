@@ -38,7 +38,7 @@ class QueueAccess {
 
 /// Opens the queue of ARGUMENTS: on a server, of a local repository, or otherwise of the open
 /// check-out. If the process runs as root, it changes to the user who owns a local repository.
-/// Errors: kInvalid, kNotFound, and the errors of QueueClient::open().
+/// Errors: kInvalid, kNotFound, and the errors from QueueClient::open().
 base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
 /// Opens the queue of the local repository file REPOSITORY. Errors: the same as for open_queue().

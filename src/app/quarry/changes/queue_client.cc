@@ -36,13 +36,13 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
   const std::string said = member_of(reply.body, "error");
   if (!said.empty()) return fail(http::error_code_of(reply.status), base::printable(said, 500));
   if (reply.status >= 300 && reply.status < 400) {
-    return fail(
-        ErrorCode::kDenied,
-        fmt::format("{} redirects elsewhere (HTTP status {}): use that URL", url, reply.status));
+    return fail(ErrorCode::kDenied,
+                fmt::format("{} redirects to another URL (HTTP status {}): use that URL", url,
+                            reply.status));
   }
-  return fail(
-      http::error_code_of(reply.status),
-      fmt::format("{}: HTTP status {}: no queue of change sets at this URL", url, reply.status));
+  return fail(http::error_code_of(reply.status),
+              fmt::format("{}: HTTP status {}: there is no change-set queue at this URL", url,
+                          reply.status));
 }
 
 /// Returns the path and query of URL.
@@ -143,7 +143,7 @@ Result<changes::ChangeSetId> QueueClient::submit(changes::MoveType type,
   QUARRY_TRY_ASSIGN(const std::string reply, post("", fmt::format("type={}", word_of(type)),
                                                   changes::kTarballType, tarball));
   if (const auto id = changes::ChangeSetId::parse(member_of(reply, "id"))) return *id;
-  return fail(ErrorCode::kInvalid, "invalid reply from the server: no id of a change set");
+  return fail(ErrorCode::kInvalid, "invalid reply from the server: no change-set id");
 }
 
 Result<std::string> packed(const changes::Meta& meta, std::span<const changes::FileToSubmit> files,

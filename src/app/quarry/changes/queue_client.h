@@ -50,7 +50,7 @@ class QueueClient {
 };
 
 /// Returns the tarball of META with FILES. Errors: kLimit if the tarball is larger than MAX_SIZE
-/// bytes, and the errors of write_tarball().
+/// bytes, and the errors from write_tarball().
 base::Result<std::string> packed(const changes::Meta& meta,
                                  std::span<const changes::FileToSubmit> files,
                                  std::size_t max_size);

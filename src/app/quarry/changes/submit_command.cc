@@ -101,8 +101,7 @@ Result<changes::Meta> meta_of(const SubmitArguments& arguments,
     const auto id = changes::ChangeSetId::parse(each);
     if (!id) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("--depends: \"{}\" is not the id of a change set: 16 "
-                              "hexadecimal digits",
+                  fmt::format("--depends: \"{}\" is not a change-set id (16 hexadecimal digits)",
                               base::printable(each)));
     }
     meta.dependencies.push_back(*id);
@@ -131,7 +130,7 @@ void print_stage(std::string_view id, const nlohmann::json& change_set) {
 }
 
 /// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
-/// If standard error is a terminal, prints each change of its stage. Errors: permanent errors of
+/// If standard error is a terminal, prints each change of its stage. Errors: permanent errors from
 /// CLIENT; kBusy after the time limit or a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
                                        milliseconds max_wait) {

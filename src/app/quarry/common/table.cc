@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxCell = 120;
 constexpr std::string_view kGap = "  ";
 
-/// Returns the width of TEXT in characters. Wide characters count as one.
+/// Returns the width of TEXT in characters. Wide characters count as one column.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -61,8 +61,8 @@ struct Row {
   SubscriptionStatistics figures;
 };
 
-/// Returns a row with the name "hooks POOL" for each pool's hooks. Pools whose files the calling user
-/// may not read are left out.
+/// Returns a row with the name "hooks POOL" for each pool's hooks. Leaves out pools whose files the
+/// calling user is not allowed to read.
 Result<std::vector<Row>> rows_of_hooks(const courier::CourierConfig& config) {
   std::vector<Row> rows;
   std::error_code missing;  // set if no pool has had hooks yet

@@ -137,9 +137,10 @@ void hide_secrets(int argc, char** argv) {
     overwrite(argv[i], query_values_in(argv[i]));
   }
   if (!found) return;
-  fmt::print(stderr,
-             "quarry: warning: a password on the command line can be seen by others and stays in "
-             "the shell's history; leave it out to be asked for it, or use --password-file\n");
+  fmt::print(
+      stderr,
+      "quarry: warning: a password on the command line can be seen by others and stays in the "
+      "shell's history; omit the password to be prompted for it, or use --password-file\n");
 }
 
 base::Result<std::string> password_from_file(const std::string& file) {

@@ -27,7 +27,7 @@ bool has_terminal();
 /// a terminal.
 base::Result<std::string> ask_for_password(const std::string& question);
 
-/// Encodes a password like Fossil's setting `last-sync-pw`, which obscures it but does not encrypt
+/// Encodes a password like Fossil's `last-sync-pw` setting, which obscures it but does not encrypt
 /// it. The result is in hex: a random byte R, then each byte of the password XORed with R and with
 /// the next of sixteen fixed bytes.
 std::string obscure(std::string_view password);

@@ -135,7 +135,7 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
   if (url.scheme == RemoteUrl::Scheme::kSsh && arguments.ssh_command.empty() && !arguments.quiet &&
       repository.settings().get("ssh-command")) {
     fmt::print(stderr,
-               "quarry: the repository's setting ssh-command is ignored; use "
+               "quarry: the repository's ssh-command setting is ignored; use "
                "--ssh-command\n");
   }
   UserWatch user(arguments);

@@ -63,7 +63,7 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   options.pull = both || arguments.pull;
   options.verily = arguments.verily;
   if (const auto user = file->settings().find_user(login_of_caller())) options.uid = user->uid;
-  // Root has read the password file, which the owner may not be allowed to read.
+  // Root has read the password file, because the owner might not be allowed to read it.
   QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));
@@ -121,8 +121,8 @@ int sync_all(const SyncArguments& arguments) {
 int run_sync(const SyncArguments& arguments) {
   if (arguments.push && arguments.pull) {
     fmt::print(stderr,
-               "quarry sync: --push and --pull exclude each other; without either, sync sends and "
-               "receives\n");
+               "quarry sync: --push and --pull are mutually exclusive; without either, sync sends "
+               "and receives\n");
     return kWrongUsage;
   }
   // Enables the password prompt to restore the terminal's echo after a signal.

@@ -1,5 +1,5 @@
 // quarry spool status|list|export|replay|purge: works on the files of a disk queue or of a stream.
-// Another process can use the files meanwhile.
+// Another process can use the files at the same time.
 #include <fmt/core.h>
 #include <openssl/evp.h>
 

@@ -154,7 +154,7 @@ class QueueFeeder {
   using Clock = std::chrono::steady_clock;
 
   /// Waits for a short time and returns true if space might become free. Returns false if waiting
-  /// does not help, or after a signal; ERROR then reports the signal.
+  /// does not help. Also returns false after a signal, and sets ERROR.
   bool may_wait(base::Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;

@@ -16,7 +16,7 @@ struct ServerControl {
   std::string config = kDefaultConfig;
 
   /// Sends QUESTION to the server and returns its answer. Errors: kNotFound if the configuration
-  /// does not have a control socket, and the errors of control::ask().
+  /// does not have a control socket, and the errors from control::ask().
   base::Result<std::string> ask(control::Question question) const;
 };
 

@@ -13,7 +13,7 @@ using artifact::Structural;
 
 namespace {
 
-constexpr std::size_t kShownDigits = 10;  // default of the setting `hash-digits`
+constexpr std::size_t kShownDigits = 10;  // default of the `hash-digits` setting
 constexpr std::size_t kMinShownDigits = 6;
 constexpr std::size_t kMaxShownDigits = 40;
 constexpr std::size_t kMoreInLinks = 6;

@@ -31,8 +31,8 @@ bool is_same_file(const FileCard& a, const FileCard& b) {
 
 }  // namespace
 
-/// Returns the slot of the number for which IS_SAME returns true, or a free slot if it does not
-/// exist. HASH_OF_NUMBER returns the hash for a number.
+/// Returns the slot with the number for which IS_SAME returns true. Returns a free slot if IS_SAME
+/// does not return true for any number. HASH_OF_NUMBER returns the hash for a number.
 template <typename IsSame, typename HashOf>
 std::uint32_t& FileCards::slot(Index& index, std::uint32_t hash, IsSame&& is_same,
                                HashOf&& hash_of_number) {

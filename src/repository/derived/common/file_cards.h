@@ -2,9 +2,9 @@
 //
 // A check-in has nearly all files in common with its parents and children. Therefore, each distinct
 // F card is stored only once, with a number. The list of a check-in is divided into pieces of about
-// 32 cards. The hashes of file names determine the ends of the pieces, so that two lists have the
-// same pieces again after a difference. Each distinct piece is also stored only once, with a
-// number:
+// 32 cards. The hashes of file names determine the ends of the pieces. Two lists that differ in one
+// place therefore have equal pieces before and after that place. Each distinct piece is also stored
+// only once, with a number:
 //
 //   cards    0: README 1a2b   1: main.c 3c4d   2: main.c 5e6f   3: zoo.c 7a8b
 //   pieces   0: [0 1]   1: [0 2]   2: [3]
@@ -67,7 +67,7 @@ class FileCards {
   std::vector<std::uint32_t> members_;  // the cards of all pieces
   Index card_index_, piece_index_;
   std::vector<std::unique_ptr<char[]>> texts_;
-  std::size_t room_ = 0;  // space left in the last of texts_
+  std::size_t room_ = 0;  // free space in the last element of texts_
   std::size_t text_size_ = 0;
 };
 

@@ -65,7 +65,7 @@ struct Pending {
     if (tag >= kTagBgcolor && tag <= kTagDate) stale_events.insert(rid);
     if (tag == kTagBranch) stale_leaves.insert(rid);
   }
-  /// Adds ARTIFACT, whose row id is RID. It must have a date and not be a cluster.
+  /// Adds ARTIFACT, whose row id is RID. ARTIFACT must have a date, and must not be a cluster.
   void add(Rid rid, const artifact::Structural& artifact) {
     for (const artifact::TagCard& tag : artifact.tags) has_parent_tags |= tag.name == "parent";
     auto& queue = artifact.type == artifact::StructuralType::kCheckIn   ? check_ins

@@ -117,18 +117,18 @@ void Tickets::refresh_tickets() {
       const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
       refresh_ticket(id, fields, changes_of(tag));
     } catch (const SqliteError& error) {
-      // The project defines these tables. A push is not rejected if a value violates a constraint
-      // of them. A rebuild fails, as in fossil. An interruption, or an error that has rolled back
-      // the transaction, cannot be skipped.
+      // The project defines these tables. A push is not rejected if a value violates their
+      // constraints. A rebuild fails, as in fossil. An interruption, or an error that has rolled
+      // back the transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(
             error.code(),
-            fmt::format("cannot update ticket {} in the tables of the setting ticket-table: {}", id,
+            fmt::format("cannot update ticket {} in the tables of the ticket-table setting: {}", id,
                         error.what()));
       }
       base::log(base::LogLevel::kWarning,
-                "cannot update ticket {} in the tables of the setting ticket-table: {}", id,
+                "cannot update ticket {} in the tables of the ticket-table setting: {}", id,
                 error.what());
       work_.database.execute("ROLLBACK TO ticket");
     }

@@ -142,7 +142,8 @@ TEST_CASE("each wrong value is reported with file and line") {
         "q.conf:4: pm.max_children: \"0\" is not a whole number from 1 to 10000");
   CHECK(wrong("pm.max_children = -1").starts_with("q.conf:4: pm.max_children"));
   CHECK(wrong("max_body = lots") ==
-        "q.conf:4: max_body: \"lots\" is not a size: write bytes, or a number with K, M or G");
+        "q.conf:4: max_body: \"lots\" is not a size: expected bytes, or a number followed by K, M "
+        "or G");
   CHECK(wrong("max_body = 99999999999G").starts_with("q.conf:4: max_body"));
   CHECK(wrong("read_timeout = 5y").starts_with("q.conf:4: read_timeout: \"5y\" is not a duration"));
   CHECK(wrong("read_timeout = 0") == "q.conf:4: read_timeout: must be at least 1ms");

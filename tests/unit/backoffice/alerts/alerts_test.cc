@@ -28,7 +28,7 @@ namespace {
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDay = 86400 * kSecond;
 
-/// Records the mails. If `error` is set, sending fails with that error instead.
+/// Records the emails. If `error` is set, sending fails with that error instead.
 class RecordingSender {
  public:
   SendMail function() {
@@ -89,7 +89,7 @@ class AlertWorld : public World {
     REQUIRE_MESSAGE(report, report.error().message);
     return *report;
   }
-  /// Makes a run in which every mail fails with ERROR.
+  /// Makes a run in which every email fails with ERROR.
   AlertReport fail(ErrorCode error) {
     sender.error = error;
     const AlertReport report = run();
@@ -144,7 +144,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   CHECK(world.sender.to.size() == 1);
 }
 
-TEST_CASE("a mail that could not be sent is retried unchanged") {
+TEST_CASE("an email that could not be sent is retried unchanged") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -160,7 +160,7 @@ TEST_CASE("a mail that could not be sent is retried unchanged") {
   CHECK(world.run().waiting == 0);
 }
 
-TEST_CASE("delays grow to an hour, and after five days a mail is given up") {
+TEST_CASE("delays grow to an hour, and after five days an email is given up") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -195,7 +195,7 @@ TEST_CASE("a run ends when nothing can be sent, or after three consecutive failu
   CHECK(world.run().sent == 4);
 }
 
-TEST_CASE("a subscriber who lost a right while a mail waited does not get the mail") {
+TEST_CASE("a subscriber who lost a right while an email waited does not get the email") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.subscribe("nobody-any-more@example.net");
@@ -223,7 +223,7 @@ TEST_CASE("a run ends when its time is over, and the next one continues") {
   CHECK(world.run().sent == 3);
 }
 
-TEST_CASE("a mail claimed by a run that has died is sent after five minutes") {
+TEST_CASE("an email claimed by a run that was killed is sent after five minutes") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -322,7 +322,7 @@ TEST_CASE("an expiring subscription gets one notice, and then no more mail") {
   CHECK(world.sender.to == std::vector<std::string>{"new@example.net"});
 }
 
-TEST_CASE("many events are split into mails of a thousand") {
+TEST_CASE("many events are split into emails of a thousand") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   const std::string rid = world.sql("SELECT objid FROM event LIMIT 1");
@@ -365,7 +365,7 @@ TEST_CASE("tables of fossil's first versions get the missing columns") {
 
 namespace {
 
-/// Returns true if the process has ended. Zombies count as ended.
+/// Returns true if the process has exited. Zombies count as ended.
 bool is_over(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;

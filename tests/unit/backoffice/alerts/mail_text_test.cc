@@ -196,7 +196,7 @@ TEST_CASE("non-ASCII text is readable, and invalid UTF-8 does no harm") {
   CHECK(has(with_nul, "Subscription info"));
 }
 
-TEST_CASE("long names and lines respect the maximum line length of mails") {
+TEST_CASE("long names and lines respect the maximum line length of emails") {
   const std::string message = message_of(MailKind::kAlert, {event_of('c', std::string(5000, 'y'))});
   const std::string other =
       message_of(MailKind::kPost, {post(std::string(3000, 't'), std::string(3000, 'n'))});
@@ -227,20 +227,20 @@ TEST_CASE("a post is identified by its artifact, and replies refer to the first 
   CHECK(has(header(to_moderator, "Subject"), "Pending Moderation: A title"));
 }
 
-TEST_CASE("a mail attempted again has the same identity") {
+TEST_CASE("an email attempted again has the same identity") {
   const auto first = compose(mail_of(MailKind::kAlert), {event_of('c')}, settings(), {0});
   const auto second = compose(mail_of(MailKind::kAlert), {event_of('c')}, settings(), {90'000'000});
   CHECK(header(first->message, "Message-Id") == header(second->message, "Message-Id"));
 }
 
-TEST_CASE("a mail has a maximum size, and says how much it omits") {
+TEST_CASE("an email has a maximum size, and says how much it omits") {
   const std::vector<AlertEvent> many(1000, event_of('c', std::string(10'000, 'y')));
   const std::string message = message_of(MailKind::kAlert, many);
   CHECK(message.size() < 5'000'000);
   CHECK(has(message, "more; see https://example.org/p/timeline"));
   AlertEvent endless = post("A title");
   endless.post->is_too_long = true;
-  CHECK(has(message_of(MailKind::kPost, {endless}), "too long for a mail"));
+  CHECK(has(message_of(MailKind::kPost, {endless}), "too long for an email"));
 }
 
 TEST_CASE("without events there is no mail") {

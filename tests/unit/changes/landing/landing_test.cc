@@ -130,7 +130,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   CHECK_FALSE(world.files().contains("a"));
 }
 
-TEST_CASE("a prepared change set does not land if another process has landed it meanwhile") {
+TEST_CASE("a prepared change set does not land if another process has already landed it") {
   LandingWorld world;
   const LandingOrder order = world.order(1, {{"a", {"a"}}});
   auto prospect = world.lander.prepare({&order, 1});

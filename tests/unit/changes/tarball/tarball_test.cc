@@ -277,7 +277,8 @@ TEST_CASE("every limit is enforced") {
   CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "the limit is 100"));
   limits = usual;
   limits.file = 999;
-  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "\"a\" has 1000 bytes; the limit is 999"));
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit),
+            "\"a\" is 1000 bytes long; the limit is 999"));
   limits.file = 1000;
   CHECK(read(with(a), Way::kApart, limits));
   limits = usual;

@@ -100,7 +100,7 @@ TEST_CASE("without root a raised priority is ignored, and a chroot is a mistake"
   CHECK(settings.priority == 5);
   settings = settings_with("chroot", "/");
   CHECK(findings_of(settings, false) ==
-        "!chroot needs root: start quarryd as root, or leave it out");
+        "!chroot needs root: start quarryd as root, or remove chroot");
   CHECK(findings_of(settings, true).empty());
 }
 

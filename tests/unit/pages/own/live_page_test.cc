@@ -18,7 +18,7 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
-/// Repeats TEXT until the result has at least 256 bytes.
+/// Repeats TEXT until the result is at least 256 bytes long.
 std::string repeated(const std::string& text) {
   std::string often;
   while (often.size() < 256) often += text;
@@ -126,7 +126,7 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
     CAPTURE(text);
     const std::string often = repeated(text);
     auto pool = scoreboard::overview_of(busy(500, "x"), full_refusals(often));
-    // A pool's name has at most 32 bytes.
+    // A pool's name is at most 32 bytes long.
     const std::string name = often.substr(0, 32);
     pool.pool.assign(name);
     pool.state.next_start = 1;

@@ -1,5 +1,5 @@
-// Rows that depend on the order of processing may only have values that some order gives. Each
-// damage below is to a row of a class that quarry-protocol(7) lists.
+// Rows that depend on the order of processing can only have values that result from some order.
+// Each damage below is to a row of a class that quarry-protocol(7) lists.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

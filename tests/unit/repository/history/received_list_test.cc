@@ -1,4 +1,4 @@
-// Tests the list of received artifacts that is the standard input of hooks.
+// Tests the list of received artifacts, which hooks read from standard input.
 #include "quarry/repository/received_list.h"
 
 #include <doctest/doctest.h>

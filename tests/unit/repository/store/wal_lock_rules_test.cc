@@ -163,7 +163,7 @@ TEST_CASE("a connection keeps the rules even with requests in random order") {
       // SQLite does not request a lock that it already holds.
       if ((locks[who].held() & bytes.mask()) == 0) locks[who].take(bytes, SQLITE_BUSY, below);
     } else {
-      // SQLite releases bytes together that it has locked together.
+      // SQLite releases all bytes that it holds in one call.
       table.unlock(who, {0, kLockByteCount});
       locks[who].released({0, kLockByteCount}, below);
     }

@@ -1,5 +1,5 @@
-// Tests the disk-assisted mode. The tests follow the sentences of "The rsyslog queue object" about
-// entering, running, leaving and ending this mode.
+// Tests the disk-assisted mode. The tests follow the description of this mode in rsyslog's
+// documentation ("The rsyslog queue object").
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(spool.write_position(
         {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
   }
-  /// Starts a queue with messages 1 to 3 on the disk, whose DA worker has ended because it was
+  /// Starts a queue with messages 1 to 3 on the disk, whose DA worker has stopped because it was
   /// idle.
   TestEngine with_inactive_worker() {
     REQUIRE(leave_on_disk(options, 1, 3) == 3);
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(AssistedWorld,
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
-  // When the first consumer call returns, its worker ends instead of taking another message from
+  // When the first consumer call returns, its worker stops instead of taking another message from
   // memory.
   consumer.let_pass(2);
   REQUIRE(consumer.wait_until_begun(3));
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
   REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
-  // A worker of the memory queue ends, so a worker of the disk queue can start.
+  // A worker of the memory queue stops, so a worker of the disk queue can start.
   consumer.let_pass(1);
   REQUIRE(consumer.wait_until_begun(4));
   consumer.open();

@@ -124,7 +124,7 @@ TEST_CASE("a segment that takes too long to search is kept") {
   const std::string rest = segment_file(2) + ".rest";
   CHECK(has(
       salvage.reported,
-      "stopped searching the file, because it takes too long; the file is kept as /spool/" + rest));
+      "stopped searching the file, because it took too long; the file is kept as /spool/" + rest));
   CHECK(salvage.system.image().at(rest) == bytes);
   CHECK_FALSE(salvage.is_left_alone());
   CHECK(salvage.rest() == numbered_messages(1, 2));

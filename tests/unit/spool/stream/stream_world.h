@@ -24,7 +24,7 @@ inline StreamOptions stream_options(bool synced = true) {
   return {.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024, .sync = synced};
 }
 
-/// Returns a message that contains its number. Its record has about 40 bytes.
+/// Returns a message that contains its number. Its record is about 40 bytes long.
 inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }

@@ -161,7 +161,7 @@ TEST_CASE("waiting for another writer ends with the time limit or the client") {
                       .has_left = [&] { return leaves && is_waiting; }});
   };
   CHECK(ask(true).figures.error == "the client disconnected");
-  CHECK(ask(false).figures.error == "the request takes longer than 100 s: send it in parts");
+  CHECK(ask(false).figures.error == "the request took longer than 100 s: send it in parts");
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::minutes(1));
   sqlite3_close(writer);
   held_step = std::chrono::milliseconds(0);
