@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -319,6 +321,11 @@ bool has_peer_left(int fd) {
   socklen_t size = sizeof domain;
   ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
   return domain != AF_UNIX;
+}
+
+std::size_t unacknowledged(int socket) {
+  int count = 0;
+  return ::ioctl(socket, SIOCOUTQ, &count) == 0 ? static_cast<std::size_t>(count) : 0;
 }
 
 Result<SocketAddress> local_address(const Fd& fd) {

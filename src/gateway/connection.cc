@@ -2,6 +2,8 @@
 
 #include <event2/http_struct.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -20,6 +22,9 @@ using std::chrono::steady_clock;
 /// Limit on bytes that a client sends ahead (pipelining) while its request is handled.
 constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
+/// Maximum number of bytes that the kernel buffers without being able to send them. Without this
+/// limit, it buffers megabytes for each client that does not read.
+constexpr int kMaxNotSent = 64 << 10;
 constexpr milliseconds kLingerTime{10'000};
 constexpr milliseconds kRequestGrace{1'000};
 constexpr std::size_t kMaxFirstLine = 200;
@@ -80,6 +85,7 @@ void Connection::on_arrived() {
   // bufferevent.
   if (callback == nullptr) return owner_.on_gone(*this);
   bufferevent_decref(bev_);
+  ::setsockopt(descriptor(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMaxNotSent, sizeof kMaxNotSent);
   evcon_ = static_cast<evhttp_connection*>(argument);
   evhttp_connection_set_closecb(
       evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
@@ -115,6 +121,10 @@ bool Connection::has_sent_all() const {
   return evbuffer_get_length(bufferevent_get_output(bev_)) == 0;
 }
 
+std::size_t Connection::acknowledged() const {
+  return sent_ - std::min(sent_, base::unacknowledged(descriptor()));
+}
+
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
   if (has_pending_refusal() && !is_refused()) return refuse(pending_refusal_, false);
@@ -130,7 +140,8 @@ void Connection::on_deadline() {
       pace_.begin();
       sent_ = 0;
     }
-    if (const auto left = time_left(sent_); left > milliseconds::zero()) return set_deadline(left);
+    const auto left = time_left(acknowledged());
+    if (left > milliseconds::zero()) return set_deadline(left);
     base::log(
         base::LogLevel::kNotice,
         "client {}: connection closed, because the client does not read its reply: {} bytes left",
@@ -267,8 +278,8 @@ bool Connection::skip_empty_lines(evbuffer* input) {
 void Connection::on_output(const evbuffer_cb_info& info) {
   sent_ += info.n_deleted;
   queued_ += info.n_added - info.n_deleted;
-  owner_.on_queued(static_cast<std::ptrdiff_t>(info.n_added) -
-                   static_cast<std::ptrdiff_t>(info.n_deleted));
+  owner_.on_queued(*this, static_cast<std::ptrdiff_t>(info.n_added) -
+                              static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {
     pace_.add(info.n_deleted);
     // Until now, the client was waiting for the pool.
@@ -370,7 +381,7 @@ void Connection::on_closed() {
   }
   if (const auto abort = std::exchange(abort_, nullptr)) abort();
   owner_.on_released(std::exchange(held_, 0));
-  owner_.on_queued(-static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
+  owner_.on_queued(*this, -static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
   if (!is_evicted_ && (state_ == State::kHead || state_ == State::kBody)) {
     base::log(base::LogLevel::kNotice,
               "client {}: disconnected after {} bytes of an incomplete request", client(),

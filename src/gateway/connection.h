@@ -56,8 +56,8 @@ class Connection {
     virtual void on_held(Connection& connection, std::size_t bytes) = 0;
     /// Called when BYTES bytes are no longer buffered.
     virtual void on_released(std::size_t bytes) = 0;
-    /// Called when the number of buffered reply bytes changes by BYTES.
-    virtual void on_queued(std::ptrdiff_t bytes) = 0;
+    /// Called when the number of reply bytes buffered for CONNECTION changes by BYTES.
+    virtual void on_queued(Connection& connection, std::ptrdiff_t bytes) = 0;
     /// Called after a reply was sent on CONNECTION. CONNECTION then waits for the next request.
     virtual void on_replied(Connection& connection) = 0;
     /// Returns whether connections are closed after a reply.
@@ -170,6 +170,9 @@ class Connection {
   void prepare_reply(const http::ReplyHeader& header, bool last);
   /// Returns whether all bytes were sent to the client.
   bool has_sent_all() const;
+  /// Returns the number of bytes of the current reply that the client has acknowledged. Bytes that
+  /// the kernel has accepted do not show that the client reads.
+  std::size_t acknowledged() const;
   std::chrono::milliseconds age() const;
   /// Returns the remaining time if BYTES were transferred since started_.
   std::chrono::milliseconds time_left(std::size_t bytes) const;
@@ -194,7 +197,7 @@ class Connection {
   std::size_t held_ = 0;
   bool has_replied_ = false;
   bool is_evicted_ = false;
-  /// Number of sent bytes of the current reply.
+  /// Number of bytes of the current reply that the kernel has accepted.
   std::size_t sent_ = 0;
   /// Number of buffered bytes of the current reply.
   std::size_t queued_ = 0;

@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};
+/// Small, because these bytes are buffered for each client that reads slowly.
+constexpr std::size_t kMaxReadOfPage = std::size_t{32} << 10;
 
 std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
@@ -51,6 +53,17 @@ FastcgiCall::FastcgiCall(event_base* base, const Destination& destination,
 void FastcgiCall::start() {
   connect_deadline_ = steady_clock::now() + options_.connect_timeout;
   connect();
+}
+
+void FastcgiCall::pause() {
+  // The request must be sent completely first.
+  if (destination_.address != nullptr || watched_ != EV_READ) return;
+  is_paused_ = true;
+  event_del(event_.get());
+}
+
+void FastcgiCall::resume() {
+  if (std::exchange(is_paused_, false)) watch(EV_READ, options_.pool_timeout);
 }
 
 void FastcgiCall::watch(short what, milliseconds timeout) {
@@ -153,7 +166,8 @@ void FastcgiCall::on_event(short what) {
 
 void FastcgiCall::on_readable() {
   auto& buffer = read_buffer();
-  const ssize_t size = ::read(socket_.get(), buffer.data(), buffer.size());
+  const std::size_t limit = destination_.address == nullptr ? kMaxReadOfPage : buffer.size();
+  const ssize_t size = ::read(socket_.get(), buffer.data(), limit);
   if (size > 0) return take({buffer.data(), static_cast<std::size_t>(size)});
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size < 0) return finish(Outcome::kBadReply, errno_text("cannot read its reply"));

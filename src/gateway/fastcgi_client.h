@@ -50,6 +50,10 @@ class FastcgiCall {
 
   /// Starts the call. DONE is called only after start() has returned.
   void start();
+  /// Stops reading a reply of the page server, which serves other requests meanwhile, until resume().
+  /// Its timeout is suspended. Replies of workers are not paused, because that would block them.
+  void pause();
+  void resume();
 
   evbuffer* reply() { return reply_.get(); }
   /// Returns the reason of a failure, for the log.
@@ -83,6 +87,7 @@ class FastcgiCall {
   base::EventBufferPtr reply_;
   ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
+  bool is_paused_ = false;
   Outcome outcome_ = Outcome::kBadReply;
   /// Number of bytes of the reply, including data that was taken.
   std::size_t received_ = 0;

@@ -26,6 +26,9 @@ constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
+// Numbers of buffered bytes of a page at which reading it from the page server pauses and resumes.
+constexpr std::size_t kMaxOfPage = std::size_t{64} << 10;
+constexpr std::size_t kFewOfPage = std::size_t{32} << 10;
 constexpr std::string_view kTooLong = "it sent more than its Content-Length";
 
 Server* server_of(void* argument) {
@@ -166,6 +169,13 @@ void Server::on_replied(Connection& connection) {
   bounds_.replied(exchanges_.at(connection.bev()));
 }
 
+void Server::on_queued(Connection& connection, std::ptrdiff_t bytes) {
+  bounds_.queued(bytes);
+  if (bytes >= 0 || connection.unsent() > kFewOfPage) return;
+  const auto found = exchanges_.find(connection.bev());
+  if (found != exchanges_.end() && found->second.call) found->second.call->resume();
+}
+
 void Server::on_held(Connection& connection, std::size_t bytes) {
   held_ += bytes;
   if (held_ <= options_.max_bodies) return;
@@ -231,6 +241,7 @@ FastcgiCall::Destination Server::destination_of(const evhttp_request& request) c
 void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
   if (!forward_part(exchange)) return break_off(exchange, kTooLong);
+  if (exchange.connection->unsent() > kMaxOfPage) exchange.call->pause();
   exchange.connection->flush();
   bounds_.limit_replies();
 }

@@ -62,7 +62,7 @@ class Server final : private Connection::Owner {
   void on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) override;
   void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
-  void on_queued(std::ptrdiff_t bytes) override { bounds_.queued(bytes); }
+  void on_queued(Connection& connection, std::ptrdiff_t bytes) override;
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -114,5 +115,9 @@ Result<Fd> connect_to(const SocketAddress& address);
 /// Returns whether the other end of FD is closed. FD is a connection or the writing end of a pipe.
 /// A TCP peer that has shut down only its sending side also counts as closed.
 bool has_peer_left(int fd);
+
+/// Returns the number of bytes written to SOCKET that its peer has not acknowledged yet (TCP), or not
+/// read yet (Unix; this includes the kernel's overhead). Returns 0 if the number is unknown.
+std::size_t unacknowledged(int socket);
 
 }  // namespace quarry::base

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -81,4 +84,18 @@ TEST_CASE("a file that is not a socket is never removed to make room for one") {
   std::ofstream((dir / "precious").string()) << "data";
   CHECK_FALSE(listen_on(*SocketAddress::parse((dir / "precious").string())));
   CHECK(std::filesystem::file_size((dir / "precious").string()) == 4);
+}
+
+TEST_CASE("bytes that the peer has not read are known") {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const Fd own(ends[0]);
+  const Fd other(ends[1]);
+  CHECK(unacknowledged(own.get()) == 0);
+  std::array<char, 1000> bytes{};
+  REQUIRE(::write(own.get(), bytes.data(), bytes.size()) == 1000);
+  CHECK(unacknowledged(own.get()) >= 1000);
+  REQUIRE(::read(other.get(), bytes.data(), bytes.size()) == 1000);
+  CHECK(unacknowledged(own.get()) == 0);
+  CHECK(unacknowledged(-1) == 0);
 }

@@ -1,6 +1,7 @@
 // Tests the limits on connections, bodies and replies with many clients.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include <list>
 #include <semaphore>
 #include <string>
+#include <thread>
 
 #include "eventually.h"
+#include "quarry/base/passed_connections.h"
 #include "quarry/gateway/gateway.h"
 #include "world.h"
 
@@ -156,6 +159,55 @@ TEST_CASE(
     }
     CHECK(reader.rest().size() < large.size() / 2);
   }
+}
+
+TEST_CASE(
+    "bytes that the kernel has accepted for a client that reads nothing do not extend its time") {
+  const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
+  // The kernel accepts megabytes, which would extend the time by minutes.
+  const World world(Pool::answering(large), {.client_timeout = 200ms, .min_rate = 20'000});
+  const Client reader(world.gateway);
+  reader.send(kGet);
+  CHECK(wait_for_log(world.gateway, "closed, because the client does not read its reply"));
+}
+
+TEST_CASE("a page is read from the page server only as fast as its client reads it") {
+  constexpr std::size_t kSize = 20'000'000;
+  const auto pages = quarry::base::PassedConnections::make();
+  REQUIRE(pages);
+  const TemporaryFolder folder;
+  const Gateway gateway(folder / "pool", {.pages_passing = pages->passing.get()});
+  Client reader(gateway);
+  reader.send(get("/timeline"));
+  quarry::base::Fd connection;
+  REQUIRE(eventually([&] {
+    connection = quarry::base::take_connection(pages->taking.get());
+    return static_cast<bool>(connection);
+  }));
+  const std::string reply =
+      fastcgi_answer(fmt::format("Content-Length: {}\r\n\r\n", kSize) + std::string(kSize, 'x'));
+  std::size_t sent = 0;
+  const auto send_more = [&] {
+    const ssize_t size = ::send(connection.get(), reply.data() + sent, reply.size() - sent,
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent += static_cast<std::size_t>(std::max<ssize_t>(size, 0));
+    return size > 0;
+  };
+  // Until the gateway has read nothing for a while.
+  for (int idle = 0; idle < 50; ++idle) {
+    while (send_more()) idle = 0;
+    ::usleep(10'000);
+  }
+  CHECK(sent < 2'000'000);
+  std::thread rest([&] {
+    eventually([&] {
+      while (send_more()) continue;
+      return sent == reply.size();
+    });
+  });
+  const std::string page = reader.reply();
+  rest.join();
+  CHECK(page.ends_with(std::string(kSize, 'x')));
 }
 
 TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")) {

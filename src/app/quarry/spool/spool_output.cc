@@ -1,12 +1,13 @@
 #include "spool_output.h"
 
-#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "quarry/base/socket.h"
 
 namespace quarry::app {
 namespace {
@@ -18,8 +19,7 @@ int unread_in_pipe(int fd) {
 }
 
 int unread_in_socket(int fd) {
-  int count = 0;
-  if (::ioctl(fd, SIOCOUTQ, &count) != 0) return 0;
+  const auto count = static_cast<int>(base::unacknowledged(fd));
   // When the other end closes, the kernel discards unread data, so the number is not valid any
   // more.
   pollfd now{fd, 0, 0};
