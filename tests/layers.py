@@ -71,7 +71,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/changes", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote",
                        "quarry/spool", "quarry/status"}},
-    "pages": {"own": set(), "request": set(), "cache": {"request"}, "connection": {"request"}, "fossil": {"request", "cache"},
+    "pages": {"own": set(), "request": set(), "cache": {"request"}, "connection": {"request", "cache"}, "fossil": {"request", "cache"},
               "login": {"request"}, "": {"request", "cache", "connection", "fossil", "login"}},
     "courier": {"senders": set(), "": {"senders"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},

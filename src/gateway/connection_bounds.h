@@ -13,8 +13,8 @@
 
 #include "address_counts.h"
 #include "exchange.h"
-#include "log_throttle.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/base/log_throttle.h"
 #include "quarry/gateway/gateway_options.h"
 
 namespace quarry::gateway {
@@ -65,8 +65,8 @@ class ConnectionBounds {
   /// Whether the limit is reached and all connections have to stay open.
   bool is_crowded_ = false;
   base::Event retry_;
-  LogThrottle eviction_log_;
-  LogThrottle address_log_;
+  base::LogThrottle eviction_log_;
+  base::LogThrottle address_log_;
 };
 
 }  // namespace quarry::gateway

@@ -38,10 +38,14 @@ void Server::record_refusal(const PageRequest& request, const Refusal& refusal) 
 
 void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_json) {
   const PageRequest& request = connection.request();
-  base::log(refusal.status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}",
-            refusal.in_log.empty()
-                ? fmt::format("{}: {} {}", request.in_words(), refusal.status, refusal.text)
-                : refusal.in_log);
+  const std::string line = refusal.in_log.empty() ? fmt::format("{}: {} {}", request.in_words(),
+                                                                refusal.status, refusal.text)
+                                                  : refusal.in_log;
+  if (refusal.status == 503) {
+    overload_log_.warn(line);
+  } else {
+    base::log(refusal.status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}", line);
+  }
   record_refusal(request, refusal);
   const std::string_view reason = http::reason_phrase(refusal.status);
   const bool is_page = !is_json && http::prefers_html(request.get("HTTP_ACCEPT"));

@@ -1,15 +1,18 @@
 #include "server.h"
 
 #include <fmt/core.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <utility>
 
 #include "cache/cache_rule.h"
 #include "fossil/scgi.h"
 #include "quarry/base/log.h"
+#include "quarry/base/network.h"
 #include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/base/split.h"
@@ -28,6 +31,20 @@ constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
 constexpr std::size_t kMaxConnections = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 constexpr std::string_view kHiddenQuery = "***";
+// Bodies up to this size are accepted even if the size of all bodies exceeds its limit.
+constexpr std::size_t kSmallBody = std::size_t{64} << 10;
+// After a larger reply, unused memory is returned to the system. Its buffers consist of many small
+// pieces, which the allocator would keep otherwise.
+constexpr std::uint64_t kLargeReply = std::uint64_t{1} << 20;
+// libevent frees some buffers only after the connection.
+constexpr std::chrono::milliseconds kTrimDelay{100};
+// Clients often repeat refused requests immediately. Without a delay, the refusals would use most of
+// the processor time.
+constexpr std::chrono::milliseconds kRefusalDelay{1000};
+
+std::string network_of(PageConnection& connection) {
+  return base::network_of(connection.request().get(http::parameter::kRemoteAddress));
+}
 
 }  // namespace
 
@@ -42,11 +59,14 @@ Server::Server(event_base* base, const Options& options, const ServedRepositorie
       pool_(base, options, served, fossil_environment_, starter),
       cache_(options.cache, options.cache_ttl),
       incoming_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
-      cleanup_(base, -1, 0, [this] {
-        finished_.clear();
-        start_waiting();
-        stop_if_idle();
-      }) {
+      cleanup_(base, -1, 0,
+               [this] {
+                 finished_.clear();
+                 start_waiting();
+                 stop_if_idle();
+               }),
+      trim_(base, -1, 0, [] { ::malloc_trim(0); }),
+      refusal_(base, -1, 0, [this] { refuse_delayed(); }) {
   incoming_.wait();
 }
 
@@ -94,7 +114,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
     return answer(connection,
                   {413, fmt::format("the body is larger than {} bytes", options_.max_body)});
   }
-  if (held_ > options_.max_bodies) {
+  if (held_ > options_.max_bodies && connection.held() > kSmallBody) {
     return answer(connection, {503, "too many large requests at the same time: try again later",
                                std::string(kRetryAfter)});
   }
@@ -117,46 +137,86 @@ void Server::on_target(PageConnection& connection, const Target& target) {
   const bool may_have_password = logins_.may_be_in(connection.request(), target);
   connections_.at(&connection).logs_query = !may_have_password;
   const auto key = may_have_password ? std::nullopt : key_now(connection.request(), target);
-  if (!key) return ask({.connection = &connection, .target = target});
+  if (!key) {
+    return ask({.network = network_of(connection), .connection = &connection, .target = target});
+  }
   if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
     ++handles_.figures.from_cache;
-    return answer(connection, *page);
+    return answer(connection, page);
   }
-  if (const auto made = shared_.find(*key); made != shared_.end()) {
-    made->second->connections.push_back(&connection);
+  std::shared_ptr<Shared>& shared = shared_[*key];
+  if (shared) {
     ++handles_.figures.shared;
-    return;
+  } else {
+    shared = std::make_shared<Shared>(*key);
   }
-  auto shared = std::make_unique<Shared>(*key, std::list{&connection});
-  shared->body.reset(evbuffer_new());
-  shared_[*key] = shared.get();
-  ask({.connection = &connection, .shared = std::move(shared)});
+  shared->connections.push_back(&connection);
+  if (!shared->is_begun) ask({.network = network_of(connection), .shared = shared});
+}
+
+bool Server::may_begin(const std::string& network) const {
+  const std::size_t limit = options_.max_children_per_address;
+  if (limit == 0 || network.empty()) return true;
+  const auto is_of_network = [&](const auto& each) { return each.second.network == network; };
+  return static_cast<std::size_t>(std::ranges::count_if(runs_, is_of_network)) < limit;
 }
 
 void Server::ask(Waiting waiting) {
-  if (pool_.has_room()) return begin(std::move(waiting));
-  if (waiting_.size() < options_.max_waiting) {
-    waiting_.push_back(std::move(waiting));
-    return show_state();
+  if (pool_.has_room() && may_begin(waiting.network)) return begin(std::move(waiting));
+  if (waiting.shared && !waiting.shared->networks.insert(waiting.network).second) return;
+  waiting_.push(std::move(waiting));
+  if (waiting_.size() > options_.max_waiting) turn_away(waiting_.take_last_of_longest());
+  show_state();
+}
+
+void Server::ask(PageConnection& connection) {
+  ask({.network = network_of(connection), .connection = &connection});
+}
+
+void Server::turn_away(Waiting waiting) {
+  if (waiting.shared) {
+    waiting.shared->networks.erase(waiting.network);
+    if (!waiting.shared->networks.empty()) return;
   }
   ++handles_.figures.refused;
-  refuse(std::move(waiting), {503, "too many pages are being generated: try again in a moment",
-                              std::string(kRetryAfter)});
+  if (waiting.shared) {
+    shared_.erase(waiting.shared->key);
+    for (PageConnection* const each : waiting.shared->connections) {
+      refused_.push_back({.connection = each});
+    }
+  } else {
+    refused_.push_back(std::move(waiting));
+  }
+  const bool is_crowded = connections_.size() > kMaxConnections / 2;
+  if (is_crowded) refusal_.wait(std::chrono::milliseconds{0});
+  if (!refusal_.is_timed()) refusal_.wait(kRefusalDelay);
+}
+
+void Server::refuse_delayed() {
+  for (Waiting& each : std::exchange(refused_, {})) {
+    refuse(std::move(each), {503, "too many pages are being generated: try again in a moment",
+                             std::string(kRetryAfter)});
+  }
 }
 
 void Server::start_waiting() {
-  while (!waiting_.empty() && pool_.has_room()) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    if (next.target) {
-      on_target(*next.connection, *next.target);
+  while (pool_.has_room()) {
+    auto next = waiting_.take([this](const std::string& network) { return may_begin(network); });
+    if (!next) return show_state();
+    if (next->target) {
+      on_target(*next->connection, *next->target);
     } else {
-      begin(std::move(next));
+      begin(*std::move(next));
     }
   }
 }
 
 void Server::begin(Waiting waiting) {
+  if (waiting.shared) {
+    waiting.shared->is_begun = true;
+    waiting_.remove_if([&](const Waiting& each) { return each.shared == waiting.shared; });
+    waiting.connection = waiting.shared->connections.front();
+  }
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
   // A waiting request without a target is for a shared page, so it does not contain a password.
@@ -184,6 +244,7 @@ void Server::begin(Waiting waiting) {
   running = {.run = std::move(run),
              .connection = nullptr,
              .shared = std::move(waiting.shared),
+             .network = std::move(waiting.network),
              .request = own.in_words(),
              .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
@@ -199,15 +260,33 @@ void Server::show_state() {
   handles_.figures.cache_size = cache_.size();
 }
 
-void Server::answer(PageConnection& connection, const CachedPage& page) {
+void Server::answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page) {
   const PageRequest& request = connection.request();
   const auto reply =
-      page.reply({.takes_gzip = http::takes_gzip(request.get("HTTP_ACCEPT_ENCODING")),
-                  .head_only = request.is_head(),
-                  .known_tag = request.get("HTTP_IF_NONE_MATCH")});
+      page->reply({.takes_gzip = http::takes_gzip(request.get("HTTP_ACCEPT_ENCODING")),
+                   .head_only = request.is_head(),
+                   .known_tag = request.get("HTTP_IF_NONE_MATCH")});
   connection.begin(reply.status, reply.head);
-  connection.add(reply.body);
+  connection.add(page, reply.body);
   connection.end();
+}
+
+void Server::limit_unread() {
+  for (;;) {
+    std::size_t total = 0;
+    PageConnection* largest = nullptr;
+    for (const auto& [key, state] : connections_) {
+      PageConnection* const each = state.connection.get();
+      total += each->memory();
+      if (largest == nullptr || each->memory() > largest->memory()) largest = each;
+    }
+    if (total <= options_.max_bodies) return;
+    unread_log_.warn(
+        fmt::format("{}: connection closed, because the client does not read its page: the pages "
+                    "that clients have not read exceed pages.max_bodies ({} bytes)",
+                    largest->request().in_words(), options_.max_bodies));
+    on_gone(*largest);
+  }
 }
 
 void Server::on_drained(PageConnection& connection) {
@@ -229,6 +308,7 @@ void Server::on_gone(PageConnection& connection) {
   }
   remove_waiting(connection);
   log_access(connection);
+  if (connection.replied() > kLargeReply) trim_.wait(kTrimDelay);
   connections_.erase(found);
   if (!is_stopping_) incoming_.wait();
   stop_if_idle();
@@ -264,14 +344,13 @@ void Server::log_access(PageConnection& connection) {
 void Server::remove_waiting(PageConnection& connection) {
   // A shared page is made and cached even if all its clients have disconnected.
   for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
-  for (auto each = waiting_.begin(); each != waiting_.end();) {
-    const bool is_left =
-        each->connection == &connection && (!each->shared || each->shared->connections.empty());
-    if (is_left && each->shared) shared_.erase(each->shared->key);
-    if (each->connection == &connection && !is_left)
-      each->connection = each->shared->connections.front();
-    each = is_left ? waiting_.erase(each) : std::next(each);
-  }
+  refused_.remove_if([&](const Waiting& each) { return each.connection == &connection; });
+  waiting_.remove_if([&](const Waiting& each) {
+    return each.shared ? each.shared->connections.empty() : each.connection == &connection;
+  });
+  std::erase_if(shared_, [](const auto& each) {
+    return !each.second->is_begun && each.second->connections.empty();
+  });
 }
 
 void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
@@ -301,7 +380,7 @@ void Server::unshare(FossilRun& run) {
                           shared->header.status != 400 && !connection->request().is_head() &&
                           connection->request().get("HTTP_IF_NONE_MATCH").empty();
     if (!is_first) {
-      ask({.connection = connection});
+      ask(*connection);
       continue;
     }
     running.connection = connection;
@@ -325,6 +404,7 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
   }
   running.connection->add(body);
   if (running.connection->unsent() > kMaxUnsent) run.pause();
+  limit_unread();
 }
 
 void Server::on_complete(FossilRun& run) {
@@ -346,11 +426,12 @@ void Server::finish_shared(Shared& shared) {
   if (page) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
   for (PageConnection* const connection : shared.connections) {
     if (page) {
-      answer(*connection, *page);
+      answer(*connection, page);
     } else {
-      ask({.connection = connection});
+      ask(*connection);
     }
   }
+  limit_unread();
 }
 
 void Server::on_finished(FossilRun& run) {

@@ -1,11 +1,16 @@
 // The event loop of the pages process. The loop accepts passed connections, sends requests to
 // `fossil`, and sends pages to clients.
+//
+// Requests from one address do not delay the requests of others: the number of its processes is
+// limited, and waiting addresses take turns (fair_queue.h). Clients that do not read their pages do not
+// exhaust the memory: readers of a cached page share its bytes, and the unread bytes are limited.
 #pragma once
 
 #include <filesystem>
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,10 +19,12 @@
 #include "cache/page_cache.h"
 #include "cache/repository_state.h"
 #include "connection/page_connection.h"
+#include "fair_queue.h"
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
 #include "login/login_attempt.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/base/log_throttle.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
 #include "request/page_request.h"
@@ -50,22 +57,27 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// A page that is being generated. Requests that arrive before it is complete get the same page.
   struct Shared {
     std::string key;
-    std::list<PageConnection*> connections;
-    http::ReplyHeader header;
-    base::EventBufferPtr body;
+    std::list<PageConnection*> connections = {};
+    std::set<std::string> networks = {};  // networks for which it waits
+    bool is_begun = false;
+    http::ReplyHeader header = {};
+    base::EventBufferPtr body = base::EventBufferPtr(evbuffer_new());
   };
   struct Running {
     std::unique_ptr<FossilRun> run;
     PageConnection* connection = nullptr;      // null if the client has disconnected
-    std::unique_ptr<Shared> shared = nullptr;  // the shared page that RUN makes, or null
+    std::shared_ptr<Shared> shared = nullptr;  // the shared page that RUN makes, or null
+    std::string network;                       // of the client whose turn it was
     std::string request;                       // for the log
     std::unique_ptr<LoginAttempt> login;       // null if fossil checks no password
     bool is_post = false;
   };
-  /// A request that waits for a fossil process, for itself or for all requests of SHARED.
+  /// A request that waits for a fossil process until it is NETWORK's turn, for itself or for all
+  /// requests of SHARED, which may wait for several networks.
   struct Waiting {
+    std::string network = {};
     PageConnection* connection = nullptr;
-    std::unique_ptr<Shared> shared = nullptr;
+    std::shared_ptr<Shared> shared = nullptr;
     /// Set if the page is for this request only. When a process is free, the page might already be
     /// in the cache.
     std::optional<Target> target = {};
@@ -76,11 +88,22 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// Returns the current cache key, or nullopt if the page must not be cached.
   std::optional<std::string> key_now(const PageRequest& request, const Target& target) const;
   void ask(Waiting waiting);
+  /// Starts the request of CONNECTION again, without sharing its page.
+  void ask(PageConnection& connection);
+  /// Returns whether NETWORK may use another fossil process.
+  bool may_begin(const std::string& network) const;
+  /// Refuses WAITING because too many wait, unless its page also waits for another network.
+  void turn_away(Waiting waiting);
+  /// Answers all requests in refused_.
+  void refuse_delayed();
   void begin(Waiting waiting);
   /// Called when the page of RUN cannot be shared. The first request gets the page; the other
   /// requests start again.
   void unshare(FossilRun& run);
-  void answer(PageConnection& connection, const CachedPage& page);
+  void answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page);
+  /// Closes the connection with the most unread bytes while there are too many in total. The caller's
+  /// connection may be destroyed in this call.
+  void limit_unread();
   /// Called when a shared page is complete.
   void finish_shared(Shared& shared);
   /// Answers all requests in WAITING with REFUSAL.
@@ -114,12 +137,17 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   bool is_stopping_ = false;
   std::unordered_map<const PageConnection*, ConnectionState> connections_;
   std::unordered_map<const FossilRun*, Running> runs_;
-  std::list<Waiting> waiting_;
+  FairQueue<Waiting> waiting_;
+  std::list<Waiting> refused_;  // answered by refusal_
   PageCache cache_;
-  std::unordered_map<std::string, Shared*> shared_;  // by key
+  std::unordered_map<std::string, std::shared_ptr<Shared>> shared_;  // by key
   std::list<Running> finished_;  // destroyed when none of their callbacks is running
   base::Event incoming_;
   base::Event cleanup_;
+  base::Event trim_;
+  base::Event refusal_;
+  base::LogThrottle overload_log_;
+  base::LogThrottle unread_log_;
 };
 
 }  // namespace quarry::pages

@@ -21,11 +21,14 @@ struct Options {
 
   /// Maximum number of pages that are made at the same time. Each takes one process.
   std::size_t max_children = 8;
+  /// Maximum number of these processes for one address. An IPv6 /64 network counts as one address.
+  /// 0: no limit.
+  std::size_t max_children_per_address = 2;
   /// Number of idle processes. A request does not have to wait until a process starts while other
   /// processes are idle.
   std::size_t spare_children = 2;
-  /// Maximum number of requests that wait for one of max_children. Further requests are refused
-  /// with status 503.
+  /// Maximum number of requests that wait for one of max_children. When the limit is exceeded, the
+  /// last request of the address with the most is refused with status 503.
   std::size_t max_waiting = 200;
   /// Time limit for making a page, and for each wait until the client reads more of the page.
   std::chrono::milliseconds timeout{60'000};
@@ -34,8 +37,9 @@ struct Options {
   /// Maximum size of a request's body in bytes. The body is buffered in memory. A larger body is
   /// refused with status 413.
   std::size_t max_body = std::size_t{100} << 20;
-  /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests are refused
-  /// with status 503.
+  /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests with a large
+  /// body are refused with status 503. It is also the maximum size of all pages that clients have not
+  /// read yet. When this limit is exceeded, the connection with the most unread bytes is closed.
   std::size_t max_bodies = std::size_t{512} << 20;
   /// Maximum size of a page in bytes. Larger pages are aborted.
   std::size_t max_reply = std::size_t{1} << 30;

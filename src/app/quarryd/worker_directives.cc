@@ -93,6 +93,8 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"pages", PagesSource(), QUARRY_FIELD(pages.source)},
     {"pages.program", Text(), QUARRY_FIELD(pages.program)},
     {"pages.max_children", Number<1, 1000>(), QUARRY_FIELD(pages.max_children)},
+    {"pages.max_children_per_address", Number<0, 1000>(),
+     QUARRY_FIELD(pages.max_children_per_address)},
     {"pages.spare_children", Number<0, 1000>(), QUARRY_FIELD(pages.spare_children)},
     {"pages.max_waiting", Number<0, 10000>(), QUARRY_FIELD(pages.max_waiting)},
     {"pages.timeout", Timeout(), QUARRY_FIELD(pages.timeout)},

@@ -167,7 +167,7 @@ std::string CachedPage::fields(const std::string& nonce) const {
 CachedPage::Reply CachedPage::reply(const ReplyOptions& options) const {
   const std::string_view vary = has_gzip_ ? "Vary: Accept-Encoding\r\n" : "";
   if (!tag_.empty() && options.known_tag == tag_) {
-    return {304, fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_, vary), ""};
+    return {304, fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_, vary), {}};
   }
   const std::string nonce = nonce_.empty() ? std::string() : new_nonce(nonce_.size());
   const bool is_gzip = options.takes_gzip && has_gzip_;
@@ -176,47 +176,45 @@ CachedPage::Reply CachedPage::reply(const ReplyOptions& options) const {
               fmt::format("Status: {} {}\r\n{}{}{}Content-Length: {}\r\n\r\n", header_.status,
                           header_.reason, fields(nonce),
                           is_gzip ? "Content-Encoding: gzip\r\n" : "", vary, size),
-              ""};
-  if (options.head_only) return reply;
-  reply.body.reserve(size);
-  if (is_gzip) {
-    append_gzip(reply.body, nonce);
-  } else {
-    append_plain(reply.body, nonce);
-  }
+              {}};
+  if (!options.head_only) reply.body = is_gzip ? gzip_body(nonce) : plain_body(nonce);
   return reply;
 }
 
-void CachedPage::append_plain(std::string& out, const std::string& nonce) const {
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (i > 0) out += nonce;
-    out += pieces_[i].plain;
+std::vector<BodyPart> CachedPage::plain_body(const std::string& nonce) const {
+  std::vector<BodyPart> body;
+  for (const Piece& piece : pieces_) {
+    if (&piece != &pieces_.front()) body.push_back({.own = nonce});
+    if (!piece.plain.empty()) body.push_back({.shared = piece.plain});
   }
+  return body;
 }
 
-void CachedPage::append_gzip(std::string& out, const std::string& nonce) const {
-  out += kGzipHeader;
+std::vector<BodyPart> CachedPage::gzip_body(const std::string& nonce) const {
+  std::string stored_nonce(1, '\0');  // a stored block, not final
+  append_little(stored_nonce, static_cast<std::uint16_t>(nonce.size()), 2);
+  append_little(stored_nonce, static_cast<std::uint16_t>(~nonce.size()), 2);
+  stored_nonce += nonce;
   std::uint32_t checksum = 0;
   const std::uint32_t of_nonce = checksum_of(nonce);
   const auto add = [&checksum](std::uint32_t more, std::size_t size) {
     checksum =
         static_cast<std::uint32_t>(::crc32_combine(checksum, more, static_cast<z_off_t>(size)));
   };
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (i > 0) {
-      const auto length = static_cast<std::uint16_t>(nonce.size());
-      out += '\0';  // a stored block, not the final one
-      append_little(out, length, 2);
-      append_little(out, static_cast<std::uint16_t>(~length), 2);
-      out += nonce;
+  std::vector<BodyPart> body = {{.own = std::string(kGzipHeader)}};
+  for (const Piece& piece : pieces_) {
+    if (&piece != &pieces_.front()) {
+      body.push_back({.own = stored_nonce});
       add(of_nonce, nonce.size());
     }
-    out += pieces_[i].deflated;
-    add(pieces_[i].checksum, pieces_[i].plain.size());
+    body.push_back({.shared = piece.deflated});
+    add(piece.checksum, piece.plain.size());
   }
-  out += kLastBlock;
-  append_little(out, checksum, 4);
-  append_little(out, static_cast<std::uint32_t>(plain_size_), 4);
+  std::string end(kLastBlock);
+  append_little(end, checksum, 4);
+  append_little(end, static_cast<std::uint32_t>(plain_size_), 4);
+  body.push_back({.own = std::move(end)});
+  return body;
 }
 
 }  // namespace quarry::pages

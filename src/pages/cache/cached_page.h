@@ -1,5 +1,5 @@
-// A cached page. Each reply contains a new nonce (Content-Security-Policy). The reply is compressed
-// with gzip if the client accepts gzip.
+// A cached page. All readers share its bytes. Each reply contains a new nonce
+// (Content-Security-Policy). The reply is compressed with gzip if the client accepts gzip.
 //
 //   body   piece │ nonce │ piece │ nonce │ piece
 //   gzip   header │ deflated piece │ nonce, stored │ deflated piece │ … │ checksum │ size
@@ -19,6 +19,14 @@
 
 namespace quarry::pages {
 
+/// A part of a reply's body: either SHARED bytes of the page, or the reply's OWN bytes. Not empty.
+struct BodyPart {
+  std::string_view shared = {};
+  std::string own = {};
+
+  std::string_view bytes() const { return shared.empty() ? own : shared; }
+};
+
 class CachedPage {
  public:
   /// Returns the page of a reply that can be shared. The status must be 200, the length must be
@@ -36,9 +44,9 @@ class CachedPage {
   struct Reply {
     int status;
     std::string head;  // the header block
-    std::string body;
+    std::vector<BodyPart> body;
   };
-  /// Returns the reply for a client.
+  /// Returns the reply for a client. The reply's body refers to this page.
   Reply reply(const ReplyOptions& options) const;
 
   /// Returns the approximate memory use in bytes.
@@ -54,8 +62,8 @@ class CachedPage {
   void split(std::string_view body);
   void deflate_pieces();
   std::string fields(const std::string& nonce) const;
-  void append_plain(std::string& out, const std::string& nonce) const;
-  void append_gzip(std::string& out, const std::string& nonce) const;
+  std::vector<BodyPart> plain_body(const std::string& nonce) const;
+  std::vector<BodyPart> gzip_body(const std::string& nonce) const;
   std::size_t gzip_size() const;
 
   http::ReplyHeader header_;

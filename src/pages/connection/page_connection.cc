@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "quarry/base/socket.h"
+
 namespace quarry::pages {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
 // If fewer bytes are buffered, more of the reply is requested.
 constexpr std::size_t kLowWater = std::size_t{256} << 10;
+// Parts of up to this size are copied, because a reference would need more memory.
+constexpr std::size_t kMaxCopied = std::size_t{1} << 10;
 
 }  // namespace
 
@@ -24,8 +28,10 @@ PageConnection::PageConnection(event_base* base, base::Fd socket, const Options&
   bufferevent_setcb(
       bev_.get(), [](bufferevent*, void* self) { static_cast<PageConnection*>(self)->on_input(); },
       [](bufferevent*, void* self) { static_cast<PageConnection*>(self)->on_output(); },
-      [](bufferevent*, short, void* self) {
+      [](bufferevent*, short what, void* self) {
         auto* const connection = static_cast<PageConnection*>(self);
+        constexpr short kWriteTimeout = BEV_EVENT_TIMEOUT | BEV_EVENT_WRITING;
+        if (what == kWriteTimeout) return connection->on_write_timeout();
         connection->owner_.on_gone(*connection);
       },
       this);
@@ -72,10 +78,20 @@ void PageConnection::on_output() {
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }
 
+void PageConnection::on_write_timeout() {
+  const std::pair left{unsent(), base::unacknowledged(bufferevent_getfd(bev_.get()))};
+  if (left == std::exchange(left_, left)) return owner_.on_gone(*this);
+  bufferevent_enable(bev_.get(), EV_WRITE);
+}
+
+PageConnection::Header PageConnection::header_of(std::uint8_t type, std::size_t size) const {
+  return http::encode({.type = type,
+                       .request_id = reader_.id(),
+                       .content_length = static_cast<std::uint16_t>(size)});
+}
+
 void PageConnection::put_header(std::uint8_t type, std::size_t size) {
-  const auto bytes = http::encode({.type = type,
-                                   .request_id = reader_.id(),
-                                   .content_length = static_cast<std::uint16_t>(size)});
+  const Header bytes = header_of(type, size);
   bufferevent_write(bev_.get(), bytes.data(), bytes.size());
 }
 
@@ -108,6 +124,27 @@ void PageConnection::add(evbuffer* body) {
   }
 }
 
+void PageConnection::add(std::shared_ptr<const CachedPage> page,
+                         const std::vector<BodyPart>& body) {
+  page_ = std::move(page);
+  for (const BodyPart& part : body) {
+    if (part.shared.size() <= kMaxCopied) {
+      add(part.bytes());
+      continue;
+    }
+    replied_ += part.shared.size();
+    for (std::string_view rest = part.shared; !rest.empty();) {
+      const std::string_view piece = rest.substr(0, http::kMaxContent);
+      evbuffer* const output = bufferevent_get_output(bev_.get());
+      headers_.push_back(header_of(FCGI_STDOUT, piece.size()));
+      evbuffer_add_reference(output, headers_.back().data(), headers_.back().size(), nullptr,
+                             nullptr);
+      evbuffer_add_reference(output, piece.data(), piece.size(), nullptr, nullptr);
+      rest.remove_prefix(piece.size());
+    }
+  }
+}
+
 void PageConnection::end() {
   std::string end;
   http::append_record(end, FCGI_STDOUT, reader_.id(), {});
@@ -119,6 +156,11 @@ void PageConnection::end() {
 
 std::size_t PageConnection::unsent() const {
   return evbuffer_get_length(bufferevent_get_output(bev_.get()));
+}
+
+std::size_t PageConnection::memory() const {
+  if (!page_) return unsent();
+  return page_->size() / static_cast<std::size_t>(page_.use_count());
 }
 
 }  // namespace quarry::pages

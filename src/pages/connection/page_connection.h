@@ -5,15 +5,24 @@
 //
 // A connection serves one request and is closed after the reply, even if the web server asks to
 // keep it open. The next request might be a sync, which only workers can answer.
+//
+// A connection is also closed if the web server does not read any bytes of the reply for
+// pages.timeout. The state of the socket is not sufficient to detect that, because the socket is not
+// writable until the web server has read most of the kernel's buffer.
 #pragma once
 
 #include <event2/bufferevent.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "cache/cached_page.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/pages/options.h"
@@ -45,6 +54,8 @@ class PageConnection {
 
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
+  /// Returns the number of buffered bytes of the request's body.
+  std::size_t held() const { return held_; }
 
   /// Starts the reply. HEAD is the reply's header block, which includes STATUS.
   void begin(int status, std::string_view head);
@@ -52,10 +63,15 @@ class PageConnection {
   void add(std::string_view bytes);
   /// Moves BODY to the end of the reply's body.
   void add(evbuffer* body);
+  /// Adds BODY, which refers to PAGE. The bytes of PAGE are not copied.
+  void add(std::shared_ptr<const CachedPage> page, const std::vector<BodyPart>& body);
   /// Completes the reply. on_gone() is called after the reply has been sent.
   void end();
   /// Returns the number of bytes of the reply that the web server has not read.
   std::size_t unsent() const;
+  /// Returns how many bytes of memory the unread reply takes. A shared page counts in equal parts for
+  /// each of its users.
+  std::size_t memory() const;
   /// Returns the status, or 0 until the reply starts.
   int status() const { return status_; }
   /// Returns the current size of the reply's body in bytes.
@@ -63,11 +79,14 @@ class PageConnection {
   std::chrono::steady_clock::time_point began() const { return began_; }
 
  private:
+  using Header = http::RecordHeaderBytes;
   enum class State { kReading, kHandled, kEnded };
 
   void on_input();
   void on_output();
+  void on_write_timeout();
   void put(std::string_view bytes);
+  Header header_of(std::uint8_t type, std::size_t size) const;
   void put_header(std::uint8_t type, std::size_t size);
   /// Records that BYTES of the request are buffered.
   void hold(std::size_t bytes);
@@ -82,6 +101,13 @@ class PageConnection {
   int status_ = 0;
   std::uint64_t replied_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  /// Bytes that the kernel had not accepted, and bytes that the web server had not read, at the last
+  /// timeout.
+  std::pair<std::size_t, std::size_t> left_{};
+  // Declared before bev_, whose output refers to them. If headers were copied, the output would
+  // allocate a large block for each.
+  std::shared_ptr<const CachedPage> page_;
+  std::deque<Header> headers_;
   std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>> bev_;
 };
 

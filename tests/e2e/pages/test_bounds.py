@@ -7,73 +7,20 @@ import http.client
 import os
 import signal
 import socket
-import stat
 from pathlib import Path
 
 import pytest
 
+from support import fake_fossil
 from support.browser import Browser
 from support.daemon import nice
 from support.process import children, exists, free_port, name, wait_until
 
-PROGRAM = """#!/usr/bin/python3
-\"\"\"A fake `fossil`, which replies as the path says.\"\"\"
-import os, sys, time
-if sys.argv[1] == "version":
-    print("This is fossil version 9.9 [0123456789] 2026-01-01 00:00:00 UTC")
-    sys.exit()
-assert sys.argv[1:6] == ["http", "--scgi", "--nojail", "--in", "/dev/stdin"], sys.argv
-size = b""
-while (c := os.read(0, 1)) not in (b":", b""):
-    size += c
-if not size:
-    sys.exit()
-head = b""
-while len(head) < int(size) + 1:
-    head += os.read(0, int(size) + 1 - len(head))
-words = head[:-2].split(b"\\0")
-variables = dict(zip(words[::2], words[1::2]))
-path = variables[b"PATH_INFO"].decode()
-def reply(body, more=""):
-    os.write(1, f"HTTP/1.0 200 OK\\r\\nContent-Type: text/plain\\r\\n{more}Content-Length: {len(body)}\\r\\n\\r\\n".encode() + body)
-if path == "/dies":
-    os.kill(os.getpid(), 9)
-elif path == "/nonsense":
-    os.write(1, b"no reply at all\\n\\n")
-elif path == "/fails":
-    os.write(2, b"the disk is on fire\\n")
-    sys.exit(7)
-elif path == "/hangs":
-    time.sleep(600)
-elif path == "/short":
-    os.write(1, b"HTTP/1.0 200 OK\\r\\nContent-Type: text/plain\\r\\nContent-Length: 100000\\r\\n\\r\\n" + b"x" * 70000)
-elif path == "/endless":
-    os.write(1, b"HTTP/1.0 200 OK\\r\\nContent-Type: text/plain\\r\\n\\r\\n")
-    while True:
-        os.write(1, b"x" * 65536)
-elif path == "/large":
-    reply(b"y" * (64 << 20))
-elif path == "/slow":
-    time.sleep(1.5)
-    reply(b"slow")
-elif path == "/memory":
-    reply(str(len(bytearray(300 << 20))).encode())
-elif path == "/timeline" and (variables[b"QUERY_STRING"] == b"wrong" or not os.path.exists(sys.argv[0] + ".locked")):
-    open(sys.argv[0] + ".locked", "w").close()
-    os.write(1, b"HTTP/1.0 400 Bad Request\\r\\nContent-Type: text/plain\\r\\nContent-Length: 6\\r\\n\\r\\nlocked")
-elif path == "/env":
-    reply(repr(sorted(os.environ.items())).encode())
-else:
-    reply(b"body of " + variables[b"CONTENT_LENGTH"])
-"""
-
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server whose pages are made by PROGRAM. Returns the server and a visitor."""
-    program = tmp_path / "fossil-of-ours"
-    program.write_text(PROGRAM)
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    """Starts a server whose pages are made by fake_fossil.SCRIPT. Returns the server and a visitor."""
+    program = fake_fossil.scripted(tmp_path)
 
     def begin(**pool):
         port = free_port()

@@ -2,7 +2,6 @@
 only once."""
 
 import concurrent.futures
-import json
 import random
 import re
 import sqlite3
@@ -16,7 +15,7 @@ from support.browser import Browser, plain
 from support.daemon import Daemon
 from support.fossil import Checkout
 from support.process import free_port, wait_until
-from support.program import quarry
+from support.program import page_figures, quarry
 
 PAGES = ("/timeline", "/timeline?y=w", "/brlist", "/taglist", "/dir?ci=tip", "/file?name=a.txt&ci=tip", "/wiki?name=Page", "/wcontent",
          "/reportlist", "/forum", "/leaves", "/style.css", "/help", "/raw?name=a.txt&ci=tip", "/home", "/timeline.rss",
@@ -55,9 +54,7 @@ def serve(start, tmp_path):
 
 
 def figures(server: Daemon) -> dict:
-    done = quarry("status", "--socket", server.control, "--json")
-    assert done.returncode == 0, done.stderr
-    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]
+    return page_figures(server.control)
 
 
 def wait_for_cached_page(server: Daemon, visitor: Browser) -> None:

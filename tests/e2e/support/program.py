@@ -1,6 +1,8 @@
 """Runs our programs until they exit."""
 
+import json
 import subprocess
+from pathlib import Path
 
 from . import places
 
@@ -16,3 +18,10 @@ def quarry(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
 
 def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     return run("quarryd", *arguments, **more)
+
+
+def page_figures(control: Path) -> dict[str, int]:
+    """The counters of the pool www's pages process."""
+    done = quarry("status", "--socket", control, "--json")
+    assert done.returncode == 0, done.stderr
+    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]

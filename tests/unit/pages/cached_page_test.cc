@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace quarry::pages;
 using quarry::http::ReplyHeader;
@@ -45,6 +46,15 @@ std::string inflated(const std::string& gzip, std::size_t size) {
   return out;
 }
 
+std::string text_of(const std::vector<BodyPart>& body) {
+  std::string text;
+  for (const BodyPart& part : body) {
+    CHECK_FALSE(part.bytes().empty());
+    text += part.bytes();
+  }
+  return text;
+}
+
 std::string with_nonce(std::string text, const std::string& nonce) {
   for (std::size_t at = 0; (at = text.find(kNonce, at)) != std::string::npos;) {
     text.replace(at, kNonce.size(), nonce);
@@ -73,9 +83,10 @@ TEST_CASE("each delivery has its own nonce in header and body, compressed or not
       CHECK_FALSE(parts.head.contains(kNonce));
       CHECK_FALSE(parts.head.contains("Date:"));
       CHECK(parts.head.contains("style-src 'nonce-" + nonce));
-      CHECK(parts.head.contains("Content-Length: " + std::to_string(parts.body.size()) + "\r\n"));
+      const std::string sent = text_of(parts.body);
+      CHECK(parts.head.contains("Content-Length: " + std::to_string(sent.size()) + "\r\n"));
       const bool is_gzip = parts.head.contains("Content-Encoding: gzip");
-      CHECK((is_gzip ? inflated(parts.body, body.size()) : parts.body) == with_nonce(body, nonce));
+      CHECK((is_gzip ? inflated(sent, body.size()) : sent) == with_nonce(body, nonce));
       if (is_gzip) CHECK(takes_gzip);
     }
     CHECK(nonces.size() == 2);
@@ -94,6 +105,18 @@ TEST_CASE("a page that the client already has is not sent again, and has no nonc
   const auto head = page->reply({.head_only = true});
   CHECK(head.body.empty());
   CHECK(head.head.contains("Content-Length: 1000"));
+}
+
+TEST_CASE("replies share the bytes of their page") {
+  const std::string body = std::string(10'000, 'x') + kNonce + std::string(10'000, 'y');
+  const auto page = CachedPage::make(header_of(body), body);
+  REQUIRE(page);
+  const auto first = page->reply({}).body;
+  const auto second = page->reply({}).body;
+  REQUIRE(first.size() == 3);
+  CHECK(first[0].shared.data() == second[0].shared.data());
+  CHECK(first[2].shared.data() == second[2].shared.data());
+  CHECK(first[1].own != second[1].own);
 }
 
 TEST_CASE("large content other than text is not compressed") {

@@ -10,7 +10,7 @@
 
 #include "quarry/base/log.h"
 
-namespace quarry::gateway {
+namespace quarry::base {
 
 class LogThrottle {
  public:
@@ -24,8 +24,8 @@ class LogThrottle {
     }
     next_ = now + std::chrono::seconds(5);
     const std::uint64_t dropped = std::exchange(dropped_, 0);
-    base::log(base::LogLevel::kWarning, "{}{}", line,
-              dropped == 0 ? "" : fmt::format(" ({} similar messages suppressed)", dropped));
+    log(LogLevel::kWarning, "{}{}", line,
+        dropped == 0 ? "" : fmt::format(" ({} similar messages suppressed)", dropped));
   }
 
  private:
@@ -33,4 +33,4 @@ class LogThrottle {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace quarry::gateway
+}  // namespace quarry::base
