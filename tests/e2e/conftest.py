@@ -104,8 +104,8 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Ite
 
 
 @pytest.fixture
-def quickstart(tmp_path: Path, fossil: Fossil) -> Iterator[Quickstart]:
-    start = Quickstart(tmp_path, fossil)
+def quickstart(tmp_path: Path, open_folder: Path, fossil: Fossil) -> Iterator[Quickstart]:
+    start = Quickstart(tmp_path, open_folder, fossil)
     yield start
     start.stop_all()
 

@@ -19,6 +19,9 @@ std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
   cli.add_option("--http", line.http, "With --serve: address and port to listen on")
       ->capture_default_str()
       ->needs(serve);
+  cli.add_option("--user", line.user,
+                 "With --serve as root: user to run as (default: owner of the path, if not root)")
+      ->needs(serve);
   cli.add_option("--children", line.children,
                  "With --serve: number of workers (default: two per processor, at least four)")
       ->check(CLI::Range(1, 10000))

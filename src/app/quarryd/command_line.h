@@ -13,6 +13,7 @@ struct CommandLine {
   std::string prefix;
   std::string serve;
   std::string http = "127.0.0.1:8080";
+  std::string user;
   std::size_t children = 0;
   bool has_changes = false;
   bool has_no_pages = false;

@@ -253,6 +253,7 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
                                             .http = *http,
                                             .children = line.children,
                                             .running_as_root = ::geteuid() == 0,
+                                            .user = line.user,
                                             .has_changes = line.has_changes,
                                             .has_pages = !line.has_no_pages},
                                            *folder);

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "configuration.h"
-#include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 #include "quarry/pages/pages.h"
 
@@ -26,12 +25,17 @@ std::size_t default_children() {
   return std::max<std::size_t>(4, std::size_t{2} * std::thread::hardware_concurrency());
 }
 
-base::Result<master::Credentials> owner_to_become(const std::filesystem::path& path) {
+/// Returns the user that serves PATH if the master runs as root.
+base::Result<master::Credentials> user_to_become(const std::filesystem::path& path,
+                                                 const std::string& user) {
+  if (!user.empty()) return master::credentials_named(user, "");
   QUARRY_TRY_ASSIGN(auto owner, master::owner_of(path));
-  if (owner.uid == 0) {
-    base::log(base::LogLevel::kNotice, "{} belongs to root; serving it as root", path.string());
-  }
-  return owner;
+  if (owner.uid != 0) return owner;
+  return fail(
+      ErrorCode::kDenied,
+      fmt::format("{} belongs to root, but must not be served as root; give it to another user "
+                  "(chown -R USER {}), or confirm with --user root",
+                  path.string(), path.string()));
 }
 
 }  // namespace
@@ -86,15 +90,17 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.listen_options.mode = 0600;
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
-    QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
+    QUARRY_TRY_ASSIGN(const auto user, user_to_become(path, options.user));
     // After a reload, the folder might be missing because a cleanup of temporary files has removed
     // it. The sockets are still open.
-    if (::chown(folder->c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
+    if (::chown(folder->c_str(), user.uid, user.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }
-    pool.listen_options.owner = owner.uid;
-    pool.listen_options.group = owner.gid;
-    pool.run_as = owner;
+    pool.listen_options.owner = user.uid;
+    pool.listen_options.group = user.gid;
+    pool.run_as = user;
+  } else if (!options.user.empty()) {
+    return fail(ErrorCode::kDenied, "--user requires root: start quarryd as root, or omit --user");
   }
   master::Config config;
   QUARRY_TRY_ASSIGN(config.global.control,

@@ -25,13 +25,14 @@ struct ServeOptions {
   base::SocketAddress http;
   std::size_t children = 0;  // 0: depends on the number of processors
   bool running_as_root = false;
+  std::string user = {};     // user to run as if started as root (default: the owner of PATH)
   bool has_changes = false;  // whether to serve queues of change sets
   bool has_pages = true;     // whether to serve fossil's pages, if fossil is installed
 };
 
 /// Returns a configuration with an HTTP front and a pool that serves OPTIONS.path on a socket in
 /// FOLDER. The pool's user becomes the owner of FOLDER. If the server runs as root, the children
-/// run as the owner of OPTIONS.path. Errors: kNotFound, kInvalid, kIo.
+/// run as OPTIONS.user. Errors: kNotFound, kInvalid, kDenied, kIo.
 base::Result<master::Config> config_to_serve(const ServeOptions& options,
                                              const PrivateFolder& folder);
 

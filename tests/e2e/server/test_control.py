@@ -257,7 +257,7 @@ def test_a_file_in_place_of_the_control_socket_is_not_replaced(start, tmp_path):
 
 
 def test_without_a_configuration_the_control_socket_is_in_a_private_folder(fresh, tmp_path, fossil):
-    server = Process([places.program("quarryd"), "--serve", fresh, "--http", "127.0.0.1:0"], tmp_path / "log",
+    server = Process([places.program("quarryd"), *daemon.serve(fresh), "--http", "127.0.0.1:0"], tmp_path / "log",
                      env=fossil.environment)
     try:
         wait_until(lambda: "ready: " in server.output(), "quarryd")

@@ -1,14 +1,17 @@
 """The server's command line, and signals to it."""
 
 import http.client
+import os
+import pwd
 import re
+import shutil
 import signal
 import socket
 import tempfile
 
 import pytest
 
-from support import places, process, repofile, wire
+from support import daemon, places, process, repofile, wire
 from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
 from support.program import quarryd
@@ -37,12 +40,51 @@ def test_serving_a_file_that_is_not_a_repository(tmp_path):
     assert done.returncode == 1 and f"{path} is not a Fossil repository" in done.stderr + done.stdout
 
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="requires root")
+
+
+@AS_ROOT
+def test_what_belongs_to_root_is_not_served_as_root_unless_that_is_written(fresh):
+    address = ["--http", f"127.0.0.1:{free_port()}"]
+    for path in (fresh, fresh.parent):
+        for more in (["--test"], []):
+            done = quarryd("--serve", path, *address, *more)
+            assert done.returncode == 1
+            assert done.stderr == (f"quarryd: {path} belongs to root, but must not be served as root; give it to another user "
+                                   f"(chown -R USER {path}), or confirm with --user root\n")
+        assert quarryd("--serve", path, "--user", "root", *address, "--test").returncode == 0
+    done = quarryd("--serve", fresh, "--user", "no-such-user", *address)
+    assert done.returncode == 1 and 'user "no-such-user" does not exist' in done.stderr
+
+
+@AS_ROOT
+def test_all_children_run_as_the_given_user(fresh, open_folder, tmp_path, fossil):
+    path = open_folder / "one.fossil"
+    fresh.rename(path)
+    shutil.chown(path, "daemon", "daemon")
+    port = free_port()
+    server = Process([places.program("quarryd"), "--serve", path, "--user", "daemon", "--http", f"127.0.0.1:{port}"],
+                     tmp_path / "log", env=fossil.environment)
+    wait_until(lambda: process.port_answers(port) or not server.is_running(), "quarryd")
+    wait_until(lambda: {"pool www", "gateway"} <= {process.name(pid) for pid in process.children(server.pid)}, "children")
+    users = {daemon.status(pid, "Uid").split()[1] for pid in process.children(server.pid)}
+    assert users == {str(pwd.getpwnam("daemon").pw_uid)}
+    server.stop()
+
+
+@AS_ROOT
+def test_only_root_can_serve_as_another_user(open_folder):
+    done = quarryd("--serve", open_folder, "--user", "daemon", user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 1
+    assert done.stderr == "quarryd: --user requires root: start quarryd as root, or omit --user\n"
+
+
 @pytest.fixture
 def running(fresh, tmp_path, fossil):
     port = free_port()
     # Socket paths must be short. A killed server does not remove its socket.
     with tempfile.TemporaryDirectory() as folder:
-        server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}"], tmp_path / "log",
+        server = Process([places.program("quarryd"), *daemon.serve(fresh), "--http", f"127.0.0.1:{port}"], tmp_path / "log",
                          env={**fossil.environment, "TMPDIR": folder})
         wait_until(lambda: process.port_answers(port) or not server.is_running(), "quarryd")
         assert server.is_running(), server.output()
@@ -82,7 +124,7 @@ def test_sigquit_finishes_in_flight_requests(running, fresh):
 
 def test_get_shows_a_description(fresh, tmp_path, fossil):
     port = free_port()
-    server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
+    server = Process([places.program("quarryd"), *daemon.serve(fresh), "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
                      env=fossil.environment)
     wait_until(lambda: process.port_answers(port), "quarryd")
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

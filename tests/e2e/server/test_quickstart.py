@@ -1,12 +1,17 @@
 """A new user's first steps: ./quickstart, clone, commit, push, Ctrl-C."""
 
+import contextlib
+import os
+import pwd
 import re
 import subprocess
 
 import pytest
 
 import proof
-from support import repofile
+from support import places, process, repofile
+from support.browser import Browser
+from support.daemon import status
 from support.fossil import Checkout
 from support.process import free_port, wait_until
 from support.quickstart import interrupt, wait_for_port
@@ -56,14 +61,19 @@ def test_demonstration_repository_with_a_queue(quickstart, fossil, tmp_path):
 
 
 def test_a_repository_of_ones_own(quickstart, fresh, fossil, tmp_path):
+    # The server's user must be able to create files in the folder of the repository.
+    folder = tmp_path / "own"
+    folder.mkdir()
+    fresh.rename(folder / "fresh.fossil")
+    path = quickstart.give_away(folder) / "fresh.fossil"
     port = free_port()
-    server = quickstart(fresh, "--port", port)
+    server = quickstart(path, "--port", port)
     wait_for_port(server, port)
     clone = tmp_path / "clone.fossil"
     fossil.clone(f"http://writer:pen@127.0.0.1:{port}/", clone)
-    assert repofile.artifacts(clone) == repofile.artifacts(fresh)
+    assert repofile.artifacts(clone) == repofile.artifacts(path)
     interrupt(server)
-    proof.check(fresh, fossil)
+    proof.check(path, fossil)
 
 
 def test_a_folder_of_repositories(quickstart, fresh, fossil, tmp_path):
@@ -71,10 +81,51 @@ def test_a_folder_of_repositories(quickstart, fresh, fossil, tmp_path):
     folder.mkdir()
     fresh.rename(folder / "one.fossil")
     port = free_port()
-    server = quickstart("--port", port, folder)
+    server = quickstart("--port", port, quickstart.give_away(folder))
     wait_for_port(server, port)
     fossil.clone(f"http://127.0.0.1:{port}/one", tmp_path / "clone.fossil")
     interrupt(server)
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="requires root")
+
+
+@AS_ROOT
+@pytest.mark.parametrize("is_closed", [False, True], ids=["open build", "closed build"])
+def test_as_root_everything_but_the_master_runs_as_another_user(quickstart, is_closed, tmp_path):
+    build = None
+    if is_closed:
+        # As in a checkout in root's home.
+        (tmp_path / "closed").mkdir(mode=0o700)
+        build = tmp_path / "closed" / "build"
+        build.symlink_to(places.build_directory())
+    port = free_port()
+    server = quickstart("--port", port, "--changes", build=build)
+    wait_for_port(server, port)
+    assert Browser(port).get("/timeline").status == 200
+    master, = (pid for pid in process.children(server.pid) if process.name(pid) == "quarryd")
+    wanted = {"pool www", "gateway", "page starter", "fossil", "quarry-changes"}
+    wait_until(lambda: wanted <= set(users_below(master)), "all kinds of processes")
+    assert {user for name, user in users_below(master).items() if name in wanted} == {pwd.getpwnam("nobody").pw_uid}
+    assert "cannot be preloaded" not in server.output() and "cannot execute" not in server.output()
+    interrupt(server)
+
+
+def users_below(pid):
+    """Returns the user IDs of all descendants of PID by name."""
+    users = {}
+    for child in process.children(pid):
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            users[process.name(child)] = int(status(child, "Uid").split()[1])
+        users |= users_below(child)
+    return users
+
+
+@AS_ROOT
+def test_a_path_of_root_is_refused_at_once(quickstart, fresh):
+    server = quickstart(fresh)
+    assert server.wait() == 1
+    assert f"{fresh} belongs to root" in server.output() and f"chown -R USER {fresh}" in server.output()
 
 
 @pytest.mark.parametrize("arguments", [["--port", "nonsense"], ["--port"], ["--no-such-option"], ["/no/such/repository"]])

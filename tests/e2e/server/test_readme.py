@@ -8,7 +8,7 @@ import re
 import subprocess
 import urllib.request
 
-from support import documents, fastcgi, places, repofile, wire
+from support import daemon, documents, fastcgi, places, repofile, wire
 from support.courier import Webhook
 from support.process import Process, free_port, port_answers, socket_answers, wait_until
 from support.program import quarry
@@ -84,7 +84,7 @@ def test_the_example_submits_and_rolls_back_change_sets(tmp_path, fossil):
         return done.stdout
 
     run("quarry init demo.fossil")
-    server = Process([places.program("quarryd"), "--serve", "demo.fossil", "--changes", "--http", f"127.0.0.1:{port}"],
+    server = Process([places.program("quarryd"), *daemon.serve("demo.fossil"), "--changes", "--http", f"127.0.0.1:{port}"],
                      tmp_path / "output", cwd=tmp_path, env=environment)
     try:
         wait_until(lambda: port_answers(port) or not server.is_running(), "quarryd")

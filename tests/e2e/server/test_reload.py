@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from support import fastcgi, places, process, wire
+from support import daemon, fastcgi, places, process, wire
 from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
 
@@ -247,7 +247,7 @@ def test_no_request_fails_on_kept_connections_at_full_load_over_many_reloads(sta
 
 def test_front_without_a_configuration_file_reloads_too(fresh, tmp_path):
     port = free_port()
-    main = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--children", 2],
+    main = Process([places.program("quarryd"), *daemon.serve(fresh), "--http", f"127.0.0.1:{port}", "--children", 2],
                    tmp_path / "log")
     try:
         wait_until(lambda: process.port_answers(port), "quarryd")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import fastcgi, places
+from support import daemon, fastcgi, places
 from support.daemon import section, user
 from support.process import Process, free_port, wait_until
 from support.program import quarryd
@@ -174,8 +174,8 @@ def test_port_that_only_root_may_have(world):
 
 
 def test_serve_can_be_tested(world):
-    assert quarryd("--serve", world.folder, "--http", f"127.0.0.1:{free_port()}", "--test").returncode == 0
-    done = quarryd("--serve", world.folder, "--http", "192.0.2.77:8080", "--test")
+    assert quarryd(*daemon.serve(world.folder), "--http", f"127.0.0.1:{free_port()}", "--test").returncode == 0
+    done = quarryd(*daemon.serve(world.folder), "--http", "192.0.2.77:8080", "--test")
     assert done.returncode == 1 and "cannot bind 192.0.2.77:8080" in done.stderr
 
 

@@ -25,6 +25,11 @@ def user() -> dict[str, object]:
     return {"user": "root"} if os.geteuid() == 0 else {}
 
 
+def serve(path: object) -> list[object]:
+    """Returns the options that serve PATH as the user who runs the tests."""
+    return ["--serve", path, *(["--user", "root"] if os.geteuid() == 0 else [])]
+
+
 class Daemon:
     """A quarryd with one pool, `www`, that serves REPOSITORY on a Unix socket with the directives POOL. SETTINGS are
     directives of [global], and HTTP are directives of [http]. MORE is further configuration. COMMAND is a program with

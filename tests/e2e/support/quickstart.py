@@ -1,6 +1,7 @@
 """Runs ./quickstart as from a terminal."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,16 +11,26 @@ from .process import Process, wait_until
 
 
 class Quickstart:
-    """Runs ./quickstart with the given arguments. Stops all started servers at the end."""
+    """Runs ./quickstart with the given arguments. Stops all started servers at the end. OPEN_FOLDER, which all users can
+    enter, is for temporary files."""
 
-    def __init__(self, folder: Path, fossil: Fossil):
-        self.folder, self.fossil = folder, fossil
+    def __init__(self, folder: Path, open_folder: Path, fossil: Fossil):
+        self.folder, self.open_folder, self.fossil = folder, open_folder, fossil
         self.started: list[Process] = []
 
-    def __call__(self, *arguments: object) -> Process:
+    def give_away(self, path: Path) -> Path:
+        """Moves PATH to the open folder. As root, changes the owner, because root's repositories are not served."""
+        moved = Path(shutil.move(path, self.open_folder))
+        if os.geteuid() == 0:
+            for each in (moved, *moved.rglob("*")):
+                shutil.chown(each, "nobody", "nogroup")
+        return moved
+
+    def __call__(self, *arguments: object, build: Path | None = None) -> Process:
         work = self.folder / "cwd"
         work.mkdir(exist_ok=True)
-        environment = {**self.fossil.environment, "QUARRY_BUILD": str(places.build_directory()), "TMPDIR": str(self.folder)}
+        environment = {**self.fossil.environment, "QUARRY_BUILD": str(build or places.build_directory()),
+                       "TMPDIR": str(self.open_folder)}
         self.started.append(Process([places.TOP / "quickstart", *arguments], self.folder / "quickstart.log", cwd=work, env=environment))
         return self.started[-1]
 

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import places, process, repofile
+from . import daemon, places, process, repofile
 from .fossil import Fossil
 from .process import Process, free_port, wait_until
 
@@ -192,7 +192,7 @@ def gateway_arguments(target: Path, folder: Path, port: int, workers: int, setti
                       web_pages: bool) -> list[object]:
     """Returns arguments of quarryd: --serve if there are no SETTINGS, otherwise a configuration file."""
     if not settings:
-        return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
+        return [*daemon.serve(target), "--http", f"127.0.0.1:{port}", "--children", workers,
                 *([] if web_pages else ["--no-pages"])]
     config = folder / "quarryd.conf"
     config.write_text(pool_config(target, str(folder / "pool.sock"), workers, settings, f"127.0.0.1:{port}"))
