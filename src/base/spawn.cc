@@ -1,6 +1,7 @@
 #include "quarry/base/spawn.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "quarry/base/pipe.h"
 #include "quarry/base/split.h"
@@ -104,6 +106,25 @@ bool reap_ended() {
   return ended == 0;
 }
 
+/// Calls PLAN.run() in a new thread, because a confined thread can never lift its confinement.
+Result<int> run_confined(SpawnPlan& plan, pid_t& pid, const Launch& launch) {
+  QUARRY_TRY_ASSIGN(const Fd rules, landlock_rules(*launch.confinement));
+  Result<int> code = 0;
+  try {
+    std::thread([&] {
+      auto confined = confine_thread(rules);
+      if (confined) {
+        code = plan.run(pid, launch);
+      } else {
+        code = std::unexpected(std::move(confined).error());
+      }
+    }).join();
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::kIo, fmt::format("cannot start a thread: {}", error.what()));
+  }
+  return code;
+}
+
 [[noreturn]] void work_and_exit(const std::function<std::string()>& work, int output) {
   try {
     const std::string text = work();
@@ -148,7 +169,13 @@ Result<pid_t> spawn(const Launch& launch) {
   plan.set_files(sources, launch.folder);
   if (launch.has_own_group) plan.set_signals_and_group();
   pid_t pid = -1;
-  if (const int code = plan.run(pid, launch); code != 0) {
+  int code = 0;
+  if (launch.confinement == nullptr) {
+    code = plan.run(pid, launch);
+  } else {
+    QUARRY_TRY_ASSIGN(code, run_confined(plan, pid, launch));
+  }
+  if (code != 0) {
     errno = code;
     auto failure = fail_errno("cannot start " + launch.words[0]);
     if (code == ENOENT) failure.error().code = ErrorCode::kNotFound;

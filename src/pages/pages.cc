@@ -7,6 +7,7 @@
 
 #include "fossil/fossil_process.h"
 #include "fossil/fossil_starter.h"
+#include "quarry/base/confinement.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/log.h"
 #include "server.h"
@@ -37,6 +38,9 @@ PageNames names_of_pages(const std::string& program) {
 int run(const Options& options, const ServedRepositories& served, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
+  if (options.is_confined && !base::has_landlock()) {
+    base::log(LogLevel::kNotice, "pages are not confined: this kernel does not have Landlock");
+  }
   // Create the starter before the event loop, because a fork must not share the loop.
   auto starter = FossilStarter::make(FossilProcess::plan(options, served));
   if (!starter) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/confinement.h"
 #include "quarry/base/result.h"
 
 namespace quarry::base {
@@ -30,6 +31,8 @@ struct Launch {
   /// If false, the program stays in the caller's process group and ignores the same signals as the
   /// caller, so that both can share a terminal.
   bool has_own_group = true;
+  /// If null, the program is not confined.
+  const Confinement* confinement = nullptr;
 };
 
 /// Returns WORDS as an argv for execve(2). WORDS must outlive the result.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace quarry::pages {
 
@@ -50,6 +51,12 @@ struct Options {
   std::chrono::milliseconds cache_ttl{60'000};
   /// Added to the niceness of the processes and of their session, to give syncs priority.
   int nice = 10;
+  /// Whether the processes are confined (base/confinement.h), if the kernel supports it. They can
+  /// write only to the folder of the repositories and to a temporary folder, and execute only PROGRAM.
+  bool is_confined = true;
+  /// Exceptions from the confinement: files, or folders with everything in them.
+  std::vector<std::string> allow_write = {};
+  std::vector<std::string> allow_execute = {};
 };
 
 /// The repositories whose pages are served.

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "courier_configuration.h"
 #include "peer_configuration.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/spawn.h"
 #include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
@@ -67,13 +70,30 @@ std::string gate_error(const master::PoolConfig& pool) {
       base::printable(gate_user));
 }
 
+bool is_script(const std::string& program) {
+  std::ifstream file(program);
+  return file.get() == '#' && file.get() == '!';
+}
+
+/// Returns an error if POOL's confined processes cannot execute pages.program, otherwise "".
+std::string confinement_error(const master::PoolConfig& pool) {
+  const pages::Options options = worker_options_in(pool).pages;
+  if (options.source == pages::Source::kNone || !options.is_confined) return {};
+  if (!options.allow_execute.empty() || !is_script(base::find_program(options.program))) return {};
+  return fmt::format(
+      "pages.program: {} is a script: list its interpreter and the programs that it starts in "
+      "pages.allow_execute, or set pages.confine = no",
+      base::printable(options.program));
+}
+
 master::ConfigReading checked(master::ConfigReading reading) {
   // Errors in a pool cause misleading errors about its peers and gates.
   if (reading.mistakes.empty()) {
     reading.mistakes = peers_in(reading.config).mistakes;
     for (const master::PoolConfig& pool : reading.config.pools) {
-      const std::string error = gate_error(pool);
-      if (!error.empty()) reading.mistakes.push_back(fmt::format("[{}] {}", pool.name, error));
+      for (const std::string& error : {gate_error(pool), confinement_error(pool)}) {
+        if (!error.empty()) reading.mistakes.push_back(fmt::format("[{}] {}", pool.name, error));
+      }
     }
   }
   std::ranges::move(courier_mistakes(reading.config), std::back_inserter(reading.mistakes));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,6 +58,18 @@ struct MailMethods {
   }
 };
 
+/// A list of absolute paths, separated by commas.
+struct Paths {
+  static base::Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    target = master::split_list(value);
+    for (const std::string& path : target) QUARRY_TRY(master::parse_path(path));
+    return {};
+  }
+  static master::Shown show(const std::vector<std::string>& paths) {
+    return master::Networks::show(paths);
+  }
+};
+
 constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions>>({
     {"pm.max_requests", Number<>(), QUARRY_FIELD(max_requests)},
     {"repository.cache", Number<1, 1000>(), QUARRY_FIELD(cache)},
@@ -105,6 +118,9 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"pages.cache", Size(), QUARRY_FIELD(pages.cache)},
     {"pages.cache_ttl", Duration(), QUARRY_FIELD(pages.cache_ttl)},
     {"pages.priority", Number<0, 19>(), QUARRY_FIELD(pages.nice)},
+    {"pages.confine", Switch(), QUARRY_FIELD(pages.is_confined)},
+    {"pages.allow_write", Paths(), QUARRY_FIELD(pages.allow_write)},
+    {"pages.allow_execute", Paths(), QUARRY_FIELD(pages.allow_execute)},
 });
 
 }  // namespace

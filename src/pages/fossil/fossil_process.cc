@@ -8,8 +8,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <iterator>
+#include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,6 +21,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/pipe.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::pages {
 namespace {
@@ -31,6 +36,19 @@ base::Result<std::string> output_of(std::vector<std::string> words) {
   return std::move(end.output);
 }
 
+base::Confinement confinement_of(const Options& options, const ServedRepositories& served) {
+  // SQLite follows links, and creates files beside the repository.
+  std::error_code error;
+  const auto folder = served.repository.empty()
+                          ? served.repositories
+                          : std::filesystem::canonical(served.repository, error).parent_path();
+  base::Confinement confinement{.writable = {folder, "/dev/null"},
+                                .executable = {base::find_program(options.program)}};
+  std::ranges::copy(options.allow_write, std::back_inserter(confinement.writable));
+  std::ranges::copy(options.allow_execute, std::back_inserter(confinement.executable));
+  return confinement;
+}
+
 }  // namespace
 
 FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepositories& served) {
@@ -40,7 +58,11 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepo
                                      "/dev/stdin", target.string()},
                            .environment = base::fossil_environment(environ),
                            .nice = options.nice,
-                           .max_memory = options.max_memory};
+                           .max_memory = options.max_memory,
+                           .confinement = std::nullopt};
+  if (options.is_confined && base::has_landlock()) {
+    plan.confinement = confinement_of(options, served);
+  }
   // Fossil needs HOME to find its user's configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());

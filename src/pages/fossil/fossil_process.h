@@ -1,10 +1,10 @@
 // A `fossil http` process. The process is started in advance, waits on standard input for a request
 // (scgi.h), writes the reply to standard output, and exits.
 //
-// The process runs in its own process group (fossil_starter.h), with a niceness and a memory limit.
-// Requests are sent through pipes and not to a port, to which other users could connect. Standard
-// input is passed as a file name (--in). With a plain standard input, fossil might assume a
-// terminal, and would use the backoffice lease.
+// The process runs in its own process group (fossil_starter.h), with a niceness and a memory limit,
+// and confined (base/confinement.h). Requests are sent through pipes and not to a port, to which
+// other users could connect. Standard input is passed as a file name (--in). With a plain standard
+// input, fossil might assume a terminal, and would use the backoffice lease.
 #pragma once
 
 #include <sys/types.h>

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -12,11 +13,15 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "quarry/base/descriptor_message.h"
+#include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 
@@ -67,12 +72,15 @@ class Starter {
       if (waiting[0].revents != 0) is_wanted = follow_order();
     }
     for (const pid_t pid : running_) ::kill(-pid, SIGKILL);
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary_, ignored);
     ::_exit(0);
   }
 
  private:
   void set_up() {
-    base::close_all_but(std::array{orders_, ended_});
+    if (plan_.confinement) add_temporary_folder();  // while the log is open
+    base::close_all_but(std::array{orders_, ended_, temporary_lock_.get()});
     ::prctl(PR_SET_NAME, "page starter");
     // Block all signals. Signals to a group or a terminal are meant for the pages process.
     sigset_t all;
@@ -85,15 +93,37 @@ class Starter {
     ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + plan_.nice);
   }
 
+  void add_temporary_folder() {
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    std::string name = ((error ? "/tmp" : parent) / "quarry-pages-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      const auto failure = base::fail_errno("cannot create " + name);
+      base::log(base::LogLevel::kError, "{}: large pages may fail", failure.error().message);
+      return;
+    }
+    temporary_ = name;
+    // Programs that remove old temporary files skip a locked folder (systemd-tmpfiles(8)).
+    temporary_lock_.reset(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ::flock(temporary_lock_.get(), LOCK_SH);
+    std::erase_if(plan_.environment, [](const std::string& variable) {
+      return variable.starts_with("TMPDIR=") || variable.starts_with("SQLITE_TMPDIR=");
+    });
+    plan_.environment.push_back("TMPDIR=" + name);
+    plan_.confinement->writable.emplace_back(name);
+  }
+
   /// Reads an order and carries it out. Returns false if the pages process has exited.
   bool follow_order() {
     std::array<std::byte, 1> nothing{};
     std::array<int, 3> descriptors{};
     const std::size_t came = base::receive_descriptors(orders_, nothing, descriptors);
     if (came != descriptors.size()) return false;
-    const auto pid = base::spawn({.words = plan_.words,
-                                  .environment = plan_.environment,
-                                  .descriptors = {descriptors.begin(), descriptors.end()}});
+    const auto pid =
+        base::spawn({.words = plan_.words,
+                     .environment = plan_.environment,
+                     .descriptors = {descriptors.begin(), descriptors.end()},
+                     .confinement = plan_.confinement ? &*plan_.confinement : nullptr});
     for (const int each : descriptors) ::close(each);
     Started started{.pid = -1, .code = {}, .reason = {}};
     if (pid) {
@@ -119,9 +149,11 @@ class Starter {
     }
   }
 
-  const FossilStarter::Plan& plan_;
+  FossilStarter::Plan plan_;
   int orders_;
   int ended_;
+  std::filesystem::path temporary_;  // "": none
+  base::Fd temporary_lock_;
   sigset_t deaths_{};
   std::set<pid_t> running_;
 };

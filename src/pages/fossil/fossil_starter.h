@@ -9,16 +9,19 @@
 // applies only within a session. In a session with the usual share, a niced fossil gets as much
 // time as all syncs together. Therefore all fossils share one session, which has a lower share.
 //
-// When the pages process exits or crashes, the starter kills all running fossils.
+// When the pages process exits or crashes, the starter kills all running fossils, and removes their
+// temporary folder.
 #pragma once
 
 #include <sys/types.h>
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "quarry/base/confinement.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 
@@ -32,6 +35,8 @@ class FossilStarter {
     std::vector<std::string> environment;
     int nice;                // added to the niceness of the processes, and of their session
     std::size_t max_memory;  // maximum address space of each process in bytes
+    /// Nullopt: the processes are not confined. The starter adds a temporary folder.
+    std::optional<base::Confinement> confinement;
   };
   struct Ended {
     pid_t pid;

@@ -24,7 +24,8 @@ def serve(start, tmp_path):
 
     def begin(**pool):
         port = free_port()
-        server = start({"pages": "fossil", "pages.program": program, "pages.spare_children": 1, **pool},
+        server = start({"pages": "fossil", "pages.program": program, "pages.confine": "no", "pages.spare_children": 1,
+                        **pool},
                        http={"listen": f"127.0.0.1:{port}"})
         return server, Browser(port)
     return begin

@@ -140,7 +140,7 @@ def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fres
 
 def test_refusals_by_the_pages_process_are_shown(launch, fresh, tmp_path):
     server = launch(fresh, settings={"pm.status_path": "/status", "pages": "fossil",
-                                     "pages.program": fake_fossil.failing(tmp_path)})
+                                     "pages.program": fake_fossil.failing(tmp_path), "pages.confine": "no"})
     for path in ("/timeline?token=hidden", "/wiki"):
         assert Browser(server.port).get(path).status == 502
     shown = document(server.port, "/status?live&json")

@@ -225,7 +225,7 @@ def test_a_reload_forgets_nothing(start, fresh):
 def test_a_fossil_that_does_not_list_its_pages(start, fresh, tmp_path, help_command):
     """The page /login itself is always recognized."""
     program = fake_fossil.write(tmp_path / "program", 'exec fossil "$@"', help_command)
-    server = serve_pages(start, fresh, {"pages.program": program})
+    server = serve_pages(start, fresh, {"pages.program": program, "pages.confine": "no"})
     server.wait_for_log("does not list its pages: aliases of its login page will not be recognized")
     stranger = Stranger(server)
     fail(stranger.form)
@@ -233,7 +233,7 @@ def test_a_fossil_that_does_not_list_its_pages(start, fresh, tmp_path, help_comm
 
 
 def test_a_fault_during_a_login_counts_as_a_failure(start, fresh, tmp_path):
-    stranger = Stranger(serve_pages(start, fresh, {"pages.program": fake_fossil.failing(tmp_path)}))
+    stranger = Stranger(serve_pages(start, fresh, {"pages.program": fake_fossil.failing(tmp_path), "pages.confine": "no"}))
     statuses = [stranger.form("ann", "word").status for _ in range(ALLOWED + 1)]
     assert statuses == [502] * ALLOWED + [429]
 
@@ -255,7 +255,7 @@ def answering(path, status: str, body: str = "", header: str = ""):
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_path, refusal):
     """This simulates a request that fossil interprets differently."""
-    server = serve_pages(start, fresh, {"pages.program": answering(tmp_path / "program", *REFUSALS[refusal])})
+    server = serve_pages(start, fresh, {"pages.program": answering(tmp_path / "program", *REFUSALS[refusal]), "pages.confine": "no"})
     stranger = Stranger(server)
     for _ in range(ALLOWED):
         assert stranger.ask("/login", body=b"x=y").status == int(REFUSALS[refusal][0][:3])
@@ -267,7 +267,7 @@ def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_
 
 def test_a_script_that_asks_for_a_login_is_no_failure(start, fresh, tmp_path):
     program = answering(tmp_path / "program", "401 Unauthorized", header='WWW-Authenticate: Basic realm="x"\r\n')
-    server = serve_pages(start, fresh, {"pages.program": program})
+    server = serve_pages(start, fresh, {"pages.program": program, "pages.confine": "no"})
     assert {Stranger(server).ask(path).status for path in ("/ext/x", "/script-with-an-alias") * (ALLOWED + 1)} == {401}
     assert "login failed" not in server.log()
 

@@ -62,7 +62,7 @@ def test_browsers_get_error_pages_from_the_pages_process(launch, folder):
 
 
 def test_a_page_that_cannot_be_made_is_an_error_page(launch, fresh, tmp_path):
-    server = launch(fresh, settings={"pages": "fossil", "pages.program": fake_fossil.failing(tmp_path)})
+    server = launch(fresh, settings={"pages": "fossil", "pages.program": fake_fossil.failing(tmp_path), "pages.confine": "no"})
     page = Browser(server.port).get("/timeline", Accept=HTML)
     assert is_page_of(page, 502) and str(tmp_path) not in page.text
     page = Browser(server.port).get("/timeline")
@@ -71,8 +71,8 @@ def test_a_page_that_cannot_be_made_is_an_error_page(launch, fresh, tmp_path):
 
 @pytest.mark.slow
 def test_an_error_page_says_when_to_retry(launch, fresh, tmp_path):
-    server = launch(fresh, settings={"pages.program": fake_fossil.hanging(tmp_path), "pages.max_children": 1,
-                                     "pages.max_waiting": 0}, web_pages=True)
+    server = launch(fresh, settings={"pages.program": fake_fossil.hanging(tmp_path), "pages.confine": "no",
+                                     "pages.max_children": 1, "pages.max_waiting": 0}, web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
     process.wait_until((tmp_path / "begun").exists, "the first request")

@@ -101,6 +101,33 @@ TEST_CASE("the limits of the HTTP front are set in its options") {
   CHECK(options.max_connections_per_address == 9);
 }
 
+TEST_CASE("exceptions for confined pages are absolute paths, separated by commas") {
+  const World world;
+  const ConfigReading reading = read(world.pool(
+      "pages = fossil\npages.allow_write = /var/mail , /srv/x,\npages.allow_execute = /ext\n"));
+  REQUIRE(reading.mistakes.empty());
+  const auto options = worker_options_in(reading.config.pools[0]).pages;
+  CHECK(options.is_confined);
+  CHECK(options.allow_write == std::vector<std::string>{"/var/mail", "/srv/x"});
+  CHECK(options.allow_execute == std::vector<std::string>{"/ext"});
+  CHECK(mistake(world.pool("pages.allow_write = /a, b\n")) ==
+        "q.conf:4: pages.allow_write: \"b\" is not an absolute path");
+}
+
+TEST_CASE("a script that makes pages cannot be confined without its interpreter") {
+  const World world;
+  const std::string program = world.folder() + "/wrapper";
+  std::ofstream(program) << "#!/bin/sh\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string pool = world.pool("pages = fossil\npages.program = " + program + "\n");
+  CHECK(mistake(pool) ==
+        "[www] pages.program: " + program +
+            " is a script: list its interpreter and the programs that it starts in "
+            "pages.allow_execute, or set pages.confine = no");
+  CHECK(mistake(pool + "pages.allow_execute = /bin/sh\n").empty());
+  CHECK(mistake(pool + "pages.confine = no\n").empty());
+}
+
 TEST_CASE("the spare servers of a dynamic pool must be consistent") {
   const World world;
   const auto dynamic = [&](const std::string& min, const std::string& max,
