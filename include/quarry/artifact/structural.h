@@ -94,10 +94,10 @@ struct Structural {
   std::string_view comment;  // C
   bool has_comment = false;
   std::string_view mimetype;                // N
-  std::string_view baseline;                // B: the baseline of a delta manifest
+  std::string_view baseline;                // B: in a delta manifest, the full manifest
   std::string_view repository_checksum;     // R
   std::vector<FileCard> files;              // F, sorted by name
-  std::vector<std::string_view> parents;    // P, primary first; or prior versions
+  std::vector<std::string_view> parents;    // P: parents (primary first) or earlier versions
   std::vector<CherrypickCard> cherrypicks;  // Q
   std::vector<TagCard> tags;                // T
   std::vector<std::string_view> members;    // M
