@@ -38,7 +38,8 @@ struct AlertOptions {
   std::vector<std::string> methods = {};
   /// Used instead of the sender that the repository's email-send-method selects. Optional.
   SendMail send = {};
-  /// Whether to send the emails without marking anything as sent. Such a run holds the write lock.
+  /// Whether to send the emails without marking anything as sent. A run with this option holds the
+  /// write lock.
   bool is_rehearsal = false;
 };
 

@@ -19,7 +19,7 @@ namespace quarry::backoffice {
 /// The input of a job.
 struct JobContext {
   repository::Repository& repository;
-  /// Deadline of the job. The next run continues with the remaining work.
+  /// Deadline of the job. Work that is not done by then is left to the next run.
   std::chrono::steady_clock::time_point end;
 
   bool is_over() const { return std::chrono::steady_clock::now() >= end; }
@@ -60,9 +60,9 @@ Job publish_events(const PublishOptions& options);
 /// Publishes failed logins, actions of administrators and changes to users since the last run. The
 /// first run only stores the current position.
 Job publish_security_events(const PublishOptions& options);
-/// Sends the pool's own courier, which is OPTIONS.courier, an event for each hook that `fossil hook
-/// add` has stored, with the list of artifacts received since the last run
-/// (repository/received_list.h). Does nothing while a push is in progress.
+/// Sends an event for each hook that `fossil hook add` has stored. The event contains the list of
+/// artifacts received since the last run (repository/received_list.h). OPTIONS.courier must be the
+/// courier that runs the hooks of this pool. Does nothing while a push is in progress.
 Job after_receive_hooks(const PublishOptions& options);
 
 /// Publishes an event for each failure in FAILED, without retries. The caller must not hold a

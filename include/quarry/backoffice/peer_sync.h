@@ -57,14 +57,14 @@ struct PeerReport {
   sync::ClientFigures figures;        // for kDone
   std::optional<base::Error> error;   // for kFailed
   std::int64_t past_failures = 0;     // for kDone: number of consecutive failures before this sync
-  /// Whether to log the result. For kFailed: the error differs from the previous error. For kDone:
-  /// the peer has moved.
+  /// Whether to log the result. True for kFailed if the error differs from the previous error, and
+  /// for kDone if the peer has moved.
   bool is_news = false;
 };
 
-/// Syncs with the peer if a sync is due. Errors: failures of REPOSITORY before or after the sync
-/// itself. After an error, the row is unchanged or still lists this process as running; that entry
-/// is valid only until the process exits.
+/// Syncs with the peer if a sync is due. Errors: REPOSITORY could not be read or written before or
+/// after the sync itself. After an error, the peer's row might still list this process as running;
+/// other processes ignore that entry when the process has exited.
 base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
                                         const PeerSyncOptions& options);
 

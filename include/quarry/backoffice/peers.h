@@ -79,8 +79,8 @@ bool is_failure_to_log(std::int64_t failures);
 /// Returns whether a process is syncing with the peer now.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);
 
-/// Returns a text that changes with each new content that a peer might want. Requires a Snapshot or
-/// a Receipt.
+/// Returns a text that changes whenever the repository gets content that a peer might want.
+/// Requires a Snapshot or a Receipt.
 base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
 
 }  // namespace quarry::backoffice
