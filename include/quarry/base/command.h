@@ -34,10 +34,10 @@ struct CommandEnd {
   std::string in_words() const;
 };
 
-/// Runs COMMAND and waits until it exits. Does not wait for its background processes. A name
-/// without a slash is looked up in PATH. After the timeout, or when INTERRUPTED returns true, the
-/// process group gets SIGTERM and, after a grace period, SIGKILL. Errors: kNotFound, kIo (cannot
-/// start the program).
+/// Runs COMMAND and waits until it exits. Does not wait for background processes that COMMAND
+/// leaves behind. A name without a slash is looked up in PATH. After the timeout, or when
+/// INTERRUPTED returns true, the process group gets SIGTERM and, after a grace period, SIGKILL.
+/// Errors: kNotFound, kIo (cannot start the program).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

@@ -11,8 +11,8 @@ namespace quarry::base {
 /// Returns TEXT, truncated to LIMIT bytes. Every backslash, and every byte that is neither
 /// printable ASCII nor part of valid UTF-8, is escaped as \xHH.
 std::string printable(std::string_view text, std::size_t limit = 256);
-/// Appends the same text to OUT. Also escapes the ASCII characters in ALSO, such as quotation
-/// marks.
+/// Like printable(), but appends the result to OUT, and also escapes the ASCII characters in ALSO,
+/// such as quotation marks.
 void append_printable(std::string& out, std::string_view text, std::size_t limit,
                       std::string_view also = {});
 

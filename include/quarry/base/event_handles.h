@@ -47,7 +47,7 @@ class Event {
         event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}
 
   explicit operator bool() const { return event_ != nullptr; }
-  /// Makes the event pending. With EV_PERSIST, it stays pending after each callback.
+  /// Makes the event pending. An event with EV_PERSIST stays pending after each callback.
   void wait() { ::event_add(event_.get(), nullptr); }
   /// Makes the event pending with DELAY as its timeout.
   void wait(std::chrono::milliseconds delay) {

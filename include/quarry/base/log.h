@@ -43,8 +43,8 @@ Result<void> check_log_file(const std::string& path);
 /// Reopens the log file, for log rotation. The descriptor keeps its number. Does nothing if the log
 /// is not a file. After an error, logging continues to the old file. Errors: kIo.
 Result<void> reopen_log(Reopening reopening);
-/// Unblocks SIGUSR1. A child calls this function after it has installed its handler; the master
-/// sends the signal to children that have to reopen their logs.
+/// Unblocks SIGUSR1, with which the master tells its children to reopen their logs. A child calls
+/// this function after it has installed a handler for the signal.
 void unblock_reopen_signal();
 /// Returns the descriptor of the log. A child has to keep this descriptor open.
 int log_descriptor();

@@ -24,7 +24,8 @@ enum class LogTarget : std::uint8_t {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-/// Minimum value of log_limit. The longest prefix is far shorter.
+/// Minimum value of log_limit. It leaves enough room for a message, because the prefix of a line is
+/// far shorter.
 constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {
@@ -35,9 +36,9 @@ struct LogOptions {
   /// Maximum length of a line in bytes, without the newline. A longer message is split into several
   /// lines.
   std::size_t limit = 1024;
-  /// Whether each line is written with a single write(2). If false, the parts of a line are written
-  /// separately without a copy, but lines of different processes can mix. Datagrams are never
-  /// split.
+  /// Whether each line is written with a single write(2). If false, the parts of a line are not
+  /// copied into one buffer but written separately, so lines of different processes can mix.
+  /// Datagrams are never split.
   bool is_buffered = true;
   int facility = 3 << 3;  // LOG_DAEMON
   std::string ident = "quarryd";

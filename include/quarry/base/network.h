@@ -1,5 +1,6 @@
-// Determines a client's network, by which clients are counted. The network is the address itself
-// for IPv4, and the /64 for IPv6, because a client usually controls all addresses of its /64.
+// Determines the network of a client's address. Limits per client count all clients of a network
+// together. For IPv4, the network is the address itself. For IPv6, it is the /64, because a client
+// usually controls all addresses of its /64.
 #pragma once
 
 #include <string>

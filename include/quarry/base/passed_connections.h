@@ -1,8 +1,8 @@
 // Passes connections from one process to another. Descriptors are sent (SCM_RIGHTS) over a socket
 // pair that both processes inherit from their parent, so other processes cannot pass connections.
 //
-// The sender must not read from a connection before passing it. The receiver does not get data that
-// the sender has read. Each message is one byte and the descriptor; the socket preserves message
+// The sender must not read from a connection before passing it, because the receiver would not get
+// the data that was read. Each message is one byte and the descriptor; the socket preserves message
 // boundaries (SOCK_SEQPACKET). If the receiver exits, the remaining connections stay queued for its
 // successor, because the parent keeps the pair open.
 #pragma once

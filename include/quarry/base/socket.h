@@ -29,11 +29,12 @@ namespace quarry::base {
 
 class SocketAddress {
  public:
-  /// Parses an address in one of the forms above. Errors: kInvalid.
+  /// Parses an address in one of the forms at the top of this file. Errors: kInvalid.
   static Result<SocketAddress> parse(std::string_view text);
   /// Parses an IPv4 or IPv6 address without a port; brackets are allowed. The port is 0.
   static Result<SocketAddress> parse_ip(std::string_view text);
-  /// Converts a result of accept(2) or getsockname(2). Returns nullopt for other address families.
+  /// Converts an address from accept(2) or getsockname(2). Returns nullopt if the address is not a
+  /// Unix, IPv4 or IPv6 address.
   static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
 
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }

@@ -10,9 +10,9 @@ namespace quarry::base {
 inline constexpr std::string_view kMask = "***";
 
 /// Returns the part of the URL TEXT before the @, user or user:password, as a view into TEXT.
-/// Returns an empty view if TEXT is not a URL or does not have this part. The password is allowed
-/// to contain an unencoded /, ? or #, unless the text between the colon and that character could be
-/// a port.
+/// Returns an empty view if TEXT is not a URL or does not have this part. The password can contain
+/// an unencoded /, ? or #, unless all characters between the colon and the first of these are
+/// digits, which would be a port.
 std::string_view credentials_in(std::string_view text);
 
 /// Returns TEXT without user and password. If TEXT does not start with a scheme and "://", it is
