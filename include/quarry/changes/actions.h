@@ -37,8 +37,8 @@ enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, 
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
 Deed deed_of(Action action);
-/// Returns whether ACTOR is allowed to do ACTION to JOB. A user with the right to approve is still
-/// not allowed to approve a change set of which the user is the author.
+/// Returns whether ACTOR is allowed to do ACTION to JOB. Nobody is allowed to approve a change set
+/// that they wrote themselves, not even a user with the right to approve.
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job);
 
 struct ActionRequest {
@@ -47,14 +47,14 @@ struct ActionRequest {
   std::string text;   // for approve: the reference; otherwise: the reason; may be empty
 };
 
-/// Applies an action to JOB, which is in STAGE. Changes JOB in memory, and returns the stage to
-/// which to move the job and the reason to record in its history. Does not change any file. Errors:
-/// kInvalid (the action is not possible in this stage), kConflict (JOB is already in the requested
-/// state).
 struct ActionOutcome {
   Stage stage = Stage::kQueue;
   std::string why;
 };
+/// Applies REQUEST to JOB, which is in STAGE. Changes JOB in memory, and returns the stage to which
+/// to move the job and the reason to record in its history. Does not change any file. Errors:
+/// kInvalid (the action is not possible in this stage), kConflict (JOB is already in the requested
+/// state).
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
 /// Applies REQUEST to the change set ID. MAY is called with the job, and has to return whether the

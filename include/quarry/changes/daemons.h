@@ -2,7 +2,8 @@
 //
 //   prequeue    checks submitted tarballs, and makes a job from each valid tarball
 //   queueing    finds precursors, fails jobs that can never run, and moves jobs that can run to
-//               pending/; without a gate, also moves jobs that can run after the jobs ahead
+//               pending/. Without a gate, it also moves jobs that wait only for jobs in pending/
+//               or run/, because one batch can then land them in order
 //   execution   starts child processes that land the jobs in pending/, and carry out rollbacks
 //
 // Each daemon serves any number of queues. For each queue, only one daemon of each kind runs; it
@@ -56,8 +57,8 @@ class Checker {
 class Stop {
  public:
   virtual ~Stop() = default;
-  /// Returns the verdict of the stopped job: kTerminated, kAbandoned or kInterrupted. Returns
-  /// nullopt if no stop is requested.
+  /// Returns the verdict for the job that has to stop: kTerminated, kAbandoned or kInterrupted.
+  /// Returns nullopt if no stop is requested.
   virtual std::optional<Verdict> wanted() const = 0;
   /// Call only if a stop is requested. Returns the reason for stopping ID, which may be empty.
   /// Returns nullopt if only other jobs of the same batch have to stop.
@@ -103,8 +104,8 @@ struct QueueOptions {
   std::size_t children = 2;  // number of children that execute jobs at the same time
   std::size_t batch = 1;     // maximum number of jobs in a batch for one child
   /// Whether a batch may contain jobs that touch the same files. Each of these jobs lands on top of
-  /// the previous one. Must be false if there is a gate: it could accept a job and defer the job
-  /// before it.
+  /// the previous one. Must be false if there is a gate, because a gate could accept a job but
+  /// defer the previous one.
   bool takes_lines = false;
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };
@@ -115,9 +116,9 @@ using Report = std::function<void(const QueueOptions&, const Job&, Stage from, S
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
   /// Returns the queues that exist now. They replace `queues`. Returns nullopt if the queues cannot
-  /// be determined now. Called at most once every search_interval. If a queue cannot be opened,
-  /// this is logged and retried. If a queue is missing from two successive results, its running
-  /// jobs have the time `patience` to finish.
+  /// be determined now. Called at most once every search_interval. If a queue cannot be opened, the
+  /// error is logged, and the daemon tries again later. If two successive results do not contain a
+  /// queue that is being served, its running jobs get `patience` to finish.
   std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
   std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};

@@ -144,7 +144,7 @@ class Directories {
   /// Moves the file NAME from STAGE to fail/ without changing it. Used for files that are not valid
   /// jobs (kCorrupt).
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
-  /// Syncs the folders of all moves made by JointMove.
+  /// Syncs all folders from which or into which JointMove has moved jobs.
   base::Result<void> sync_folders();
 
   /// Deletes the finished jobs at LOCATIONS with all their files. Skips jobs that are locked, that
@@ -173,7 +173,8 @@ class Directories {
   std::array<bool, kStages> unsynced_{};
 };
 
-/// A locked job. No other process changes or moves it.
+/// A job whose file this process has locked. Until the lock is released, other processes do not
+/// change or move the job.
 class JobLock {
  public:
   /// The job as it was read. Can be changed before update() or move().

@@ -38,8 +38,8 @@ struct ExecutorOptions {
   repository::OpenOptions open;
 };
 
-/// Creates an executor. It opens the repository for the first job, and opens it again if the file
-/// has been replaced.
+/// Creates an executor. The executor opens the repository when it gets its first job, and opens the
+/// repository again if the file has been replaced.
 std::unique_ptr<Executor> make_executor(ExecutorOptions options);
 
 }  // namespace quarry::changes

@@ -67,7 +67,7 @@ enum class GateDecision : std::uint8_t {
   kLand,         // exit code 0
   kSkip,         // exit code 99
   kTryLater,     // exit code 111
-  kFail,         // exit code 100, and any other end
+  kFail,         // exit code 100, any other exit code, or killed
   kInterrupted,  // stopped because `interrupted` returned true
 };
 

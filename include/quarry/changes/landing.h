@@ -29,10 +29,11 @@
 // ignored.
 //
 // The time of a landing depends on the change set and on the size of the tree. The manifest lists
-// every file in the tree. For the R card, the contents of all files from the first changed file on
-// are hashed. A Lander caches the manifest and the contents of the tip, so that later landings do
-// not have to read them. If the tree is larger than `kept_contents`, each landing has to read it
-// again. (Because of this cost, projects can turn off the R card.)
+// every file in the tree. The R card is a checksum over all files in name order, so the contents of
+// the first changed file and of all files after it have to be added again. A Lander caches the
+// manifest and the contents of the tip, so that later landings do not have to read them. If the
+// tree is larger than `kept_contents`, each landing has to read it again. (Because of this cost,
+// projects can turn off the R card.)
 #pragma once
 
 #include <cstddef>
@@ -148,7 +149,8 @@ struct LandingOptions {
 /// Lands change sets in one repository. Not thread-safe.
 class Lander {
  public:
-  /// REPOSITORY is not owned. Do not call any function while a Snapshot or Receipt of it exists.
+  /// REPOSITORY is not owned. Do not call any function of this class while a Snapshot or Receipt of
+  /// REPOSITORY exists.
   explicit Lander(repository::Repository& repository, const LandingOptions& options = {});
   ~Lander();
   Lander(const Lander&) = delete;
@@ -180,7 +182,7 @@ class Lander {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the tag of the check-in as which the change set ID has landed.
+/// Returns the tag that marks the check-in of the landed change set ID.
 std::string tag_of(const ChangeSetId& id);
 
 }  // namespace quarry::changes

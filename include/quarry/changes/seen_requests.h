@@ -1,10 +1,10 @@
 // Records signed requests, so that an intercepted request cannot be replayed.
 //
-//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD is the number of the period that
-//                                     contains the date, counted from 1970
+//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file for each accepted request
 //
-// Requests with a date that differs too much from the clock are rejected anyway
-// (sync::SignedRequest), so only a few periods are kept. All workers share the folder. The worker
+// Time since 1970 is divided into periods of equal length, and PERIOD is the number of the period
+// in which the request was signed. Only a few periods are kept, because requests with an older or a
+// later date are rejected anyway (sync::SignedRequest). All workers share the folder. The worker
 // that creates the file accepts the request.
 #pragma once
 

@@ -30,7 +30,7 @@
 
 namespace quarry::changes {
 
-/// Limits on a tarball. They are checked before memory or disk space is allocated.
+/// Limits on a tarball. The reader checks the limits before it allocates memory or disk space.
 struct TarballLimits {
   std::uint64_t tarball = std::uint64_t{64} << 20;    // bytes of the tarball itself
   std::uint64_t expanded = std::uint64_t{256} << 20;  // bytes of the uncompressed archive
