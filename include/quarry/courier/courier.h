@@ -21,7 +21,8 @@ namespace quarry::courier {
 /// Time limit for in-flight deliveries after the courier has begun to stop.
 inline constexpr std::chrono::milliseconds kEndingTime{5000};
 
-/// Blocks the signals that run() waits for, also if they were ignored before. Ignores SIGPIPE.
+/// Blocks the signals that run() waits for. If the parent process has set SIGTERM or SIGUSR1 to be
+/// ignored, this is undone, because an ignored signal would never reach run(). Ignores SIGPIPE.
 void hold_signals();
 /// Accepts events on LISTENER, a non-blocking Unix socket, until a signal stops the courier. REOPEN
 /// reopens the log. Errors: kBusy (another courier uses the directory), and file system errors.

@@ -29,7 +29,7 @@ enum class DestinationType : std::uint8_t {
   kHooks,  // the hooks stored in repositories; cannot be configured, see hooks_of_pool()
 };
 
-/// The stream in a courier's directory, and the subscription that runs hooks.
+/// Names of the stream in a courier's directory, and of the subscription that runs hooks.
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
 
@@ -49,8 +49,8 @@ struct DestinationOptions {
   std::vector<std::string> repositories = {};
 
   bool in_order = true;
-  /// Limit on delivery attempts; 0: no limit. The default, with the delays below, takes about five
-  /// days.
+  /// Limit on delivery attempts; 0: no limit. With the default delays below, 1500 attempts take
+  /// about five days.
   std::uint32_t max_attempts = 1500;
   std::chrono::milliseconds retry_delay{1000};
   std::chrono::milliseconds retry_max_delay{300'000};
@@ -98,8 +98,8 @@ struct CourierOptions {
   std::string listen_group = {};
   mode_t listen_mode = 0600;
   std::uint64_t max_disk_space = 0;  // limit in bytes for stored events; 0: unlimited
-  /// The program that replaces %F in a hook, looked up in PATH. A hook's event can contain another
-  /// program.
+  /// The program that replaces %F in a hook, looked up in PATH. The event of a hook can name
+  /// another program.
   std::string fossil = "fossil";
   bool hooks = true;  // whether each pool has a courier for its hooks
   std::chrono::milliseconds hook_timeout{300'000};

@@ -27,7 +27,7 @@ enum class StartTls : std::uint8_t {
 };
 
 struct SmtpOptions {
-  /// smtp://HOST[:PORT] or smtps://HOST[:PORT]. A path is the name to send with EHLO.
+  /// smtp://HOST[:PORT][/NAME] or smtps://HOST[:PORT][/NAME]. NAME is the name to send with EHLO.
   std::string url = "smtp://localhost";
   StartTls start_tls = StartTls::kIfOffered;  // applies to smtp://
   std::string user = {};                      // "": do not log in
