@@ -159,7 +159,8 @@ std::string_view name_of(ArtifactKind kind);
 std::string_view type_of(const Event& event);
 /// Returns whether PATTERN, a name or a prefix followed by *, matches NAME.
 bool covers(std::string_view pattern, std::string_view name);
-/// Does the same for a type of events, except that only `security` itself matches that type.
+/// Like covers(), for an event type TYPE. However, the type `security` is matched only by the
+/// pattern `security`, not by a pattern with a *.
 bool covers_type(std::string_view pattern, std::string_view type);
 /// Returns whether PATTERN matches any type that exists.
 bool covers_any_type(std::string_view pattern);
