@@ -13,11 +13,11 @@
 
 namespace quarry::gateway {
 
-/// Serves until SIGTERM or SIGQUIT. SIGTERM aborts in-flight requests. SIGQUIT stops accepting
-/// connections and finishes in-flight requests. For stop_grace, the front still answers requests on
-/// kept-alive connections, and closes each connection after its reply. SIGUSR1 reopens the log.
-/// SIGINT is ignored because the master handles Ctrl-C. Returns the exit code of the process: 0, or
-/// 1 if the front could not start (the reason is logged).
+/// Serves until SIGTERM or SIGQUIT. SIGTERM aborts in-flight requests. After SIGQUIT, the front
+/// does not accept new connections, but finishes in-flight requests. During stop_grace, it also
+/// answers new requests on kept-alive connections, and closes each connection after the reply.
+/// SIGUSR1 reopens the log. SIGINT is ignored because the master handles Ctrl-C. Returns the exit
+/// code of the process: 0, or 1 if the front could not start (the reason is logged).
 int run(const GatewayOptions& options);
 
 }  // namespace quarry::gateway

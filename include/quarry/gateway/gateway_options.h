@@ -28,7 +28,7 @@ struct GatewayOptions {
   bool has_folders = false;
   /// Bound, listening, non-blocking sockets. The caller has to close these sockets.
   std::vector<int> listeners = {};
-  /// Counts requests that the front itself refuses. run() calls its begin(). Can be null.
+  /// Counts requests that the front itself refuses. run() calls RefusalTally::begin(). Can be null.
   std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.
   AddressSet trusted_proxies = {};
@@ -59,8 +59,8 @@ struct GatewayOptions {
 
   /// Time for which an idle kept-alive connection stays open.
   std::chrono::milliseconds keepalive_timeout{15'000};
-  /// Maximum time to receive a request or to send a reply. The time that the transfer takes at
-  /// min_rate is added.
+  /// Maximum time to receive a request or to send a reply, in addition to the time that its bytes
+  /// take at min_rate.
   std::chrono::milliseconds client_timeout{30'000};
   /// Time during a graceful stop in which an idle connection can still send a request.
   std::chrono::milliseconds stop_grace{2'000};
