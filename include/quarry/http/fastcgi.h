@@ -73,7 +73,7 @@ class RecordReader {
   /// Removes the next part of a record from the front of BYTES and returns it. Returns nullopt if
   /// more bytes are needed, or if is_malformed().
   std::optional<RecordPart> next(std::string_view& bytes);
-  /// Returns whether the current record has another version.
+  /// Returns whether the version of the current record is not FCGI_VERSION_1.
   bool is_malformed() const { return header_size_ > 0 && version() != FCGI_VERSION_1; }
   std::uint8_t version() const { return static_cast<std::uint8_t>(header_bytes_[0]); }
 
