@@ -2,12 +2,13 @@
 //
 //   [global]   the master itself: log, pid file, stop timeout
 //   [http]     the built-in HTTP server, which runs only if the section exists
-//   [NAME]     a pool of workers, unless ReadingOptions::carried_section claims the name
+//   [NAME]     a pool of workers, or another section, see ReadingOptions::carried_section
 //
 // Directives that exist in PHP-FPM have the same names here. The whole configuration is checked
-// before any process is started. Each mistake is reported with its file and line. A setting that
-// needs root, and that can safely be ignored, causes a notice. Directives for the workers and the
-// gateway are passed on to them (CarriedOptions).
+// before any process is started. Each mistake is reported with its file and line. If the master
+// does not run as root, settings that need root cause a notice if they can safely be ignored,
+// otherwise an error. The master does not interpret directives that only the workers or the gateway
+// use, but passes them on (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -43,7 +44,7 @@ struct GlobalConfig {
   bool daemonize = false;
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
-  std::string control_place;                   // FILE:LINE of control.socket, or of the pid file
+  std::string control_place;  // FILE:LINE where its path is set, for error messages
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;        // process.priority; inherited by children
@@ -143,14 +144,14 @@ struct ReadingOptions {
   /// The absolute folder to which relative paths refer. If the prefix is empty, relative paths are
   /// rejected.
   std::filesystem::path prefix{};
-  /// Create the options that receive the directives which only the workers, or only the HTTP
-  /// server, use. Both functions are optional.
+  /// Each creates an object that receives the directives that the master does not use itself:
+  /// pool_options for a pool, http_options for [http]. Both functions are optional.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
-  /// Creates the options that receive all directives of the section NAME. Returns null if the
-  /// section is a pool. Optional.
+  /// Creates an object that receives all directives of the section NAME. Returns null if NAME is a
+  /// pool, which the master reads itself. Optional.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
-  /// Whether to read only the sections that carried_section claims.
+  /// Whether to skip all sections for which carried_section returns null.
   bool carried_sections_alone = false;
 };
 

@@ -56,7 +56,7 @@ struct PreviousChild {
   /// The child's slot on its service's current board, or nullopt if the child uses an older board.
   std::optional<std::size_t> slot{};
   std::optional<CaughtOutput> output{};  // nullopt if its output is not captured
-  std::int64_t slow_request = 0;         // start of the last request in the slow log
+  std::int64_t slow_request = 0;         // start of the last request that is in the slow log
   bool is_terminated = false;            // whether this master has sent SIGTERM
 };
 
@@ -82,23 +82,23 @@ struct Handover {
   std::vector<InheritedSocket> sockets;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
-  std::map<std::string, std::string> notes;  // values of the program that uses the master
+  std::map<std::string, std::string> notes;  // texts that quarryd keeps across reloads
 };
 
 /// Writes HANDOVER to a new memfd. Makes the memfd and all descriptors in HANDOVER survive
 /// execve(2). Errors: kIo, kLimit (the state exceeds the reader's limit).
 base::Result<base::Fd> write_handover(const Handover& handover);
 /// Undoes write_handover() after execve(2) has failed: releases the descriptors in HANDOVER without
-/// closing them, and makes them close-on-exec again. The descriptors are not copies, because the
-/// master might have reached its limit of open files.
+/// closing them, and makes them close-on-exec again. HANDOVER contains the master's own
+/// descriptors, not copies, because the master might have reached its limit of open files.
 void take_back(Handover& handover);
 /// Returns the state that the previous master has passed on. Returns nullopt for the first master.
 /// Errors: kInvalid.
 base::Result<std::optional<Handover>> take_handover();
 
 /// Environment variable for the configuration check before a reload. The value contains the
-/// addresses of the sockets that the reload passes on, one per line. All other addresses must be
-/// free.
+/// addresses of the sockets that the reload passes on, one per line. The check fails if another
+/// process uses any other configured address.
 inline constexpr const char* kInheritableVariable = "QUARRY_INHERITABLE";
 
 inline constexpr const char* kHandoverVariable = "QUARRY_HANDOVER";

@@ -43,7 +43,8 @@ base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   return {};
 }
 
-/// A whole number. Values below LEAST mean that the directive is not set.
+/// A whole number from LEAST to MAX. A field with a value below LEAST means that the directive is
+/// not set.
 template <std::uint64_t least = 0, std::uint64_t max = kMaxCount>
 struct Number {
   static base::Result<void> put(auto& target, const std::string& value) {

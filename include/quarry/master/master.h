@@ -1,6 +1,6 @@
 // The master process starts the children of each service, replaces children that exit, and stops
-// them. The work of the children is separate: each service provides a function or the path of a
-// program.
+// them. The master does not know what the children do: each service provides a function or a
+// program to run.
 //
 // Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: the services finish their
 // requests in the order of ServiceKind, beginning with the front, all within

@@ -44,7 +44,7 @@ enum class ServiceKind {
   kPool,      // workers; they count towards process.max and have a status
   kObserver,  // shows a pool's status; stopped together with the pools
   kJob,       // runs jobs that workers request
-  kReceiver,  // accepts work that other services have deferred
+  kReceiver,  // accepts data from other services, such as events
 };
 
 /// The resources of a child, in the child's copy of the master's memory.
