@@ -1,9 +1,9 @@
-// The live page of a pool, for its operator. All pools have the same page. The script of the page
-// fetches a JSON document once a second:
+// The live page of a pool, for its operator. The HTML is the same for all pools. The script in it
+// fetches the figures of the pool as a JSON document once a second:
 //
 //   GET pm.status_path?live         the page
-//   GET pm.status_path?live&json    the document with only the data on the page, to keep it small
-//                                   with many children; programs use ?json&full
+//   GET pm.status_path?live&json    the document. It contains only what the page shows, so it is
+//                                   small even with many children; programs use ?json&full
 //   ?live&all, ?live&all&json       the page and document of all pools and of the courier, if
 //                                   pm.status_all is set
 //

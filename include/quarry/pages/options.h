@@ -25,8 +25,8 @@ struct Options {
   /// Maximum number of these processes for one address. An IPv6 /64 network counts as one address.
   /// 0: no limit.
   std::size_t max_children_per_address = 2;
-  /// Number of idle processes. A request does not have to wait until a process starts while other
-  /// processes are idle.
+  /// Number of idle processes that are started in advance, so that a request does not have to wait
+  /// for a process to start.
   std::size_t spare_children = 2;
   /// Maximum number of requests that wait for one of max_children. When the limit is exceeded, the
   /// last request of the address with the most is refused with status 503.
@@ -49,7 +49,8 @@ struct Options {
   /// Maximum age of a cached page; 0 disables the cache. The age is limited because pages contain
   /// relative times.
   std::chrono::milliseconds cache_ttl{60'000};
-  /// Added to the niceness of the processes and of their session, to give syncs priority.
+  /// Increment of the nice value of the processes, so that syncs have priority. It also sets the
+  /// nice value of their session (autogroup, sched(7)).
   int nice = 10;
   /// Whether the processes are confined (base/confinement.h), if the kernel supports it. They can
   /// write only to the folder of the repositories and to a temporary folder, and execute only PROGRAM.

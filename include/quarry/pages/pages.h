@@ -28,8 +28,8 @@ struct Handles {
   Figures& figures;
   std::string_view pool = {};             // for the access log
   base::AccessLog* access_log = nullptr;  // null if access is not logged
-  /// Counts requests that this process refuses. run() calls its begin(). If `refusals` is null,
-  /// refusals are not counted.
+  /// Counts requests that this process refuses. run() calls RefusalTally::begin(). If `refusals` is
+  /// null, refusals are not counted.
   scoreboard::RefusalTally* refusals = nullptr;
   /// The pool's shared memory for login limits, and the number of failures without a delay
   /// (scoreboard/login_limiter.h). Logins are not limited if the memory is null or the number is 0.
