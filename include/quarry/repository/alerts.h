@@ -30,8 +30,8 @@ class Repository;
 /// Whether an email is sent immediately or as part of the daily digest.
 enum class AlertTiming { kAtOnce, kDigest };
 
-/// Identifies an event. It includes the start of the artifact's hash because the row ids of removed
-/// artifacts are reused.
+/// Identifies an event by its row id and the start of its artifact's hash. The row id alone is not
+/// enough, because the row ids of removed artifacts are reused.
 struct AlertReference {
   char type = 0;  // c check-in, e technote, f post, g tags, t ticket, w wiki
   Rid rid = 0;

@@ -54,8 +54,8 @@ struct CompactedSlice {
 
 class Compaction {
  public:
-  /// REPOSITORY is not owned. Do not call any function while a Snapshot or Receipt exists, unless
-  /// its comment says otherwise.
+  /// REPOSITORY is not owned. Do not call a function of this class while a Snapshot or Receipt
+  /// exists, unless the function's comment allows it.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
   /// Works until no work is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown

@@ -34,8 +34,8 @@ inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
 inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
-/// Returns the areas of the first area name, in Fossil's order, that begins with NAME (without the
-/// slash), or 0 if NAME does not match any area.
+/// Returns the areas for NAME, an area name or its beginning, without the slash. If several area
+/// names begin with NAME, the first one in Fossil's order is used. Returns 0 if none does.
 ConfigAreas config_areas(std::string_view name);
 /// Returns the areas to which the row NAME of `config` belongs, or 0 if the row is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);

@@ -63,7 +63,7 @@ class MailOutbox {
   /// Claims the email that has been due longest. Other processes cannot claim it before UNTIL.
   /// Returns nullopt if no email is due. Also removes emails to subscribers who have opted out.
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
-  /// Removes MAIL. Call after it has been sent or has failed permanently.
+  /// Removes MAIL, after it has been sent or has failed permanently.
   base::Result<void> remove(const OutgoingMail& mail);
   /// Schedules a retry of MAIL at DUE.
   base::Result<void> defer(const OutgoingMail& mail, MailTime due);

@@ -23,8 +23,8 @@ class NameLists {
   /// Calls VISIT for the name of each artifact in rid order, except phantoms, shunned and private
   /// artifacts. Used for clones by old clients.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
-  /// Returns the names of the clusters that are listed in another cluster and that visit_names()
-  /// does not leave out.
+  /// Returns the names of the clusters that another cluster lists. Leaves out phantoms, shunned and
+  /// private clusters.
   std::vector<artifact::HashName> clusters();
   /// Returns the names of the private artifacts that have content, for a client that is allowed to
   /// receive them.

@@ -66,8 +66,8 @@ class Receipt {
   /// Sets the sender of all artifacts that are stored after this call.
   void set_sender(Sender sender);
 
-  /// Stores a received artifact. Verifies its hash, and fails with kInvalid if the hash is wrong.
-  /// Keeps a delta whose source has not arrived yet, fills phantoms, and resolves deltas that
+  /// Stores the received artifact ARRIVAL. Fails with kInvalid if the content does not match the
+  /// hash. Keeps a delta whose source has not arrived yet, fills phantoms, and resolves deltas that
   /// waited for this artifact. If the artifact is already stored or is shunned, ignores it and
   /// returns false.
   base::Result<bool> store(const Arrival& arrival);
@@ -86,7 +86,7 @@ class Receipt {
   /// Adds NAME as a phantom (an artifact that exists elsewhere), unless the repository already has
   /// the name.
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
-  /// Makes the artifact NAME public. Can also make it private, but only if it is a phantom.
+  /// Makes the artifact NAME public or private. Only a phantom can be made private.
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
   /// Sets a row of `config`, or removes it if VALUE is nullopt.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);

@@ -28,10 +28,11 @@ class ReceivedList {
   /// Returns the number (rcvfrom.rcvid) of the last request that brought an artifact, or 0 if there
   /// is none.
   base::Result<std::int64_t> last_receipt();
-  /// Returns the request after which the next run of the hook has to start. AFTER is the last
-  /// request that was reported. Skips requests that are more than a day older than the last
-  /// request. If no request has been reported yet (AFTER is 0), also skips the first remaining
-  /// request. As in fossil, a new repository therefore does not report its own creation.
+  /// Returns the number after which lines() has to start for the next run of the hook. AFTER is the
+  /// last request that was reported. Requests that are more than a day older than the newest
+  /// request are skipped. If no request has been reported yet (AFTER is 0), the first of the
+  /// remaining requests is skipped, too. As in fossil, a new repository therefore does not report
+  /// its own creation.
   base::Result<std::int64_t> first_to_report(std::int64_t after);
   /// Returns the lines for the requests after AFTER and up to UP_TO, in row order. If the lines
   /// exceed MAX_BYTES, the rest is replaced by a line "...". Includes private artifacts, because

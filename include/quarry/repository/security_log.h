@@ -22,7 +22,8 @@ namespace quarry::repository {
 class Receipt;
 class Repository;
 
-/// Row ids of the two logs. Callers store them unchanged.
+/// A position in `accesslog` and `admin_log`: the last row id of each that was read. Callers store
+/// the mark without interpreting it.
 struct SecurityMark {
   std::int64_t access = 0;
   std::int64_t admin = 0;

@@ -59,8 +59,8 @@ class Settings {
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
 
-  /// Returns other repositories of the project that have synced within the last month. OWN_URL is
-  /// written as `src` into `about`.
+  /// Returns other repositories of the project that have synced within the last month. The JSON in
+  /// SyncLink::about gets OWN_URL as its member `src`.
   std::vector<SyncLink> sync_links(std::string_view own_url);
 
  private:
