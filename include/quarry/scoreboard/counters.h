@@ -2,7 +2,7 @@
 // sums for children that have exited. Counters and their sums never decrease.
 //
 // Histogram bounds are fixed and logarithmic: two per decade for times, and powers of four for
-// bytes. Each bucket includes its bound. The last bucket does not have a bound.
+// bytes. Each bucket includes its upper bound. The last bucket does not have an upper bound.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ using Buckets = std::array<std::uint64_t, Bounds + 1>;
 
 struct Counters {
   std::uint64_t accepted = 0;  // requests that were begun
-  std::uint64_t requests = 0;  // requests that were finished, like all counters below
+  std::uint64_t requests = 0;  // finished requests; all counters below count only these
   std::uint64_t duration = 0;  // total in microseconds
   Buckets<kDurationBounds.size()> durations{};
   std::uint64_t reply_bytes = 0;
@@ -51,11 +51,11 @@ struct Counters {
 
   std::uint64_t sync_sessions() const { return clones + pulls + pushes + syncs; }
 
-  /// Adds OTHER. The sum of two plausible values is plausible.
+  /// Adds OTHER. Limits the sums, so that is_plausible_sum() stays true.
   void add(const Counters& other);
   /// Returns whether a single child can have counted these values. All values have to be in a sane
-  /// range and consistent with each other, except for one request, because the child might have
-  /// been killed during it.
+  /// range, and consistent with each other. Related values can differ by one request, because a
+  /// child that was killed might have counted its last request only in some of them.
   bool is_plausible() const;
   /// Returns whether many children together can have counted these values.
   bool is_plausible_sum() const;

@@ -3,9 +3,10 @@
 //   word = tag (24 bits, from the number) | deadline (40 bits, milliseconds of the monotonic clock)
 //
 // A hash of the number selects a word. The value 0 means that the lease is free. A lease ends when
-// its child releases it or, if the child has crashed, at its deadline. If two numbers have the same
-// word, or a child has corrupted the board, a lease can be refused or a reader can wait without
-// need. Such a problem lasts at most kLongest, because later deadlines are ignored.
+// its child releases it or, if the child has crashed, at its deadline. Two numbers can share a
+// word, and a child can corrupt the board. In both cases, take() can refuse a lease that is free,
+// and is_held() can return true for it. This lasts at most kLongest, because a word with a later
+// deadline counts as free.
 #pragma once
 
 #include <array>
@@ -31,8 +32,8 @@ class Leases {
  public:
   static constexpr std::chrono::milliseconds kLongest{10000};
 
-  /// Uses MEMORY, which belongs to the board. With null, all leases are free, but every request is
-  /// refused.
+  /// Uses MEMORY, which belongs to the board. If MEMORY is null, take() never succeeds, and
+  /// is_held() always returns false.
   explicit Leases(LeaseMemory* memory) : memory_(memory) {}
 
   /// Takes the lease on NUMBER for HOW_LONG, at most kLongest.

@@ -3,19 +3,21 @@
 //
 //   a pair of user and address    After some failures, each further attempt has to wait. The wait
 //                                 doubles each time.
-//   an address                    It has tokens for failed logins of all users.
-//   a user of a repository        The user has tokens for failed logins from all addresses.
+//   an address                    Each failed login from the address, of any user, spends a token.
+//                                 Without a token, attempts have to wait.
+//   a user of a repository        Each failed login of the user, from any address, spends a token.
 //   a known pair                  If a pair has logged in before, only failures of this pair count.
 //
 // An IPv6 /64 counts as one address. Unknown user names are limited like existing users, so replies
 // do not reveal which names exist. Users that have logged in are marked, so that a flood of names
 // cannot evict them from the table.
 //
-// While a user is under attack, an address that has waited as requested can spend one token more
-// than a new address. So attackers who keep changing their address cannot lock the user out.
+// Failed logins from many addresses can use up the tokens of a user. An address that was refused
+// for this reason, and has waited as requested, can then spend one token more than a new address.
+// Therefore, attackers who keep changing their address cannot lock the user out.
 //
-// A failed login of an unknown user counts for the address. It delays further attempts of unknown
-// users from this address like attempts of a pair.
+// The caller might not know the user name of an attempt. All such attempts from one address are
+// limited together, as one pair. Their failures also spend tokens of the address.
 //
 // At first, an attempt is counted after it has failed, so that several clients of one user at one
 // address do not delay each other. After some failures, an attempt is counted before its password
@@ -47,7 +49,8 @@ class LoginLimiter {
   /// failures of a pair that do not cause a wait.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt: its user and address, and the parts that are already counted.
+  /// A login attempt. The members is_counted_for_… say for which limits wait() has already counted
+  /// it.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;
@@ -63,19 +66,19 @@ class LoginLimiter {
   /// Returns an attempt of USER in the repository whose file is REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
-  /// Returns an attempt of an unknown user.
+  /// Returns an attempt whose user name the caller does not know.
   Attempt attempt_of(std::string_view address) const;
 
   /// Returns the current time, for the functions below.
   static Tick now();
 
   /// Returns how long ATTEMPT has to wait. If the result is 0, the caller can check the password,
-  /// and has to call one of the three functions below.
+  /// and then has to call failed(), succeeded() or unchecked().
   std::chrono::seconds wait(Attempt& attempt, Tick now);
   void failed(const Attempt& attempt, Tick now);
   void succeeded(const Attempt& attempt, Tick now);
-  /// Reports that the password of ATTEMPT was not checked, or that the result is unknown. The
-  /// attempt does not count.
+  /// Reports that the password of ATTEMPT was not checked, or that the result of the check is
+  /// unknown. ATTEMPT then does not count as a failure.
   void unchecked(const Attempt& attempt, Tick now);
 
  private:
@@ -93,7 +96,7 @@ class LoginLimiter {
   TokenTable users_;        // count: 1 if the user has logged in, otherwise 0
   TokenTable addresses_;    // count: always 0
   TokenTable known_pairs_;  // count: number of failures; time: time of the last attempt
-  TokenTable other_pairs_;  // same as for known_pairs_; if count is 0, time of the first refusal
+  TokenTable other_pairs_;  // like known_pairs_; if count is 0: time of the first refusal
 };
 
 }  // namespace quarry::scoreboard

@@ -26,7 +26,7 @@ namespace quarry::scoreboard {
 
 class RefusalTally {
  public:
-  /// Maximum number of reasons. The number of distinct reasons is smaller.
+  /// Number of entries. It is larger than the number of different reasons in the code.
   static constexpr std::size_t kMaxReasons = 32;
 
   /// Creates a tally for the process BY. Errors: kIo.
@@ -57,12 +57,13 @@ class RefusalTally {
 
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;
 
-/// Merges OWN, the refusals of a pool's workers (newest first), with the refusals in TALLIES.
-/// Returns the latest, newest first. Each source has its own quota. The total is limited to
-/// kMaxRecentRefusals.
+/// Limits on the refusals of a pool's workers, of one tally, and of all sources together in the
+/// result of recent_refusals().
 inline constexpr std::size_t kMaxRecentOfWorkers = 8;
 inline constexpr std::size_t kMaxRecentOfTally = 3;
 inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;
+/// Merges OWN, the refusals of a pool's workers (newest first), with the refusals in TALLIES. Takes
+/// the latest refusals of each source, up to its limit, and returns them newest first.
 std::vector<Refusal> recent_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
 
 }  // namespace quarry::scoreboard

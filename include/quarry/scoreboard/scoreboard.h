@@ -50,9 +50,9 @@ struct alignas(64) SharedState {
 };
 using SlotMemory = SharedState<SlotState>;
 using PoolMemory = SharedState<PoolState>;
-/// The latest refusals of a pool, in a ring buffer to which all its children write. An entry is
-/// garbled only if two children write to it at the same time, with kMaxRefusals other refusals in
-/// between.
+/// The latest refusals of a pool, in a ring buffer to which all its children write. Two children
+/// write to the same entry at the same time, and garble it, only if kMaxRefusals refusals occur
+/// while one of them writes.
 inline constexpr std::size_t kMaxRefusals = 32;
 struct alignas(64) RefusalMemory {
   std::atomic<std::uint64_t> count;  // refusals so far
@@ -147,9 +147,10 @@ class Board {
   /// Creates a board with SLOTS slots, at most kMaxSlots. A board without slots contains only the
   /// pool's figures. Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
-  /// Maps the board of POOL in FD, which another program created with LAYOUT. The contents are
-  /// unchanged and not trusted. Errors: kInvalid (layout or size differs from this program's, or
-  /// the memory is not sealed), kIo.
+  /// Maps the board of POOL in FD, which was created before a reload, possibly by another version
+  /// of the program. LAYOUT is the layout that the board had there. The contents stay unchanged and
+  /// are not trusted. Errors: kInvalid (this program uses another layout or size, or the memory is
+  /// not sealed), kIo.
   static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
   /// Returns a second, read-only mapping of this board, with a copy of this object's private state.
   /// Errors: kIo.
@@ -224,7 +225,7 @@ class SlotAllocator {
   std::optional<std::size_t> allocate();
   /// Allocates INDEX, which must be free.
   void take(std::size_t index) { used_[index] = true; }
-  /// Frees INDEX. The next allocate() starts its search there.
+  /// Frees INDEX. The next allocate() starts its search at INDEX.
   void free(std::size_t index);
   std::size_t free_count() const;
   bool is_free(std::size_t index) const { return index < used_.size() && !used_[index]; }

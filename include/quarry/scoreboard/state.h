@@ -35,8 +35,8 @@ std::int64_t monotonic_micros();
 /// Returns the time in microseconds since 1970.
 std::int64_t wall_micros();
 
-/// Text of at most N - 1 bytes in fixed memory. Longer text is truncated. view() never reads beyond
-/// the memory, even if another process has corrupted the text.
+/// A text of at most N - 1 bytes, stored inside the object. Longer texts are truncated. view()
+/// never reads beyond the object, even if another process has overwritten the terminating NUL.
 template <std::size_t N>
 class FixedText {
  public:
@@ -65,9 +65,10 @@ struct SlotState {
   std::uint64_t request_cpu = 0;      // user and system time of the last request, microseconds
   std::uint64_t peak_memory = 0;      // peak of the child after its last request, bytes
   std::uint64_t requests = 0;         // finished requests of this child
-  std::uint64_t content_length = 0;   // like the next fields: of the current or last request
-  std::uint64_t received = 0;         // received bytes of the body
-  std::uint64_t reply_size = 0;       // bytes of the reply's body; 0 until known
+  // From here to sql_seen: of the current or last request.
+  std::uint64_t content_length = 0;
+  std::uint64_t received = 0;    // received bytes of the body
+  std::uint64_t reply_size = 0;  // bytes of the reply's body; 0 until known
   FixedText<16> method;
   FixedText<16> operation;
   FixedText<64> user;
@@ -134,7 +135,7 @@ struct PoolState {
   std::uint64_t max_active = 0;            // highest number of active children
   std::uint64_t max_children_reached = 0;  // number of times max_children was reached
   std::uint64_t process_max_reached = 0;   // number of times process.max was reached
-  std::uint64_t held_back = 0;             // children that process.max currently prevents
+  std::uint64_t held_back = 0;             // children not started now because of process.max
   std::uint64_t slow_requests = 0;
   std::uint64_t max_listen_queue = 0;
   std::uint64_t backoffice_runs = 0;
