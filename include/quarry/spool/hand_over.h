@@ -49,7 +49,8 @@ class HandOverServer {
   static base::Result<std::unique_ptr<HandOverServer>> start(Stream& stream, base::Fd listener,
                                                              Reporter reporter,
                                                              const HandOverOptions& options = {});
-  /// Stops the server. Requests without an answer are not acknowledged.
+  /// Stops the server and disconnects all clients. Clients that have not received an answer have to
+  /// repeat their requests.
   virtual ~HandOverServer() = default;
 };
 

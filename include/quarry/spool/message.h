@@ -22,11 +22,11 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// The delay that the queue can impose on a producer of this kind.
+/// How long the producer of a message can wait when the queue has no room.
 enum class Delay : std::uint8_t {
-  kNone,   // cannot wait (a datagram socket): delayed only while the queue is full
-  kLight,  // can wait briefly: up to a second above queue.lightdelaymark
-  kFull,   // can wait forever (a file, a pipe): while the queue is above queue.fulldelaymark
+  kNone,   // cannot wait (a datagram socket): waits only while the queue is full
+  kLight,  // can wait briefly: waits up to a second above queue.lightdelaymark
+  kFull,   // can wait forever (a file, a pipe): waits while the queue is above queue.fulldelaymark
 };
 
 }  // namespace quarry::spool

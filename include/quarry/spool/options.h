@@ -49,8 +49,8 @@ struct QueueOptions {
 
   /// queue.size: maximum number of messages in memory, or in a disk queue. Messages in delivery
   /// count, except in a disk-assisted queue. Several concurrent producers can exceed the size of a
-  /// disk queue. If another process delivers from the queue, the messages that it has not
-  /// checkpointed also count (see its queue.checkpointinterval).
+  /// disk queue. If another process delivers the messages of the queue, delivered messages also
+  /// count until that process has written its read position (see its queue.checkpointinterval).
   std::size_t size = 10000;
   /// queue.highwatermark: if the number of messages in memory reaches this mark, the queue starts
   /// to move messages to disk (default: 90 % of the size).
@@ -64,8 +64,8 @@ struct QueueOptions {
   std::optional<std::size_t> light_delay_mark;
   /// queue.discardmark, queue.discardseverity: while the number of messages is above the mark, the
   /// queue discards messages of this severity and less severe messages, on enqueue and on delivery
-  /// (default: 80 % of the size; severity 8 disables discarding). The mark does not apply to the
-  /// disk part of a disk-assisted queue, which does not delay producers.
+  /// (default: 80 % of the size; severity 8 disables discarding). The disk part of a disk-assisted
+  /// queue ignores the mark, and does not delay producers either.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
 

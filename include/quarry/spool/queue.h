@@ -57,7 +57,7 @@ using Reporter = std::function<void(const std::string& line)>;
 struct Ending {
   std::uint64_t saved = 0;         // messages on disk, for the next start
   std::uint64_t lost = 0;          // messages that were in memory and are lost
-  std::size_t consumers_left = 0;  // consumers that run until the process exits
+  std::size_t consumers_left = 0;  // consumers that did not return in time and still run
 };
 
 /// Numbers of messages since the start of the queue. The values are read one after the other, so
@@ -111,8 +111,9 @@ class Queue {
 
   /// Returns the current statistics. Never blocks producers or workers.
   Statistics statistics() const;
-  /// Checks that the queue's files still exist, for times when producers are idle. Errors:
-  /// kNotFound (the files or their directory were removed, moved or replaced).
+  /// Checks that the queue's files still exist. While no messages arrive, only this function
+  /// notices that they are gone. Errors: kNotFound (the files or their directory were removed,
+  /// moved or replaced).
   base::Result<void> check_files() const;
   /// Waits until all messages are delivered, at most for TIMEOUT. Returns whether all are
   /// delivered.

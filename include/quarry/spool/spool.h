@@ -67,8 +67,8 @@ class Drain {
 
   /// Returns the next messages, at most MAX, or an empty list. Errors: file system errors.
   base::Result<std::vector<Message>> next(std::size_t max);
-  /// Marks the first COUNT messages from next() that are not settled yet as delivered. The next
-  /// drain starts with the remaining messages.
+  /// Marks the next COUNT messages as delivered, in the order in which next() has returned them.
+  /// The next Drain starts with the remaining messages.
   void settle(std::size_t count);
   /// Deletes the messages that existed when open() was called. Returns the number of deleted
   /// messages.
