@@ -1,9 +1,9 @@
 // The client's side of a sync. Produces one request after another and processes the replies until
 // both sides have all artifacts. A Transport sends the requests.
 //
-//   clone   `clone 3 N` until the server has sent all artifacts. They are stored unprocessed and
-//           then processed together. Then one request for the configuration, and pulls if
-//           artifacts refer to missing artifacts
+//   clone   `clone 3 N` until the server has sent all artifacts. All artifacts are stored
+//           first, and processed together at the end. Then one request for the configuration,
+//           and pulls if artifacts refer to missing artifacts
 //   pull    `gimme` for phantoms; `igot` and clusters in replies can create more phantoms
 //   files   unversioned files: see src/sync/client/client_unversioned.h
 //   push    artifacts that were never sent before, and `igot` for all unclustered artifacts;
@@ -70,8 +70,8 @@ struct ClientRequest {
 
 class ClientSession {
  public:
-  /// REPOSITORY is not owned and must outlive the session. Do not call any function while a
-  /// Snapshot or Receipt of it exists.
+  /// REPOSITORY is not owned and must outlive the session. Do not call any function of this class
+  /// while a Snapshot or Receipt of REPOSITORY exists.
   ClientSession(repository::Repository& repository, ClientOptions options);
   ~ClientSession();
   ClientSession(const ClientSession&) = delete;

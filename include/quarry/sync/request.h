@@ -21,8 +21,8 @@ struct SessionOptions {
   /// Whether a `push` or `pull` with this server's own server code is an error, as in old versions
   /// of fossil.
   bool refuse_own_server_code = false;
-  /// Whether a second login card is an error, as in the newest fossil. If not, its rights are
-  /// added.
+  /// Whether a second login card is an error, as in the newest fossil. If false, the rights of the
+  /// second login are added to those of the first.
   bool single_login = false;
   /// Maximum number of artifacts in one request.
   std::size_t max_artifacts = 100000;
