@@ -59,7 +59,7 @@ struct QueueRequest {
                                    std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
-  /// If set, the client has every right under this name without a login.
+  /// If set, the client acts as this user and has all rights, without a login.
   std::string_view trusted_user = {};
   /// Reports progress for the scoreboard. Optional.
   std::function<void(std::string_view user, std::string_view operation, std::string_view what)>

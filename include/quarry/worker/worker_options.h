@@ -31,8 +31,8 @@ struct StatusOptions {
   std::string ping_response = "pong";
   /// Counters of the pool's web pages, or null if the pool does not serve pages.
   std::shared_ptr<const pages::Figures> pages = nullptr;
-  /// Sources of the figures on the operator's page that are not the pool's own. If `pools` is
-  /// empty, the page of all pools does not exist.
+  /// Sources of those figures on the operator's page that are not on the pool's own scoreboard. If
+  /// `sources.pools` is empty, the page of all pools does not exist.
   pages::ServerSources sources = {};
 };
 
@@ -58,7 +58,7 @@ struct BackgroundOptions {
   std::chrono::milliseconds longest_run{600'000};
   bool compacts = false;  // store old versions as deltas
   std::string log;        // path of a file that gets a line for each run; may be empty
-  /// The values of the repositories' setting email-send-method that are followed.
+  /// The allowed values of a repository's email-send-method setting.
   std::vector<std::string> mail_methods{"relay", "pipe", "dir", "db"};
   std::uint64_t max_children = 4;    // concurrent runs
   std::uint64_t max_sleepers = 100;  // limit on children that wait until their run is due
@@ -67,8 +67,8 @@ struct BackgroundOptions {
   std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
-/// Maps the name of each repository ("": the pool's only repository) to the numbers of its push
-/// peers. The master assigns these numbers.
+/// Maps the name of each repository ("": the pool's only repository) to the numbers of the peers to
+/// which it pushes. The master assigns these numbers.
 using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
 struct WorkerOptions {
