@@ -3,7 +3,7 @@
 
 # Prevents __pycache__ folders in the source tree.
 export PYTHONDONTWRITEBYTECODE=1
-# Debian installs Python packages only for this Python.
+# Debian's Python packages work only with this interpreter.
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -67,7 +67,7 @@ end_to_end() {
   count_from "$work/e2e.log"
 }
 
-# thread_sanitizer: runs the tests of multithreaded code under ThreadSanitizer. This code is the disk-assisted queue,
+# thread_sanitizer: runs the tests of multithreaded code under ThreadSanitizer. This covers the disk-assisted queue,
 # streams, and walks over all artifacts. Tests that kill processes are excluded, because ThreadSanitizer does not follow
 # a fork.
 thread_sanitizer() {
