@@ -92,7 +92,7 @@ class Model {
   /// Returns all waiting jobs (in queue/, staging/ and pending/), in order.
   std::vector<ChangeSetId> in_order() const;
 
-  /// Returns the jobs that can run now, in order. They can be in any folder of waiting jobs.
+  /// Returns the jobs that can run now, in order. The jobs can be in queue/, staging/ or pending/.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs

@@ -83,10 +83,10 @@ struct ViewOptions {
 /// branches, a page can have fewer jobs than requested even if the list has more.
 inline constexpr std::size_t kMaxViewed = 2'000;
 
-/// Views the queue in DIRECTORIES. The view is empty if the queue was never used. Passes on errors
-/// of file operations.
+/// Returns a view of the queue in DIRECTORIES. The view is empty if the queue was never used.
+/// Passes on errors of file operations.
 base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
-/// Views the change set at LOCATION. Errors: kNotFound, errors from file operations.
+/// Returns a view of the change set at LOCATION. Errors: kNotFound, errors from file operations.
 base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
 /// Returns VIEW as a JSON object on one line, with all members if WHOLE is set, otherwise as a

@@ -17,8 +17,8 @@ namespace quarry::changes {
 
 struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
-  std::uint32_t max_crashes = 3;                  // crashes of a job before it fails
-  std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
+  std::uint32_t max_crashes = 3;                  // a job fails at this number of crashes
+  std::uint32_t max_deferrals = 10;               // a job fails if it is deferred more often
   std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
   /// Time after which finished jobs are deleted; 0 for never.

@@ -52,7 +52,8 @@ struct GlobalConfig {
   std::uint64_t backoffice_max = 16;  // limit on concurrent backoffice runs; 0: no limit
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
   std::chrono::milliseconds emergency_restart_interval{0};
-  std::chrono::milliseconds systemd_interval{10'000};  // between status updates to systemd; 0: none
+  /// Interval of status reports to systemd; 0: none.
+  std::chrono::milliseconds systemd_interval{10'000};
 };
 
 struct HttpConfig {

@@ -42,8 +42,9 @@ struct TimelineEntry {
   std::string branch;     // for a check-in; may be empty
 };
 
-/// A branch. Its tip is the leaf with the latest displayed time. (Fossil uses the check-in with the
-/// latest time. The two differ only if a child is dated before its parent.)
+/// A branch. Its tip is the leaf with the latest displayed time. (In Fossil, the tip is the
+/// check-in with the latest displayed time, which can only be another check-in if a child is dated
+/// before its parent.)
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf

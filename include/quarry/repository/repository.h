@@ -116,9 +116,8 @@ class Repository {
   /// Returns whether path() now refers to a different file than the open one. Uses only stat(2),
   /// because opening and closing the file releases SQLite's locks.
   bool was_replaced() const;
-  /// Removes the -wal and -shm files of the replaced file, because SQLite would use them with the
-  /// new file. Keeps the -wal and -shm files of the new file. Call this function if was_replaced()
-  /// returns true.
+  /// Call this function if was_replaced() returns true. Removes the -wal and -shm files if they
+  /// still belong to the replaced file, because SQLite would use them with the new file.
   void remove_leftovers();
 
   /// Runs a checkpoint if the write-ahead log is longer than OpenOptions::log_size. The checkpoint

@@ -9,7 +9,7 @@
 //   push    artifacts that were never sent before, and `igot` for all unclustered artifacts;
 //           then the artifacts that the server requests
 //
-// Each reply is processed in one transaction. If an error occurs, the file keeps its state after
+// Each reply is processed in one transaction. If an error occurs, the file stays as it was after
 // the previous reply. Used by `quarry sync`, `quarry clone` and the backoffices of peers.
 #pragma once
 

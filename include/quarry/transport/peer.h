@@ -30,8 +30,7 @@ namespace quarry::transport {
 struct PeerOptions {
   RemoteUrl url;  // includes the password
   TransportOptions transport;
-  /// Options of the sync. The URL contains the user and password; the user and password in the
-  /// options are ignored.
+  /// Options of the sync. `sync.user` and `sync.password` are ignored, because `url` contains both.
   sync::ClientOptions sync;
   RetryOptions retry;
   /// Connects to a server. Tests replace this function.
