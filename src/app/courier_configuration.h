@@ -22,12 +22,12 @@ std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name)
 /// Returns the options in CONFIG's sections, or nullopt if CONFIG does not have a [courier]
 /// section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
-/// Returns the folder that contains a folder of waiting hooks for each pool. It is beside the
-/// courier's own folder, because it belongs to the master's user.
+/// Returns the folder that contains a folder of waiting hooks for each pool. This folder is beside
+/// the courier's own folder and not inside it, because it belongs to the master's user.
 std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
-/// Returns mistakes in the relations between sections, each as "FILE:LINE: …".
+/// Returns the errors that depend on more than one section, each as "FILE:LINE: …".
 std::vector<std::string> courier_mistakes(const master::Config& config);
 
 /// The courier's part of the configuration file, or all mistakes in it.

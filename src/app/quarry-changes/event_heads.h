@@ -1,4 +1,5 @@
-// The head of events about a queue. The head contains data about the project.
+// Provides the heads of events about change-set queues. A head contains data about the project and
+// the repository of the queue.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,8 @@
 
 namespace quarry::app {
 
-/// Reads and caches the data. A short-lived child process opens the repository, because a process
-/// that has used SQLite must not fork later.
+/// Reads heads from the repositories, and caches them. A short-lived child process opens the
+/// repository, because a process that has used SQLite must not fork later.
 class EventHeads {
  public:
   /// Creates a reader. FOLDER is the folder of the served repositories, or "" for a single
@@ -34,7 +35,8 @@ class EventHeads {
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, CachedHead> heads_;
-  /// A cached address. Many change sets of one user can fail at the same time.
+  /// An email address that was read. It is cached because many change sets of one user can fail at
+  /// the same time.
   struct CachedAddress {
     std::string address;
     std::chrono::steady_clock::time_point until;

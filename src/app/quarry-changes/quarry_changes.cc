@@ -95,7 +95,8 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 
 event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                       const changes::Job& job, changes::Stage from, changes::Stage to) {
-  // The time comes from the history. So an event that is sent again has the same key.
+  // The key of the event contains this time. The time comes from the history, so that an event that
+  // is sent again has the same key.
   const base::UnixMillis time =
       job.history.empty() ? base::system_clock().now() : job.history.back().time;
   event::Event event;
@@ -128,8 +129,8 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
   return notice;
 }
 
-/// Returns a function that sends moves to the courier. If the courier rejects a move, the error is
-/// logged and the queue continues.
+/// Returns a function that sends an event about each move to the courier. If the courier does not
+/// accept an event, the error is logged and the queue continues.
 changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,

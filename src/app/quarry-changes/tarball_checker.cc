@@ -18,10 +18,11 @@ using base::Result;
 
 namespace {
 
-// Limits on the contents that are kept for landing, which usually follows soon.
+// Limits on extracted tarballs that are kept until their change sets land.
 constexpr std::size_t kMaxKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
-// Maximum size of a tarball that is read in a group. The whole group is extracted at once.
+// Maximum size of a tarball that is read together with others. All tarballs of a group are
+// extracted at the same time.
 constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -60,7 +61,7 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
                                             const changes::ChangeSetContent& content) {
   const changes::Meta& meta = content.meta();
   if (meta.type != given.name.type) {
-    // Otherwise, for example, a rollback could be submitted as a change.
+    // Without this check, a rollback could be submitted as a change, for example.
     return fail(ErrorCode::kInvalid,
                 fmt::format("##movetype is {}, but the change set was submitted as {}",
                             word_of(meta.type), word_of(given.name.type)));

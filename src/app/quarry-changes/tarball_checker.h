@@ -36,7 +36,7 @@ class TarballChecker : public changes::Checker {
   std::filesystem::path folder_;
   std::shared_ptr<changes::TarballReaders> readers_;
 
-  /// An extracted tarball. The change set in the tarball might land later.
+  /// A tarball whose extracted contents are kept, because its change set will probably land soon.
   struct Kept {
     changes::ChangeSetName name;
     std::chrono::steady_clock::time_point since;

@@ -11,7 +11,8 @@ namespace quarry::app {
 /// the hooks of a pool.
 struct CourierCommandLine {
   std::string config;
-  // Set only by the server, so that the pool's user does not need to read the configuration.
+  // The server sets the following options, so that the pool's user does not have to read the
+  // configuration.
   std::string folder;                // the waiting hooks; its name is that of the pool
   std::string socket;                // the socket that accepts hooks
   std::string fossil;                // the program that replaces %F

@@ -48,8 +48,8 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0) return true;
     pollfd answer{master.fd(), POLLIN, 0};
-    // The wait is split into steps. A signal that arrives just before a wait does not interrupt
-    // that wait.
+    // A signal that arrives just before poll() does not interrupt poll(). So wait in short steps,
+    // and check for signals in between.
     const auto step = std::min(left, milliseconds(1000));
     if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
     control::Message message{};
@@ -221,8 +221,8 @@ class BackofficeRun {
 // Maximum depth of folders, because symbolic links can form cycles.
 constexpr int kDeepestFolder = 8;
 
-/// Returns the served repositories in FOLDER. If NUMBER is set, returns only repositories with this
-/// number.
+/// Returns the served repositories in FOLDER. If NUMBER is set, returns only those whose
+/// repository::number_of() is NUMBER.
 std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -296,8 +296,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      // The state is read before the run, so commits during the run, including the run's own
-      // commits, cause another run. A run without work does not write.
+      // The state is read before the run, so that commits during the run cause another run. This
+      // includes the run's own commits, but a run without work does not write.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_for_file(arguments, file);
@@ -308,8 +308,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   return kDone;
 }
 
-/// Runs for a server: for one repository, for all repositories in a folder, or for the repositories
-/// in a folder that have a number.
+/// Runs for a server: for one repository, for all repositories in a folder, or only for those in
+/// the folder whose number the server has passed.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};

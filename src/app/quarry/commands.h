@@ -19,7 +19,7 @@ int run_init(const InitArguments& arguments);
 
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
-  bool is_trusted = false;  // all capabilities, because the client has access to the file itself
+  bool is_trusted = false;  // the client has all capabilities, because it can open the file itself
 };
 /// Runs `http` and `test-http`.
 int run_http(const HttpArguments& arguments);
@@ -54,8 +54,8 @@ struct BackofficeArguments {
   // Set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
-  std::optional<std::uint32_t> number;  // only repositories with this number
-  /// The values of the repository's setting email-send-method that are followed; empty: all.
+  std::optional<std::uint32_t> number;  // only repositories whose number_of() is this number
+  /// The allowed values of the repository's setting email-send-method; empty: all.
   std::vector<std::string> mail_methods;
 };
 int run_backoffice(const BackofficeArguments& arguments);

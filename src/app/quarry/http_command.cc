@@ -60,7 +60,7 @@ std::string refuse(const WebRequest& request, const Refusal& refusal) {
   return web_reply(request, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
 }
 
-/// Returns the reply to an unreadable request.
+/// Returns the reply to a request that could not be parsed.
 std::string refuse(const Refusal& refusal, bool http_head) {
   WebRequest unknown;
   unknown.has_http_head = http_head;

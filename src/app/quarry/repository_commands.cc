@@ -132,7 +132,8 @@ int run_rebuild(const WholeFileArguments& arguments) {
     return repository::rebuild(arguments.file, {}, show,
                                [] { return Interruption::signal() != 0; });
   }();
-  // The transaction was rolled back, so the file is unchanged and does not have a journal.
+  // Exit only now: the transaction has been rolled back, so the file is unchanged and there is no
+  // journal.
   if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);

@@ -112,7 +112,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
       return shared->reopen(base::Reopening::kMakesFile);
     };
   }
-  // The closure owns the connections. Children keep the descriptor open.
+  // `service.run` keeps the connections alive, and kept_descriptors keeps the descriptor open in
+  // children.
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();

@@ -12,8 +12,7 @@
 
 namespace quarry::app {
 
-/// Whether the server starts or reloads. With an unusable log, the server does not start, but it
-/// reloads.
+/// Whether the server starts or reloads. An unusable log prevents a start, but not a reload.
 enum class Start { kFirst, kReload };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,

@@ -50,7 +50,7 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   return options;
 }
 
-/// Returns why POOL's gates cannot run, or "" if they can. The daemons of the pool's queues run as
+/// Returns why POOL's gates cannot run, or "" if they can. Gates are started by daemons that run as
 /// the pool's user.
 std::string gate_error(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;

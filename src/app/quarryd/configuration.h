@@ -14,7 +14,8 @@
 
 namespace quarry::app {
 
-/// Call master::read_config() and master::parse_config() with these directives.
+/// Read a configuration like master::read_config() and master::parse_config(), with all directives
+/// of quarryd.
 master::ConfigReading read_configuration(const std::filesystem::path& path,
                                          master::ReadingOptions options = {});
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,

@@ -34,7 +34,8 @@ void let_pools_connect(const master::Config& config, base::ListenOptions& listen
     if (is_other && std::ranges::find(users, user) == users.end()) users.push_back(user);
   }
   if (users.empty()) return;
-  // A socket with an access control list keeps the master as its owner.
+  // A socket with an access control list belongs to the master, so the configured owner and group
+  // have to be in the list.
   users.push_back(listen.owner);
   if ((listen.mode & S_IRWXG) != 0) listen.access.groups.push_back(listen.group);
 }
@@ -98,7 +99,8 @@ base::Result<std::optional<master::Service>> courier_service(
   // The courier writes its output in the format of the log.
   service.process.catch_output = true;
   service.process.decorate_output = false;
-  // sendmail can be setgid, like Postfix's postdrop. no_new_privs disables setgid.
+  // no_new_privs disables setgid, but sendmail can be a setgid program, or start one, like
+  // Postfix's postdrop.
   service.process.no_new_privs =
       std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
                           &courier::DestinationOptions::sendmail);

@@ -20,7 +20,8 @@ namespace quarry::app {
 /// FOLDER, the folder for installed programs.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// Returns whether processes of POOL connect to the courier of CONFIG. A pool in a chroot does not.
+/// Returns whether processes of POOL connect to the courier of CONFIG. Processes in a chroot never
+/// do.
 bool hands_over_events(const master::Config& config, const master::PoolConfig& pool);
 
 /// The courier's socket and its permissions, the user that runs the courier (nullopt: the master's

@@ -26,8 +26,8 @@ using std::chrono::steady_clock;
 // Limits on counting queues.
 constexpr std::size_t kMaxRepositories = 1000;
 constexpr std::chrono::milliseconds kMaxReadTime{200};
-// Minimum interval between two reads of files. The interval is also at least this multiple of the
-// duration of the last read.
+// Minimum interval between two reads of the files. After a slow read, the interval is
+// kIntervalFactor times the duration of the read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
 constexpr auto kUnreadable = "The user of this pool is not allowed to read the files.";

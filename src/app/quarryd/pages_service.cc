@@ -38,7 +38,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
-  // The pool owns this log and reopens it.
+  // This is the pool's log, and the pool reopens it.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
   service.run = [options, served, shared, figures, refusals, log, name = pool.name,

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// The number for a run of all repositories.
+// The number that stands for all repositories, in a request for a run.
 constexpr std::uint32_t kAllRepositories = 0;
 
 constexpr milliseconds kGraceTime{60'000};
@@ -115,7 +115,7 @@ Words changes_arguments(const char* kind, const master::PoolConfig& pool,
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    // Starting the program implies `changes` itself.
+    // `changes` is not passed on, because the program always serves queues.
     if (wanted[i].name == "changes" || wanted[i].values == defaults[i].values) continue;
     for (const std::string& value : wanted[i].values) {
       words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});

@@ -176,7 +176,7 @@ int run(const master::Config& config, const CommandLine& line,
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
-  // The remaining sockets belong to pools that were removed.
+  // Sockets that were inherited but are not in use now belong to pools that were removed.
   for (const master::InheritedSocket& socket : inherited) {
     if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
   }

@@ -63,7 +63,7 @@ base::Result<void> check_access(const ChildFiles& files) {
 }
 
 /// Checks that a child with SETTINGS can become RUN_AS and then access FILES. The check runs in a
-/// process with the child's user, limits and chroot. Errors: the reason of the failure.
+/// process with the child's user, limits and chroot. Errors: why this is not possible.
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
                              const ChildFiles& files) {
@@ -220,7 +220,8 @@ class Check {
   }
 
   std::uint64_t descriptors_needed() const {
-    // Descriptors for standard streams, event loop and signals, and one for each start of a child.
+    // Descriptors for the standard streams, the event loop and signals, and one more that is open
+    // while a child is started.
     std::uint64_t needed = 6;
     if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
     if (config_.global.control) ++needed;

@@ -140,7 +140,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // The key is the current name. A renamed file replaces another file that had its new name.
+  // Maps current names to whether the file is deleted. A name is not deleted if another file was
+  // renamed to it.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
@@ -148,8 +149,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // Files that were added since the check-in are not in the repository, so they do not have to be
-    // deleted.
+    // Files that were added after the check-in are not in the repository, and do not have to be
+    // deleted there.
     const bool was_there = row[3] == "1";
     if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
     if (is_deleted) continue;

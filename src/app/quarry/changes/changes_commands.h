@@ -28,9 +28,9 @@ int run_submit(const SubmitArguments& arguments);
 
 /// The selection of change sets to list.
 struct ListArguments {
-  std::string branch;  // if set, only this branch
+  std::string branch;  // if set, list only this branch
   std::string states;  // folder names, separated by commas
-  std::string after;   // end of the previous list
+  std::string after;   // the last change set of the previous list
   std::size_t limit = 50;
 };
 

@@ -36,9 +36,9 @@ class QueueAccess {
   virtual base::Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
 };
 
-/// Opens the queue of ARGUMENTS: on a server, of a local repository, or otherwise of the open
-/// check-out. If the process runs as root, it changes to the user who owns a local repository.
-/// Errors: kInvalid, kNotFound, and the errors from QueueClient::open().
+/// Opens the queue that ARGUMENTS select: on a server, of a local repository, or by default of the
+/// open check-out. If the process runs as root and the queue is local, the process becomes the user
+/// who owns the repository. Errors: kInvalid, kNotFound, and the errors from QueueClient::open().
 base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
 /// Opens the queue of the local repository file REPOSITORY. Errors: the same as for open_queue().

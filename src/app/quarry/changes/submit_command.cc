@@ -40,8 +40,8 @@ constexpr milliseconds kLongestPause{1'000};
 // Time for which to retry while the server is unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
-/// Returns the elements of CHANGED that match NAMES, files or folders relative to FOLDER. Errors: a
-/// name does not match any element.
+/// Returns the elements of CHANGED that match NAMES, which are files or folders relative to FOLDER.
+/// Errors: one of NAMES does not match any element.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {

@@ -25,7 +25,8 @@ int run_apart(const std::vector<std::string>& arguments, const std::string& what
   }
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0) {
-    // Ctrl-C also reaches the child. All other signals have to be passed on to the child.
+    // On Ctrl-C, the terminal also sends SIGINT to the child. Other signals are sent only to this
+    // process, so pass them on.
     if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;

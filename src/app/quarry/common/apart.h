@@ -1,4 +1,4 @@
-// Runs this program again, because one process works on one repository.
+// Runs this program in another process, because a process works on only one repository.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace quarry::app {
 
-/// Runs `quarry` with ARGUMENTS in a separate process, and passes signals on to it. Returns its exit
-/// code. If it cannot be started, prints an error with the name WHAT and returns kFailed.
+/// Runs `quarry` with ARGUMENTS in a separate process, and passes signals on to it. Returns the
+/// exit code of this process. If the process cannot be started, prints an error that mentions WHAT,
+/// and returns kFailed.
 int run_apart(const std::vector<std::string>& arguments, const std::string& what);
 
 }  // namespace quarry::app

@@ -1,5 +1,6 @@
-// Commands that root runs act as the owner of the files that they change. Otherwise they would leave
-// files that the owner cannot write, and would run programs that the owner has chosen as root.
+// If root runs a command, the command acts as the owner of the files that it changes. Otherwise, it
+// would create files that the owner cannot write. It would also run, as root, programs that the
+// owner has chosen.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +9,9 @@
 
 namespace quarry::app {
 
-/// If this process is root and PATH belongs to another user, permanently becomes that user and sets
-/// HOME, USER and LOGNAME. If PATH does not exist, the owner of its folder counts. Errors: kDenied,
-/// kIo.
+/// If this process is root and another user owns PATH, permanently switches to that user, and sets
+/// HOME, USER and LOGNAME accordingly. If PATH does not exist, uses the owner of its folder.
+/// Errors: kDenied, kIo.
 base::Result<void> act_as_owner_of(const std::filesystem::path& path);
 
 }  // namespace quarry::app

@@ -154,7 +154,8 @@ Result<void> forget(const CourierArguments& arguments) {
   return {};
 }
 
-/// Returns the message ID if VISIT shows it.
+/// Returns the message ID, or nullopt if it does not exist. VISIT passes one message after another
+/// to its argument, until the argument returns false.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;

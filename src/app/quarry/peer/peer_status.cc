@@ -28,7 +28,7 @@ struct Shown {
   std::string file;
   std::string direction;  // "" if the repository does not record it
   PeerState state;
-  std::string trouble;  // error on opening the repository
+  std::string trouble;  // why the repository could not be opened
   /// Time of the next sync, if known, in milliseconds since 1970; 0: now.
   std::optional<std::int64_t> next;
 
@@ -49,7 +49,8 @@ Result<PeerState> read_state(Repository& repository, const std::string& row) {
   return PeerState::parse(repository.settings().get(row).value_or(""));
 }
 
-/// Sets the fields of SHOWN from the state of PEER and the mark in its repository.
+/// Reads the state of PEER from its repository, and sets the state and the time of the next sync in
+/// SHOWN.
 Result<void> look(const ConfiguredPeer& peer, Shown& shown) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   QUARRY_TRY_ASSIGN(shown.state, read_state(*file, backoffice::peer_row(peer.options.name)));

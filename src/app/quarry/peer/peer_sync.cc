@@ -45,8 +45,9 @@ constexpr seconds kHandOverTimeout{20};
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
 
-/// Returns the URL and password that fossil has stored for PEER's remote. Refuses files and ssh,
-/// because they give access to every repository that the server's user can open.
+/// Returns the URL and the password that fossil has stored for PEER's remote. Refuses URLs with
+/// file: or ssh:, because such a URL could give access to every repository that the server's user
+/// can open.
 Result<RemoteUrl> remembered(repository::Repository& repository,
                              const backoffice::PeerOptions& peer) {
   RemoteKeys keys;
@@ -89,7 +90,8 @@ backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& pee
       .peer = peer,
       .locate = [peer](repository::Repository& file) { return locate(file, peer); },
       .transport = transport_options(arguments)};
-  // Otherwise ssh could ask for a password on the terminal from which the server was started.
+  // Without this option, ssh could ask for a password on the terminal from which the server was
+  // started.
   options.transport.ssh_command.insert(options.transport.ssh_command.begin() + 1,
                                        "-oBatchMode=yes");
   options.is_interrupted = [] { return Interruption::signal() != 0; };
@@ -173,8 +175,8 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const PeerReport report,
                     backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
-  // Exit successfully, because the failure of a sync is already recorded. If this process fails,
-  // the master delays other peers.
+  // Exit successfully even if the sync has failed, because the failure is already recorded. If this
+  // process failed, the master would delay the syncs with other peers.
   if (const std::string line = line_of(report, false); !line.empty()) {
     fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
   }
@@ -248,7 +250,8 @@ int run_peer_sync(const PeerArguments& arguments) {
   const Interruption interruption;
   const auto peers = chosen_peers(arguments);
   if (!peers) return failed(peers.error());
-  // A process of root becomes the owner of a repository, and cannot become another user after that.
+  // As root, each sync needs its own process: a process that has become the owner of a repository
+  // cannot become another user after that.
   const bool is_apart = ::geteuid() == 0 && peers->size() > 1;
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {

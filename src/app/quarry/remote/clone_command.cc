@@ -54,7 +54,8 @@ class TemporaryClone {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
       return base::fail_errno(file);
     }
-    // A folder that cannot be read cannot be synced either, but the clone itself exists.
+    // Ignore errors, because the clone already exists, and a folder that cannot be read cannot be
+    // synced.
     (void)base::FileSystem::real().sync_directory(folder_of(file));
     return {};
   }
@@ -79,7 +80,7 @@ base::Result<void> write_settings(repository::Repository& clone, const std::stri
   return receipt.commit();
 }
 
-/// Clones into FILE. Returns the password of its administrator.
+/// Clones into FILE. Returns the password of the clone's administrator.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));

@@ -54,8 +54,8 @@ std::string_view query_values_in(std::string_view argument) {
   return query.substr(query.find('=') + 1);  // npos + 1 is 0
 }
 
-/// Replaces PART of ARGUMENT by a single star, which hides its length. Moves the rest of ARGUMENT
-/// up.
+/// Replaces PART of ARGUMENT by a single star, which hides the length of PART. Moves the text after
+/// PART directly behind the star.
 void overwrite(char* argument, std::string_view part) {
   if (part.empty()) return;
   char* const begin = argument + (part.data() - argument);

@@ -21,7 +21,8 @@ namespace {
 using sync::ClientFigures;
 using transport::RemoteUrl;
 
-/// In seconds. Inexact clocks and slow replies often cause smaller differences.
+/// Difference of the clocks, in seconds, above which the user is warned. Inexact clocks and slow
+/// replies often cause smaller differences.
 constexpr std::int64_t kMaxSkew = 10;
 /// Maximum number of attempts to enter a password on a terminal.
 constexpr int kMaxPasswordTries = 3;
@@ -116,7 +117,7 @@ base::Result<RemoteUrl> stored_url(const std::string& url) {
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept) {
-  // A file or ssh does not need a login; the client has all capabilities.
+  // Access to a file: or ssh: URL does not need a login, and the client has all capabilities.
   if (!url.is_http() || url.user.empty()) return {};
   if (!arguments.password_file.empty()) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));

@@ -23,7 +23,7 @@ namespace {
 struct Destination {
   transport::RemoteUrl url;
   RemoteKeys keys;
-  bool is_known = false;  // whether the stored data about this repository is valid
+  bool is_known = false;  // whether `url` is the URL that is stored under `keys`
 };
 
 /// Returns the settings of the remote NAME, or nullopt if the remote does not exist.
@@ -63,7 +63,8 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   options.pull = both || arguments.pull;
   options.verily = arguments.verily;
   if (const auto user = file->settings().find_user(login_of_caller())) options.uid = user->uid;
-  // Root has read the password file, because the owner might not be allowed to read it.
+  // Do this only after destination() has read the password file, because the owner of the
+  // repository might not be allowed to read that file.
   QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));

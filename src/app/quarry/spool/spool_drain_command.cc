@@ -158,7 +158,8 @@ Result<void> DrainLoop::wait(int ms) {
     ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
     poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
-  // A reader that has read everything is allowed to close the pipe and acknowledge later.
+  // A reader that sends acknowledgements can close its input first and acknowledge later. So its
+  // exit is an error only if no acknowledgement is missing.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},
@@ -187,8 +188,8 @@ Result<void> DrainLoop::wait_for_window() {
   return {};
 }
 
-/// Gets the next messages. Returns true if they should be written now, because the batch is large
-/// enough or the time for collecting it is over.
+/// Gets the next messages. Returns true if the collected messages should be written now, because
+/// there are enough of them or the time for collecting is over.
 Result<bool> DrainLoop::gather() {
   const std::size_t most = room();
   if (most > 0) {

@@ -37,15 +37,16 @@ constexpr int kRetryInterval = 100;
 // time.
 constexpr int kMaxOpenAttempts = 20;
 
-/// Makes a feed wait at queue.fulldelaymark, as if the queue were full. A feed reads a pipe, which
-/// can wait, and is the only producer of its queue.
+/// Makes a feed wait at queue.fulldelaymark, as if the queue were full. A feed can wait there,
+/// because it is the only producer of its queue, and its input is a pipe.
 Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
   if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
     return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
   }
   whole.size = *whole.full_delay_mark;
-  // The default of light_delay_mark depends on the size. The mark does not have an effect here.
+  // The default of light_delay_mark depends on the size, which has changed. A feed does not use
+  // this mark.
   whole.light_delay_mark.reset();
   if (whole.type == spool::QueueType::kDisk) {
     whole.high_watermark.reset();
@@ -116,8 +117,8 @@ class LineReader {
 /// Adds messages to the queue, and waits while the queue is full.
 class QueueFeeder {
  public:
-  /// Creates a feeder. PATIENCE is the maximum time to wait for space. IS_ON_DISK: all messages are
-  /// on disk.
+  /// PATIENCE is the maximum time to wait for space. IS_ON_DISK tells whether the queue stores each
+  /// message on the disk immediately.
   QueueFeeder(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience,
               bool is_on_disk)
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
@@ -218,8 +219,8 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
   }
 }
 
-/// Returns the result after the shutdown: FED, or an error with the number of lost messages or of
-/// lines that were too long.
+/// Returns the result of a feed whose queue was shut down: FED, or an error with the number of lost
+/// messages or of lines that were too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be saved", ending.lost);

@@ -35,8 +35,9 @@ QueueOptions defaults(QueueType type) {
   return options;
 }
 
-/// Returns the type of the queue. Watermarks are useful only in memory. By default, each line is
-/// stored as soon as it is read.
+/// Returns the type of the queue. By default, a queue with a watermark is in memory, because
+/// watermarks have no effect on a disk. Any other queue is on the disk, so that each line is stored
+/// as soon as it is read.
 Result<QueueType> type_of(const SpoolArguments& arguments) {
   QueueOptions options;
   const bool has_marks =

@@ -50,8 +50,8 @@ std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
 }
 
-/// Returns a table of the services with an object NAME, or an empty list. ROW returns the cells of
-/// a service.
+/// Returns TABLE with a row for each service that has an object NAME, or an empty list if no
+/// service has one. ROW returns the cells of a service.
 template <typename Row>
 Lines service_lines(StatusObject server, const char* name, Table table, Row row) {
   bool has_any = false;

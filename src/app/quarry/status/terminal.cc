@@ -15,8 +15,9 @@
 namespace quarry::app {
 namespace {
 
-// Escape sequences that every terminal since the VT100 supports (xterm for the alternate screen).
-// The terminal itself truncates long lines, because it has the width of each character.
+// Escape sequences that every terminal since the VT100 supports, except those for the alternate
+// screen, which are xterm's. The terminal truncates long lines itself, because only the terminal
+// knows the width of each character.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";

@@ -30,8 +30,8 @@ class Terminal {
     char key = 0;    // 0: none
     int signal = 0;  // signal that ends the program; 0: none
   };
-  /// Waits for a key or a signal, at most for TIME. Returns neither after TIME or when the terminal
-  /// is resized.
+  /// Waits at most TIME for a key or a signal. The result contains neither of them after TIME, or
+  /// if the terminal was resized.
   Input wait(std::chrono::milliseconds time);
 
  private:
