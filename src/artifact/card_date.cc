@@ -38,9 +38,9 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// Removes the fraction of a second, if there is one, from the front of REST, and returns it. Does
-/// not remove a point that is not followed by digits. As in SQLite, the result is NaN if there are
-/// so many digits that number and scale overflow.
+/// Removes the fraction of a second from the front of REST and returns it. Returns 0 if there is
+/// none. Does not remove a point that is not followed by digits. As in SQLite, the result is NaN if
+/// there are so many digits that both `fraction` and `scale` become infinite.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;

@@ -32,8 +32,8 @@ constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), lett
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The first type of which the artifact has a mark applies. An artifact without any mark is a
-// check-in if it has parents, otherwise a control artifact.
+// The type of an artifact is the first of these types of which the artifact has a mark. An artifact
+// without any mark is a check-in if it has parents, otherwise a control artifact.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
@@ -298,8 +298,8 @@ bool CardParser::user() {
 bool CardParser::text() {
   const auto argument = text_.next_argument();
   if (!argument) return false;
-  // The size is the number at the beginning of the argument. As in fossil, overflow is an error
-  // only if the number becomes smaller.
+  // The size is the number at the beginning of the argument. As in fossil, an overflow is an error
+  // only if it makes the number smaller.
   std::uint32_t size = 0;
   for (const char c : *argument) {
     if (c < '0' || c > '9') break;

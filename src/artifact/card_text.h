@@ -28,8 +28,9 @@ class CardText {
   /// at a space, a newline or, as in fossil, a NUL.
   std::optional<Argument> next_argument();
 
-  /// Reads SIZE bytes and a newline directly after the newline of a card. Returns nullopt if no
-  /// text follows.
+  /// Reads the SIZE bytes of text that follow the current card, and the newline after them. Returns
+  /// nullopt if the card has unread arguments, if the newline is missing, or if it is the end of
+  /// the artifact.
   std::optional<Argument> take_lines(std::size_t size);
 
   bool at_end_of_card() const { return at_end_of_card_; }

@@ -8,7 +8,7 @@
 namespace quarry::artifact {
 namespace {
 
-/// Writes cards. The caller has to add them in the right order.
+/// Writes cards. The caller has to add the cards in the right order.
 class CardWriter {
  public:
   template <typename... Arguments>
