@@ -50,7 +50,7 @@ Decision decide(const Lease& lease, const Candidate& candidate) {
     return {Turn::kRun, Lease{candidate.self, candidate.now + time, 0, 0}, {}};
   }
   if (!candidate.may_wait) return {};
-  // The lease has expired, but its holder is still running. Check again soon.
+  // If the lease has expired but its holder is still running, check again after a second.
   const std::int64_t until = std::max(lease.current_until, candidate.now + 1);
   Lease wanted = lease;
   wanted.next = candidate.self;

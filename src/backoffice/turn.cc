@@ -20,7 +20,7 @@ class LeaseView {
             const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // Usually the lease does not have a holder.
+    // Usually nobody holds the lease. In that case, the row of holders is not needed.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }

@@ -24,7 +24,7 @@ namespace {
 
 // Limit per email and per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Limit per transaction. Each subscriber can have one reference to each event.
+// Limit per transaction. An event has a reference for each subscriber who is notified of it.
 constexpr std::size_t kMaxReferences = 200'000;
 
 // In days. As in fossil, shorter intervals disable the notices.
@@ -83,7 +83,7 @@ Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt
   QUARRY_TRY(Alerts(repository).visit_expiring(warned, warning, [&](const Subscriber& subscriber) {
     return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
   }));
-  // Subscribers who ignored the last notice stop getting mail.
+  // Subscribers who ignored the previous notice do not get any more mail.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
   return receipt.set_config("email-renew-warning", std::to_string(warning));
 }

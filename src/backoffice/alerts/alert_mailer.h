@@ -23,8 +23,9 @@ class AlertMailer {
         send_(send),
         report_(report) {}
 
-  /// Sends emails until the outbox has no email that is due, the run is over, or the sender does
-  /// not work. The caller must not hold a Snapshot. It can hold a Receipt only in a rehearsal.
+  /// Sends emails until no email in the outbox is due, the run is over, or the sender does not
+  /// work. The caller must not hold a Snapshot. The caller can hold a Receipt only in a rehearsal,
+  /// which prints emails and does not commit anything.
   base::Result<void> run();
 
  private:

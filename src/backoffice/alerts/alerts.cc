@@ -25,7 +25,7 @@ using repository::Repository;
 
 namespace {
 
-// Number of digits of a hash in links to posts: fossil's default, and the range of the setting.
+// Number of digits of a hash in links to posts: default, minimum and maximum of fossil's setting.
 constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
 constexpr std::int64_t kMaxHashDigits = 40;
@@ -159,7 +159,7 @@ class AlertRun {
     if (!work.renewals || is_over()) return {};
     return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY(claim_renewals(repository_, receipt, now()));
-      // Another run might already have marked the day, which is harmless.
+      // If another run has already marked the day, it is harmless to mark it again.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
     });

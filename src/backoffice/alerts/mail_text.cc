@@ -17,7 +17,8 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Maximum size of a body in bytes. Further events are counted, and the email links to the timeline.
+// Maximum size of a body in bytes. Events that do not fit are counted, and the email contains a
+// link to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
 // Numbers of digits of a hash. Fossil shows the same numbers in these places.
 constexpr std::size_t kLinkDigits = 20;
