@@ -50,7 +50,7 @@ Result<char> modifier_named(char letter, std::string_view word) {
   std::string known;
   for (const Modifier& modifier : kModifiers) {
     if (modifier.letter != letter) continue;
-    // Without a word, the placeholder's first modifier applies.
+    // A placeholder without a word has the code of its first modifier.
     if (word.empty() || std::ranges::equal(modifier.word, word, {}, {}, ascii_lower)) {
       return modifier.code;
     }

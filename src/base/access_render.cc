@@ -96,7 +96,7 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// The configuration can use all conversions of strftime(3).
+// FORMAT comes from the configuration, which can use all conversions of strftime(3).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {

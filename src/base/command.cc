@@ -50,7 +50,7 @@ class RunningCommand {
       ::kill(-pid_, SIGTERM);
       kill_at = now + kPatience;
     }
-    // Processes that the program has started might have ignored SIGTERM.
+    // Kill the processes that the program has started, because they might have ignored SIGTERM.
     if (forced_) ::kill(-pid_, SIGKILL);
     read_output();
     return result();

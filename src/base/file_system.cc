@@ -177,7 +177,7 @@ Result<void> for_each_at_once(std::size_t count, const Action& action) {
     try {
       while (threads.size() + 1 < std::min(count, kSyncsAtOnce)) threads.emplace_back(do_some);
     } catch (const std::system_error&) {
-      // The system refuses more threads. Use the existing threads.
+      // The system does not allow more threads. Use the existing ones.
     }
     do_some();
   }

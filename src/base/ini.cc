@@ -100,7 +100,7 @@ class Reader {
     const std::string_view key = trim(line.substr(0, equals));
     if (key.empty()) return mistake("the key before = is missing");
     if (!in_section_) {
-      // An invalid section line was already reported.
+      // If this key follows an invalid section line, that line was already reported.
       if (!seen_section_) mistake(fmt::format("{} is before the first [section]", key));
       return;
     }

@@ -21,7 +21,7 @@ constexpr std::int64_t kMicrosInSecond = 1000000;
 // Much less than the default size of a socket's buffer.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
-// Minimum size of a part after a long prefix.
+// Minimum size of a part of the message, even if the prefix uses up the limit.
 constexpr std::size_t kMinRoom = 64;
 
 int priority_of(LogLevel level) {

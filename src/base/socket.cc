@@ -102,7 +102,7 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
 /// Starts to listen, or changes the backlog of a listening socket.
 Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options) {
-  // accept(2) gets a timeout, in case another process clears O_NONBLOCK.
+  // If another process clears O_NONBLOCK, this timeout keeps accept(2) from blocking.
   const timeval moment{0, 1000};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
   if (::listen(fd.get(), options.backlog) == 0) return {};

@@ -97,7 +97,7 @@ std::vector<pid_t> children() {
   return found;
 }
 
-/// Reaps children that have exited. Returns whether others still run.
+/// Reaps children that have exited. Returns whether other children are still running.
 bool reap_ended() {
   pid_t ended = 0;
   do {
