@@ -130,7 +130,7 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
   };
   auto published = publish();
   if (published) return {};
-  // If a daemon has already moved the job file, it is not removed.
+  // If a daemon has already moved the job file, this call does not remove the file.
   const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
   const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
   if (!is_taken) give_up(name);
@@ -195,8 +195,8 @@ Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) 
 }
 
 Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
-  // Search twice, because jobs can also move to earlier stages (retry, recovery), and the first
-  // search might then miss them.
+  // A search can miss a job that moves to an earlier stage (retry, recovery) at the same time, so
+  // search twice.
   for (int attempt = 0; attempt < 2; ++attempt) {
     QUARRY_TRY_ASSIGN(auto locations, find_all(id.str()));
     if (!locations.empty()) return std::move(locations.front());
@@ -309,7 +309,8 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
-    // A retry might have moved the job to a folder that was read earlier.
+    // Search for the job again, because a retry might have moved it to a folder that was read
+    // earlier.
     QUARRY_TRY_ASSIGN(const auto stage, folder == "data" ? stage_of(*name) : std::nullopt);
     if (stage) continue;
     const auto removed = files_.remove(base_ / folder / file);

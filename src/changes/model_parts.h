@@ -47,7 +47,7 @@ struct ModelNode {
   bool is_active = false;
   bool is_touched = false;
   bool is_placed = false;  // it has been added to its sets and lanes
-  char last_standing = 0;  // value of standing() when its dependents were last evaluated
+  char last_standing = 0;  // standing() when the dependents were last evaluated
   std::string circle;      // if it depends on itself: the dependency that closes the circle
 
   bool is_rollback() const { return known.name.type == MoveType::kRollback; }

@@ -35,7 +35,7 @@ inline constexpr std::string_view kBegun = "begun ";
 /// A child's report about one of its jobs.
 struct Answer {
   ChangeSetName name;
-  bool has_begun = false;  // the job has moved to run/; another answer will have its outcome
+  bool has_begun = false;  // the job has moved to run/; its outcome follows in another answer
   bool is_rollback = false;
   std::optional<Outcome> outcome;  // nullopt if the child exited
   std::string how;                 // the exit code or signal, in words

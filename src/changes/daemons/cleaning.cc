@@ -18,11 +18,11 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// Limits for one turn, suitable for a fast disk. Some disks take a thousand times longer to delete
-// a file.
+// Limits for one turn on a fast disk. On some disks, deleting a file takes a thousand times longer,
+// and a turn ends at kLongestTurn.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
-constexpr std::size_t kRound = 10;          // change sets per sync of the folders, or logs
+constexpr std::size_t kRound = 10;          // change sets, or logs, per sync of the folders
 constexpr std::size_t kRoundsAtOnce = 40;
 constexpr std::int64_t kLongestTurn = 50;  // milliseconds; no new round after that
 constexpr std::int64_t kPause = 100;       // milliseconds between turns
@@ -50,7 +50,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   for (const Stage stage : kOver) {
     QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
-      // If a job was submitted after `before`, it has also finished after `before`.
+      // A job that was submitted at or after `before` cannot have finished before `before`.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
       pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }
@@ -80,8 +80,9 @@ Result<bool> Cleaning::has_job(const LogRecord& record) const {
   return stage.has_value();
 }
 
-/// Returns whether the log of ID is old and not needed. A log without a name was created for a
-/// missing job by its dependents. It is needed as long as these dependents exist.
+/// Returns whether the log of ID is old and not needed. A log that does not contain a name was
+/// created by jobs that depend on a missing job. Such a log is needed as long as one of these jobs
+/// exists.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
   const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
@@ -109,8 +110,8 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
     const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // The job is being retried, or the file is not a valid job. Invalid files are left for the
-      // administrator.
+      // Skip a job that is being retried, and a file that is not a valid job. Invalid files are
+      // left for the administrator.
       const bool is_theirs =
           job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
@@ -138,8 +139,8 @@ Result<bool> Cleaning::may_go_on() {
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // If a rollback was interrupted and then held, it might still have to return stopped jobs to
-    // their previous stages.
+    // Keep the jobs that the rollback lists. If it was interrupted and then held, it might still
+    // have to return stopped jobs to their previous stages.
     const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);

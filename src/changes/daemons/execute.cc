@@ -60,7 +60,8 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
-    // One of the jobs has caused the exception. Defer all jobs. Later, each job is executed alone.
+    // One of the jobs has caused the exception. Defer all jobs, so that each of them is executed
+    // alone later.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
                        .why = std::string(kServersTrouble),
@@ -91,8 +92,8 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
   for (const ChangeSetName& name : names) {
     auto lock = lock_soon(directories, name);
     if (!lock || !lock->job.held.empty()) break;
-    // The move need not be durable. After a crash of the machine, the job is in pending/ again. If
-    // it has landed, the repository has its tag.
+    // The move does not have to be durable. After a crash of the machine, the job is in pending/
+    // again. If the job has landed by then, its tag in the repository shows this.
     const auto taken = lock->move_unwritten(Stage::kRun, clock.now(), kExecuted);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
@@ -120,7 +121,7 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
 
 /// Moves the jobs of LOCKS to the stages that follow from OUTCOMES, and returns the verdicts. If a
 /// job cannot be moved, it stays in run/ without a lock, and the daemon handles it as after a
-/// crash. If the job has landed, the repository has its tag.
+/// crash. If such a job has landed, its tag in the repository shows this.
 std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> locks,
                                        const std::vector<Outcome>& outcomes, const Stop& stop,
                                        const Rules& rules, const base::Clock& clock) {

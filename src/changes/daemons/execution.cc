@@ -53,7 +53,8 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
-  // If the job has landed, the repository has its tag. A full disk must not make the job fail.
+  // A job that has landed does not land again, because its tag in the repository shows that it has
+  // landed. After kNoRoom, the job is retried, so a full disk does not make it fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
@@ -82,8 +83,8 @@ void Execution::report_begin(const ChangeSetName& name) {
   auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // While the job is in run/, its file does not have this line of history yet. execute_all() writes
-  // the line with the next move.
+  // While the job is in run/, its file does not contain this line of the history, because
+  // execute_all() writes the line with the next move.
   if (stage == Stage::kRun) {
     job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
@@ -106,9 +107,9 @@ void Execution::report_end(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kRun, *stage);
 }
 
-/// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage.
-/// This can happen if a crash of the machine has undone the move of the precursor, but not the move
-/// of the job.
+/// Moves each job in pending/ back to queue/ if one of its precursors waits in an earlier stage.
+/// This is the case if a crash of the machine has undone the move of the precursor, but not the
+/// move of the job.
 Result<void> Execution::put_back() {
   std::set<ChangeSetId> waiting;
   for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
@@ -118,8 +119,8 @@ Result<void> Execution::put_back() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
     auto lock = context_.directories.lock_job(Stage::kPending, name);
-    // Another process has locked the job and will move it, or the file is not a valid job and is
-    // handled later.
+    // Either another process has locked the job and will move it, or the file is not a valid job
+    // and is handled later.
     if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
@@ -237,9 +238,9 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. These
-/// must be ready or, with takes_lines, next in their lanes. The jobs count as running from now on,
-/// although the child moves them to run/ later.
+/// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. Only
+/// ready jobs are chosen or, with takes_lines, jobs that wait only for jobs in the batch. The
+/// chosen jobs count as running from now on, although the child moves them to run/ later.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -279,8 +280,8 @@ Result<void> Execution::run(Scan scan) {
   return done;
 }
 
-/// Returns the time at which run() has to be called again. Also includes deferred jobs that have
-/// become due since jobs were last started.
+/// Returns the time at which run() has to be called again. This time is already over if a deferred
+/// job has become due since jobs were last started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
   const auto job = tracker_.model().next_time(started_at_);

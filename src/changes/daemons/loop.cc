@@ -21,7 +21,7 @@ using base::Result;
 
 /// Time limit for interrupted jobs to stop. The master kills its children after 5 seconds.
 constexpr std::chrono::milliseconds kInterruptionTime{3'000};
-/// After startup, a daemon waits this long for the previous one to hand over its queues.
+/// After startup, a daemon waits at most this long for the previous daemon to hand over its queues.
 constexpr std::chrono::seconds kHandOverTime{10};
 constexpr std::chrono::milliseconds kHandOverPause{20};
 constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged

@@ -61,7 +61,7 @@ struct ManagedQueue {
 
 class Loop {
  public:
-  /// Sets the worker of a queue, whose address in memory does not change any more.
+  /// Sets the worker of MANAGED. The address of MANAGED in memory is final.
   using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
   Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)

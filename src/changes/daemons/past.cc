@@ -30,7 +30,8 @@ void Past::tie(Node& node) {
   }
   for (const ChangeSetId& id : std::exchange(node.precursors, {})) {
     const auto found = nodes_.find(id);
-    // A precursor that landed later than this job was overtaken by it.
+    // If a precursor landed later than this job, this job did not land on the precursor, but
+    // overtook it.
     if (found != nodes_.end() && found->second->landed_at <= node.landed_at) follow(*found->second);
   }
 }

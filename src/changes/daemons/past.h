@@ -20,8 +20,8 @@ namespace quarry::changes {
 
 class Past {
  public:
-  /// Adds a finished job. Its list of files is not used. Add all finished jobs before calling any
-  /// other function.
+  /// Adds a finished job. The list of files in KNOWN is not used. All finished jobs have to be
+  /// added before any other function is called.
   void add(const ModelJob& known, bool is_old);
   /// Call after all finished jobs have been added.
   void complete();
@@ -39,8 +39,8 @@ class Past {
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;
-    bool is_kept = false;                        // then every job that landed on it is also kept
-    bool is_needed = false;                      // also applies to its dependencies
+    bool is_kept = false;                        // if set, its followers are also kept
+    bool is_needed = false;                      // if set, its dependencies are also needed
     std::size_t ahead = 0;                       // number of existing jobs that it landed on
     std::vector<ChangeSetId> names, precursors;  // empty after complete()
     std::vector<Node*> dependencies;

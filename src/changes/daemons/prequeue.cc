@@ -30,8 +30,8 @@ Result<void> Prequeue::commit() {
   for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // The folders need not be synced first. If a crash of the machine leaves two files of a job, the
-  // newer file is used.
+  // The queueing daemon can be woken before the folders are synced. If a crash of the machine then
+  // leaves two files of a job, the newer file is used.
   context_.wake(Trigger::kQueue);
   return done;
 }

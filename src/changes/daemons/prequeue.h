@@ -1,4 +1,5 @@
-// Checks each submission. Moves it as a job to queue/, or fails it and records the reason.
+// Checks each submission. A valid submission moves to queue/ as a job. An invalid one fails, and
+// the reason is recorded.
 #pragma once
 
 #include <optional>

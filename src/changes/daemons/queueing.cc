@@ -37,7 +37,7 @@ Result<void> Queueing::make_logs() {
     QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // If the file is not a valid job, or has moved, it is handled later.
+      // A file that is not a valid job, or that has moved, is handled later.
       const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) context_.log(made.error());

@@ -46,12 +46,13 @@ void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMilli
   put(std::move(known));
 }
 
-/// Reads the job NAME. Returns false if it is no longer in STAGE.
+/// Reads the job NAME in STAGE. Returns false if the job is no longer there.
 Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // A finished rollback has also changed the change sets that it has rolled back.
+    // A finished rollback has moved or marked the change sets that it has rolled back, so find
+    // these again.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));

@@ -28,7 +28,7 @@ class Tracker {
   void start(const ChangeSetId& id);
   /// Prevents ID from running before TIME, even if its file has an earlier time.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
-  /// Reads the jobs to which known jobs refer but that are not in the model.
+  /// Reads the jobs that are missing in the model although jobs in the model refer to them.
   base::Result<void> resolve();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);

@@ -284,7 +284,7 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
-  // If there is a gate, the items do not have files in common.
+  // With a gate, the items do not have files in common, so SECOND does not have to wait for FIRST.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }
@@ -312,8 +312,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Land the jobs before this one, so that the next job depends only on the outcome of the last
-      // job.
+      // Land the collected jobs now. The next job is then deferred behind this one.
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }

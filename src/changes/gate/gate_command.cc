@@ -177,7 +177,7 @@ std::vector<std::string> inner_words(const GateOptions& options) {
       "/usr/bin/prlimit", kNoCore, fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
   if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
-  // Without a sandbox, the user's processes outside the gate are also counted.
+  // Without a sandbox, this limit would also count the user's processes outside the gate.
   if (options.is_sandboxed) words.push_back(fmt::format("--nproc={}", options.processes));
   append(words, {"--", "/bin/sh", "-c", kUnpack, "gate"});
   append(words, options.command);

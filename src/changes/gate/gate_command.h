@@ -23,7 +23,8 @@ struct GateUser {
 /// Errors: kInvalid, kDenied, kNotFound.
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
-/// The gate's descriptors that follow its standard streams.
+/// The numbers of the descriptors that bwrap gets after the standard streams: for its status, for
+/// the filter of system calls and, from kFirstFileDescriptor on, for gate_files().
 inline constexpr int kStatusDescriptor = 3;
 inline constexpr int kCallsDescriptor = 4;
 /// A replacement for a file in /etc, so that the gate cannot identify this machine.

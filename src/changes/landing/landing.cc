@@ -77,10 +77,11 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Returns whether PROSPECT's tip is still the only open leaf of the branch, and none of its change
-/// sets has landed. Also returns false if a fork has been pushed that is older than the tip. Fossil
-/// would continue from the tip, but the result must not depend on timing. If the file has not
-/// changed, queries are skipped, because they take a long time if there are many branches.
+/// Returns whether PROSPECT is still valid: its tip is the only open leaf of the branch, and none
+/// of its change sets has landed. PROSPECT becomes invalid even if a leaf has been pushed that is
+/// older than the tip. Fossil would continue from the tip, but the result must not depend on when
+/// the leaf was pushed. If the file has not changed, queries are skipped, because they take a long
+/// time if there are many branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);

@@ -155,8 +155,8 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("changed on both sides, and a symbolic link on one of them");
   }
-  // Files that are not links have only two possible permissions, so the changes of the two sides
-  // cannot differ.
+  // Files that are not links have only two possible permissions. If both sides have changed the
+  // permission, their permissions are therefore equal.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

@@ -68,7 +68,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // The other orders do not use the new contents of a refused order.
+    // This order is refused, and other orders must not use the new contents that it has added.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
     LandingError error = std::move(outcome).error();
     if (!error.is_refusal()) return std::unexpected(std::move(error).error());
@@ -182,7 +182,8 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // Private artifacts are stored in full, because storing their full content makes them public.
+  // An artifact that is already known is private or a phantom. It is stored in full, because
+  // storing the full content makes a private artifact public.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);

@@ -50,7 +50,7 @@ class Preparation {
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;    // parent of the next check-in
   std::vector<RolledBackCheckIn> rolled_back_;  // check-ins that the current check-in rolls back
-  std::vector<artifact::HashName> fresh_;       // added by the current check-in
+  std::vector<artifact::HashName> fresh_;       // artifacts that the current check-in has added
 };
 
 }  // namespace quarry::changes

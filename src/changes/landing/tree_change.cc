@@ -69,8 +69,8 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
     return bad(file.name, "the target of the symbolic link is invalid");
   }
-  // Reject files that are control artifacts, because they take effect when they are stored. For
-  // example, the right to submit does not include closing branches.
+  // Reject files that are control artifacts. A control artifact takes effect when it is stored. For
+  // example, it could close a branch, which the right to submit does not permit.
   if (artifact::parse_structural(*file.content)) {
     return bad(file.name, "fossil would read its content as a manifest or control artifact");
   }

@@ -19,8 +19,8 @@ namespace quarry::changes {
 
 class TreeChange {
  public:
-  /// BEFORE, the files of the parent, is copied. New contents are named by hashes of ALGORITHM, and
-  /// must not exceed MAX_SIZE bytes.
+  /// BEFORE contains the files of the parent, and is copied. New contents are named by hashes of
+  /// ALGORITHM, and must not exceed MAX_SIZE bytes.
   TreeChange(const FileTree& before, ContentSource contents, artifact::HashAlgorithm algorithm,
              std::size_t max_size)
       : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}

@@ -115,7 +115,7 @@ Result<Job> act_on(Directories& directories, const JobLocation& location,
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // A job in prequeue/ does not have any data yet, because it has not been checked.
+  // The data of a job in prequeue/ are not known, because the job has not been checked.
   if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
@@ -205,7 +205,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
     if (!location) return std::unexpected(not_here(id.str()));
     auto done = act_on(directories, *location, request, now, may);
     if (done) return done;
-    // The job has moved, or is about to move.
+    // Try again if the job has moved, or is about to move.
     const bool may_pass = done.error().code == ErrorCode::kNotFound ||
                           (done.error().code == ErrorCode::kBusy && location->stage != Stage::kRun);
     if (!may_pass) return done;

@@ -35,7 +35,7 @@ class Reading {
   }
   /// Reads the dependencies of known jobs.
   Result<void> read_unknown() {
-    // Jobs that do not exist remain unknown.
+    // Stop when only jobs that do not exist are unknown.
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {

@@ -238,7 +238,7 @@ std::string headline(const Job& job) {
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
-  // Keep one more job than is shown or read, to find out whether more jobs exist.
+  // Select one job more than is shown or read, to find out whether more jobs exist.
   const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;
   Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);

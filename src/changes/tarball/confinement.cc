@@ -37,10 +37,11 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // unknown system calls: no filter
+constexpr std::uint32_t kMachine = 0;  // no filter: system calls are unknown
 #endif
 
-/// Calls for memory, for open files and for exiting. fstat() uses newfstatat.
+/// Allowed system calls: for memory, for open files and for exiting. glibc implements fstat() by
+/// newfstatat.
 constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_read,         SYS_write,      SYS_pread64,    SYS_pwrite64,      SYS_lseek,
     SYS_fstat,        SYS_newfstatat, SYS_brk,        SYS_mmap,          SYS_munmap,

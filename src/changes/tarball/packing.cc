@@ -40,7 +40,8 @@ class Unpacking {
     rest_.remove_prefix(text.size());
     return text;
   }
-  /// Reads a number of items. Each item needs at least the bytes of one number.
+  /// Reads the number of items that follow. Each item consists of at least one number, so a number
+  /// that is too high for the remaining bytes is invalid.
   std::uint64_t count() {
     const std::uint64_t count = number();
     return count > rest_.size() / sizeof count ? spoil() : count;
@@ -63,8 +64,8 @@ std::unexpected<base::Error> senseless() {
               "the tarball reader sent an invalid reply; the tarball might be malicious");
 }
 
-/// Returns whether FILE is within LIMITS and within the CONTENTS bytes of the file with the
-/// contents.
+/// Returns whether the permission of FILE is valid, its size is within LIMITS, and its content is
+/// within the file of contents, whose size is CONTENTS.
 bool is_possible(const SubmittedFile& file, std::uint64_t contents, const TarballLimits& limits) {
   const bool is_permission =
       file.permission == 0 || file.permission == 'x' || file.permission == 'l';

@@ -1,13 +1,14 @@
 // Reads tarballs in forked processes (readers). A reader writes the contents of each tarball to a
-// file that it has in common with the owner. It writes all other data to a pipe (packing.h). In the
-// pipe, the entries of each tarball are preceded by their size in 8 bytes. The output of a reader
-// is not trusted, because a hostile tarball might have taken over the reader.
+// file that it shares with the process that owns the TarballReaders. The reader writes all other
+// data to a pipe (packing.h). In the pipe, the entries of each tarball are preceded by their size
+// in 8 bytes. The output of a reader is not trusted, because a hostile tarball might have taken
+// over the reader.
 //
-// A helper process forks the readers. For each reader, it receives an order: the limits and, as
-// descriptors, the pipe, the tarballs, and a file for the contents of each tarball. It forks the
-// reader, waits for it, and answers with its exit status. Therefore, only one reader runs at a
-// time. Before the first order, the helper sends an answer to report that it is running and has
-// closed all other files.
+// A helper process forks the readers. For each reader, the helper receives an order: the limits
+// and, as descriptors, the pipe, the tarballs, and a file for the contents of each tarball. The
+// helper forks the reader, waits until it exits, and answers with its exit status. Therefore, only
+// one reader runs at a time. Before the first order, the helper sends an answer to report that it
+// is running and has closed all other files.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -254,7 +255,7 @@ TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs
   const auto end = messages ? answer_of_helper(helper_->socket.get())
                             : Result<int>(std::unexpected(messages.error()));
   if (!end) {
-    // The reader is killed when the helper ends.
+    // Killing the helper also kills the reader.
     ::kill(helper_->pid, SIGKILL);
     helper_.reset();
     return std::unexpected(end.error());

@@ -26,7 +26,7 @@ struct TarballWriter::State {
 
   static la_ssize_t on_write(archive* writer, void* self, const void* bytes, std::size_t size) {
     auto& state = *static_cast<State*>(self);
-    // libarchive also writes an end marker to an abandoned archive, so discard this output.
+    // libarchive writes an end marker even if the archive is abandoned. Discard the marker.
     if (!state.is_open) return -1;
     const auto done = state.sink({static_cast<const char*>(bytes), size});
     if (done) return static_cast<la_ssize_t>(size);
