@@ -52,7 +52,7 @@ base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
   return base::fail(base::ErrorCode::kInvalid, "the destination has no type");
 }
 
-/// Whether TYPE is one of EVENTS, which are all types if they are empty.
+/// Returns whether one of the patterns EVENTS covers TYPE. If EVENTS is empty, the pattern is "*".
 bool is_wanted(const std::vector<std::string>& events, std::string_view type) {
   if (events.empty()) return event::covers_type("*", type);
   return std::ranges::any_of(
@@ -241,7 +241,8 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // After kNoSpace, the settlements are valid until this process exits.
+    // After kNoSpace, this process keeps the settlements until it exits, so they do not have to be
+    // recorded again.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

@@ -107,7 +107,7 @@ class FileSender final : public Sender {
   Interrupted is_interrupted_;
   base::Fd file_;
   bool is_dirty_ = false;
-  bool has_half_a_line_ = false;  // a partial line in a pipe cannot be removed
+  bool has_half_a_line_ = false;  // a partial line was written to a pipe, and cannot be removed
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ using base::fail;
 
 namespace {
 
-/// Returns whether NAME contains characters that are special to a shell. Blanks are allowed,
-/// because the author has to quote them, and because fossil also splits words at blanks.
+/// Returns whether NAME contains characters that are special to a shell. Blanks do not count,
+/// because fossil splits words at blanks, too, and the author of a hook has to quote them.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;

@@ -107,7 +107,7 @@ struct Text {
 
 std::string subject_of(const event::Event& event) {
   const auto& head = event.head;
-  // A test does not belong to a project.
+  // A test event belongs neither to a project nor to a repository.
   const std::string& of = head.project_name.empty() ? head.repository : head.project_name;
   std::string subject = of.empty() ? "" : fmt::format("[{}] ", of);
   subject += std::visit(Subject(), event.record);

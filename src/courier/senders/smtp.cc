@@ -90,7 +90,7 @@ struct SmtpSender::State {
 };
 
 SmtpSender::State::~State() {
-  // libcurl sends QUIT, and waits for minutes if the server hangs. So stop receiving first.
+  // Stop receiving first. The cleanup sends QUIT, and would wait for minutes if the server hangs.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {
@@ -217,7 +217,7 @@ MailReport SmtpSender::send(const Mail& mail) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
                                            {MailOutcome::kDeferred, "out of memory"})};
     }
-    // When an element is appended, the head of the list stays the same, unless the list was empty.
+    // LONGER is the same pointer as before, except for the first element.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);

@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMaxShown = 400;
 constexpr std::size_t kMaxLine = 2000;
 
-// Statuses for a missing or refused login. The administrator has to fix the configuration; the
-// email is not the cause.
+// Statuses for a missing or refused login. They mean that the configuration is wrong, not the
+// email.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
 
@@ -25,7 +25,8 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // A reply belongs to the last command.
+    // next_recipient_ is the recipient of the last RCPT command, because a reply belongs to the
+    // last command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {
