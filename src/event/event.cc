@@ -75,7 +75,8 @@ void visit_fields(auto& fields, Hook& hook) {
   fields("input", hook.input, kMaxInput);
 }
 
-/// The names for a record: the event's type, and the JSON object for the members of the record.
+/// The names of a record in JSON: the event's type, and the object that contains the members of the
+/// record.
 struct RecordNames {
   std::string_view type;
   const char* part;
