@@ -67,8 +67,8 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
       bufferevent_get_output(bev_),
       [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
-  // evhttp attaches the bufferevent to its connection only after this point. The reference keeps
-  // the bufferevent until then, so that a failure of evhttp can be detected.
+  // evhttp attaches the bufferevent to its own connection only after this point. If evhttp fails
+  // before that, this reference keeps the bufferevent alive, so that the failure can be detected.
   bufferevent_incref(bev_);
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
@@ -306,11 +306,11 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   drain(bufferevent_get_input(bev_));
   // evhttp must not complete the request before the wake-up.
   bufferevent_disable(bev_, EV_READ);
-  // evhttp frees the body only when it frees the connection. Until then, the body must not count,
-  // because the front would otherwise refuse other clients.
+  // Do not count the body any longer, although evhttp frees it only when it frees the connection.
+  // Otherwise, the front would refuse other clients.
   owner_.on_released(std::exchange(held_, 0));
-  // The reply is sent in the wake-up, because evhttp is on the stack now. The wake-up comes before
-  // any writing, which needs another iteration of the loop.
+  // evhttp is on the stack now, so the reply is sent in the wake-up. The wake-up comes before
+  // evhttp can write anything, because writing needs another iteration of the event loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
@@ -362,8 +362,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   event_del(deadline_.get());
   evhttp_request_set_on_complete_cb(
       request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
-  // evhttp stops reading here, and does not detect that the client disconnects. evhttp's error
-  // callback is safe, but its read callback must not be called now.
+  // evhttp stops reading here, and would not detect that the client disconnects. So continue to
+  // read, with evhttp's error callback but without its read callback, which must not be called now.
   bufferevent_data_cb on_write = nullptr;
   bufferevent_event_cb on_event = nullptr;
   void* argument = nullptr;

@@ -12,16 +12,16 @@
 //     sending single bytes;
 //   - skipping of empty lines before a request (RFC 9112, section 2.2);
 //   - detection of clients that disconnect while their request is being handled;
-//   - a rank among other connections, which is used if their number exceeds a limit;
-//   - refusals: a plain page instead of evhttp's HTML. After the page, input is discarded for
-//     a while, because a TCP reset could otherwise prevent the client from reading the page.
+//   - a rank, which determines the connection to close if there are too many connections;
+//   - refusals: a plain page instead of evhttp's HTML. After the page is sent, input is discarded
+//     for a while, because a TCP reset could otherwise prevent the client from reading the page.
 //
 // The class has many functions, because all of them act on the state above from a few callbacks of
 // libevent. Smaller classes would have to query each other's state at every step.
 //
-// The class depends on details of libevent 2.1: evhttp's connection is its bufferevent's callback
-// argument, its read callback is harmless on an empty buffer, and it writes whole pages within one
-// callback.
+// The class depends on details of libevent 2.1: the callbacks of the bufferevent get evhttp's
+// connection as their argument; evhttp's read callback is harmless on an empty buffer; and evhttp
+// writes a whole page within one callback.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -67,7 +67,7 @@ class Connection {
     virtual void on_gone(Connection& connection) = 0;
   };
 
-  /// The rank of a connection among the connections that can be closed in favor of another.
+  /// The values that determine which connection is closed in favor of another one.
   struct Rank {
     /// Whether the connection was refused and its input is discarded.
     bool is_refused;
@@ -106,7 +106,7 @@ class Connection {
   /// be called from within evhttp. The call might destroy the connection.
   void flush();
 
-  /// Returns the size in bytes of the largest request on the connection.
+  /// Returns the size in bytes of the largest request on the connection so far.
   std::size_t largest() const { return largest_; }
   /// Returns the number of buffered bytes of an incomplete request.
   std::size_t buffered_body() const { return state_ == State::kBody ? held_ : 0; }
@@ -119,18 +119,18 @@ class Connection {
   /// Closes a waiting() connection during a graceful stop. Still accepts a request within
   /// stop_grace, because the client might already be sending it.
   void end_soon();
-  /// Returns the connection's rank. Returns nullopt if the pool is handling its request or its
-  /// client is fast enough.
+  /// Returns the connection's rank, or nullopt if the connection must not be closed in favor of
+  /// another one, because the pool is handling its request or its client is fast enough.
   std::optional<Rank> rank() const;
-  /// Closes the connection in favor of another connection. The client is not at fault.
+  /// Closes the connection in favor of another one. Its client has not done anything wrong.
   void evict();
   /// Answers a request that is not handled yet with REFUSAL, and then closes the connection. If
   /// IS_LOGGED is false, the caller has already logged the refusal.
   void refuse(http::Refusal refusal, bool is_logged = true);
 
-  /// Refuses the next request with REFUSAL, without a log line, for a connection without a request.
-  /// The refusal is sent when the head has arrived, so that browsers get a page, or after a short
-  /// time.
+  /// For a connection without a request: refuses its next request with REFUSAL, without a log line.
+  /// The refusal is sent when the head of the request has arrived, so that browsers get a page. If
+  /// no head arrives within a short time, the refusal is sent anyway.
   void refuse_next_request(http::Refusal refusal);
 
   /// Returns the client's address, or nullopt for a Unix socket or before on_arrived().
