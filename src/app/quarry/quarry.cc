@@ -123,7 +123,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
   command.add_option("--hooks", arguments.hooks,
                      "Path of the socket that accepts hooks of the repository's pool");
-  // Set only by the server.
+  // Only the server uses the following options, so --help does not show them.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");

@@ -24,7 +24,8 @@ base::Result<std::optional<master::Credentials>> user_of(const courier::CourierO
   return std::optional(std::move(named));
 }
 
-/// Lets the users of pools that hand over events connect, if they are not the owner of the socket.
+/// Gives access to the socket to the users of all pools that hand over events, except the owner of
+/// the socket, who has access already.
 void let_pools_connect(const master::Config& config, base::ListenOptions& listen) {
   std::vector<uid_t>& users = listen.access.users;
   for (const master::PoolConfig& pool : config.pools) {

@@ -27,8 +27,9 @@ uid_t uid_of(const master::PoolConfig& pool) {
   return pool.run_as ? pool.run_as->uid : ::geteuid();
 }
 
-/// Opens the folder PATH, or returns nullopt if it does not exist. Only the master is allowed to
-/// write in it, because another user could replace a new folder with a link. Errors: kDenied, kIo.
+/// Opens the folder PATH, or returns nullopt if it does not exist. Nobody except the master's user
+/// may be able to write in the folder, because another user could replace a new subfolder with a
+/// link. Errors: kDenied, kIo.
 base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT) return std::nullopt;
@@ -87,7 +88,7 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
-  // The name of a pool can contain a slash.
+  // The name of a pool can contain a slash, which must not be part of a file name.
   const std::string name = http::percent_encode(pool.name, "-_", "%20");
   QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(
                                       fmt::format("{}.hooks.{}", courier->options.socket, name)));

@@ -114,8 +114,8 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
   return view;
 }
 
-/// Reads the queues of several pools within a time limit. The next call continues with the
-/// remaining queues.
+/// Reads the queues of several pools. If a call reaches the time limit, the next call continues
+/// with the remaining queues.
 class RoundRobinQueues {
  public:
   explicit RoundRobinQueues(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {

@@ -160,8 +160,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
-    // With a courier, a run at startup records the current state. The next run finds events by
-    // comparing with this state.
+    // With a courier, a run at startup records the current state. The next run compares its state
+    // with the recorded one to find events.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
   }
@@ -231,8 +231,8 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
     service.processes.max_children = 1;
-    // A gate can run for hours. After a reload, the previous execution daemon hands over its queues
-    // immediately and waits for its gates. The other daemons exit immediately.
+    // A gate can run for hours. So the previous execution daemon continues after a reload: it hands
+    // over its queues immediately, and waits for its gates. The other daemons exit immediately.
     service.ends_by_itself = std::string_view(kind) == "execution";
     service.starts_alone = !service.ends_by_itself;
     service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),

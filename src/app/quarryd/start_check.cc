@@ -197,7 +197,8 @@ class Check {
     const master::PoolConfig& pool = config_.pool_of_http();
     ChildFiles files;
     if (pool.listen && pool.listen->is_unix()) {
-      // A reload can change the owner and mode of an existing socket.
+      // Only a socket that was created by this check has its final owner and mode. A reload can
+      // change those of an existing socket.
       files.sockets.push_back(
           {"its pool", pool.listen->path(), addresses.has_made(pool.listen->str())});
     }

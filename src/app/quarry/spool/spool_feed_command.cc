@@ -146,16 +146,16 @@ class QueueFeeder {
     return {};
   }
 
-  /// Checks that the queue's files were not moved or removed. Messages in such files would be lost.
-  /// The check is not needed while messages are in memory. Errors: kNotFound.
+  /// Checks that the queue's files were not moved or removed, because further messages would then
+  /// be lost. A queue in memory is not checked. Errors: kNotFound.
   Result<void> check_files() const { return is_on_disk_ ? queue_.check_files() : Result<void>{}; }
   std::uint64_t discarded() const { return discarded_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Waits for a short time and returns true if space might become free. Returns false if waiting
-  /// does not help. Also returns false after a signal, and sets ERROR.
+  /// If space might become free, waits for a short time and returns true. Otherwise returns false.
+  /// Also returns false, and sets ERROR, after a signal.
   bool may_wait(base::Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
