@@ -54,8 +54,8 @@ double take_fraction(std::string_view& rest) {
   return fraction / scale;
 }
 
-/// Like SQLite, adds a half and truncates. The result differs from llround() for some numbers just
-/// below a half.
+/// Adds a half and rounds down, like SQLite. For some numbers just below a half, the result differs
+/// from llround().
 std::int64_t round_up_half(double number) {
   return static_cast<std::int64_t>(std::floor(number + 0.5));
 }

@@ -1,5 +1,5 @@
-// Reads a structural artifact as a stream of card letters and arguments. It reads the copy of the
-// text that the Structural owns. Arguments are mutable so that they can be unescaped in place.
+// Reads a structural artifact as a stream of card letters and arguments. The text is the
+// Structural's own copy, and arguments are mutable, so that they can be unescaped in place.
 #pragma once
 
 #include <optional>

@@ -58,7 +58,7 @@ void append_delta_number(std::string& delta, std::uint32_t number) {
 }
 
 std::uint32_t delta_checksum(std::string_view bytes) {
-  // Add two words at a time to a 64-bit sum. The result is its low 32 bits.
+  // Add two words at a time to a 64-bit sum. The checksum is the low 32 bits of this sum.
   std::uint64_t sum = 0;
   while (bytes.size() >= 8) {
     const std::uint64_t words = load_big_endian_64(bytes);
