@@ -57,7 +57,7 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
-/// Adds events about all of NEWS. The keys are always the same for the same news.
+/// Adds events about all of NEWS. If the same news are added again, the events have the same keys.
 void add_news(const SecurityNews& news, EventBatch& events) {
   const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
     events.add(fmt::format("security/{}", key), std::move(record), time);

@@ -21,8 +21,8 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Time for which a run claims an email, longer than any attempt. If the run was killed, the email
-// is sent again after this time.
+// Time for which a run claims an email. It is longer than any attempt to send the email. If the run
+// is killed, another run sends the email after this time.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);

@@ -37,8 +37,8 @@ bool is_like(std::string one, std::string other) {
   return one == other;
 }
 
-/// Passes messages on. Does not supply passwords. Does not retry, because a later sync replaces the
-/// retry.
+/// Passes messages on. Does not supply passwords. Does not retry requests, because a failed sync is
+/// repeated later.
 class Watch final : public transport::PeerWatch {
  public:
   explicit Watch(const PeerSyncOptions& options) : options_(options) {}

@@ -138,7 +138,7 @@ bool is_failure_to_log(std::int64_t failures) {
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
   if (!state.runner) return false;
   const PeerRunner& runner = *state.runner;
-  // A process on another host has an unknown state. Such a process counts as running until its
+  // The state of a process on another host is unknown. Such a process counts as running until its
   // deadline.
   if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
   const auto started = processes.started(runner.pid);
