@@ -59,7 +59,7 @@ std::string loggable_cookies(std::string_view header) {
     shown += kHidden;
     header.remove_prefix(std::min(header.find(';'), header.size()));
   }
-  // This cookie is a login card with arbitrary contents, so the rest of the header is hidden.
+  // The client's cookie is a login card with arbitrary contents, so hide everything after its name.
   const std::size_t card = shown.find(kClients);
   if (card != shown.npos) shown.replace(card + kClients.size(), shown.npos, kHidden);
   return shown;
