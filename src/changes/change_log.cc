@@ -38,7 +38,8 @@ void take(LogRecord& record, std::string_view line) {
   }
 }
 
-/// Parses TEXT up to its last newline. The rest is a line that another process is still writing.
+/// Parses TEXT up to its last newline. Text after the last newline is a line that another process
+/// is still writing.
 LogRecord record_of(std::string_view text) {
   LogRecord record;
   for (std::string_view rest = text.substr(0, text.rfind('\n') + 1); !rest.empty();) {

@@ -23,8 +23,8 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
   return false;
 }
 
-/// Returns the rank of NODE. This is its own rank, or the rank of a more urgent waiting job that
-/// depends on NODE.
+/// Returns the rank of NODE: its own rank, or the rank of a more urgent waiting job that depends on
+/// NODE.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};

@@ -63,8 +63,8 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
 Children::~Children() {
   for (Child& child : children_) {
     child.socket.reset();
-    // If a child is still executing a job, the job remains in run/, and the next daemon handles it.
-    // Idle children exit without a signal.
+    // A child that is executing a job is killed. The job remains in run/, and the next daemon
+    // handles it. An idle child exits because its socket was closed.
     if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
   for (const Child& child : children_) reap(child);

@@ -1,8 +1,8 @@
 // Child processes of one queue's execution daemon.
 //
-// A child executes one job or batch after another. The daemon sends commands, one per line. The
-// child answers with a line for each job, in order. Each line begins with the number of the
-// verdict:
+// A child executes one job or batch after another. The child answers with a line for each job, in
+// order. Each answer begins with the number of the verdict. The daemon sends these commands, one
+// per line:
 //
 //   land NAME …     lands the jobs. The child moves the jobs itself (execute_all()). It first
 //                   reports each job that has moved to run/ with a line: begun CSID

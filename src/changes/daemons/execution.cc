@@ -46,7 +46,7 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return context_.directories.put_aside(Stage::kRun, name);
   }
   if (!lock) {
-    // A child of a previous daemon might still be executing the job. It will move the job.
+    // A child of a previous daemon might still be executing the job. That child will move the job.
     const bool is_others =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
     return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());

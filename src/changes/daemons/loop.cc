@@ -39,7 +39,7 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // The previous owner might have removed the file just now.
+    // The daemon that held the lock before might have removed the file.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
@@ -119,8 +119,8 @@ void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // Start with the new queues, so that a queue that has been removed since the search is not
-    // created again.
+    // Start with the new queues. The longer this takes after the search, the more likely is it that
+    // a removed queue is created again.
     take_new(*queues);
     finish_missing(*queues);
     failed_searches_ = 0;
@@ -242,8 +242,8 @@ std::optional<base::UnixMillis> Loop::next_time() const {
 }
 
 /// Begins to stop after SIGNAL. SIGQUIT lets running jobs finish and hands over the queues to the
-/// next daemon. The other signals interrupt the jobs. Returns the time limit for the jobs, or
-/// nullopt if they are not limited.
+/// next daemon. All other signals interrupt the jobs. Returns the time limit for the jobs, or
+/// nullopt if the time is not limited.
 std::optional<std::chrono::milliseconds> Loop::stop(int signal) {
   is_finishing_ = true;
   for (const auto& managed : queues_) {

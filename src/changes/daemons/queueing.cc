@@ -13,8 +13,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on jobs in pending/. The other jobs wait in staging/ even if they can run. In staging/,
-// they can still be overtaken. The limit also keeps scans of pending/ fast.
+// Limit on jobs in pending/, so that scans of pending/ are fast. The other jobs wait in staging/
+// even if they can run, because other jobs can still overtake them there.
 constexpr std::size_t kMaxPending = 64;
 
 }  // namespace

@@ -61,7 +61,8 @@ class Mailbox {
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
-    // The timeout is needed for a signal that arrives directly before the call.
+    // The timeout is needed because a signal that arrives directly before this call does not
+    // interrupt it.
     ::poll(&poll, 1, 1'000);
   }
 

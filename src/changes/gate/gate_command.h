@@ -1,4 +1,4 @@
-// The command lines that start a gate. They are explained in quarry/changes/gate.h.
+// The command lines that start a gate. quarry/changes/gate.h explains them.
 #pragma once
 
 #include <sys/types.h>
@@ -37,8 +37,8 @@ std::vector<GateFile> gate_files();
 
 /// Returns the environment of the gate. FOLDER is "/gate" in a sandbox.
 std::vector<std::string> gate_environment(const GateCase& gate_case, const std::string& folder);
-/// Returns the command line that sets limits, unpacks the tree, and executes the gate. It runs
-/// inside the sandbox, if there is one.
+/// Returns the command line that sets limits, unpacks the tree, and executes the gate. With a
+/// sandbox, this command line runs inside the sandbox.
 std::vector<std::string> inner_words(const GateOptions& options);
 /// Returns the complete command lines.
 std::vector<std::string> sandbox_words(const GateOptions& options, const GateCase& gate_case,

@@ -29,7 +29,7 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({
-    // These calls allocate memory that does not have to be mapped and is therefore not counted.
+    // Memory from these calls does not have to be mapped, and is not counted if it is not mapped.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,

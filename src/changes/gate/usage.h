@@ -1,7 +1,7 @@
-// Resource usage of a whole sandbox, for limits that cannot be set per process. It is measured
-// outside the sandbox, through the first process of its namespaces.
+// Resource usage of a whole sandbox, for limits that cannot be set per process. The usage is
+// measured from outside, through the first process in the sandbox.
 //
-//   memory   used by its processes, shared memory and files (which are in memory)
+//   memory   used by processes, by shared memory and by files (which are in memory)
 //   files    number of files, which a tmpfs does not limit
 #pragma once
 

@@ -49,7 +49,7 @@ struct Lander::State {
   StoredFiles stored;
   std::map<std::string, TreeChecksum> checksums;  // by branch
 
-  // The tip after the last landing, valid while the file has the same state.
+  // The tip after the last landing. It is valid while repository.state() is equal to `state`.
   struct KnownTip {
     std::uint64_t state;
     std::string branch;

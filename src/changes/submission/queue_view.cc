@@ -85,13 +85,14 @@ bool goes_before(const JobLocation& a, const JobLocation& b) {
 constexpr std::size_t kId = 16;
 constexpr std::size_t kTai = 24;
 
-/// Returns whether A is newer than B: compares the times, then the ids. Both must be names of jobs.
+/// Returns whether A is newer than B. Compares the times, then the ids. A and B must be names of
+/// jobs.
 bool is_newer(std::string_view a, std::string_view b) {
   const int order = a.substr(kId + 1, kTai).compare(b.substr(kId + 1, kTai));
   return order != 0 ? order > 0 : a.substr(0, kId) > b.substr(0, kId);
 }
 
-/// Returns whether FILE might be the name of a job. This check is fast, but not complete.
+/// Returns whether FILE might be the name of a job. This fast check only looks for the separators.
 bool may_be_job(std::string_view file) {
   return file.size() > kId + 1 + kTai && file[kId] == '_' && file[kId + 1 + kTai] == '_';
 }
@@ -202,7 +203,7 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
 }
 
 /// Offers the finished jobs that match OPTIONS to OVER, and all landed jobs to DONE. Counts all
-/// finished jobs. The names are not kept, because there can be too many jobs.
+/// finished jobs. Does not put the names in a list, because there can be too many.
 Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
                         Newest& over, Newest& done) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {

@@ -18,7 +18,7 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
-// The limit of file systems. A tree with a longer name cannot be checked out.
+// File systems have this limit, so a tree with a longer name cannot be checked out.
 constexpr std::size_t kMaxComponent = 255;
 
 bool is_plain_utf8(std::string_view text) {
@@ -108,9 +108,9 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   if (target.front() == '/') return refuse("is absolute; it must stay within the tree");
   if (has_fossil_files(target)) return refuse("is a name reserved by fossil");
   auto depth = std::ranges::count(name, '/');  // number of folders above the link
-  // The components of the link's own path are folders. But the components of its target can be
-  // links to other folders, so ".." after such a component can lead out of the tree. Therefore,
-  // ".." is allowed only at the start of the target.
+  // The components of the link's own path are folders. But a component of the target can be a link
+  // to another folder, and ".." after it can lead out of the tree. Therefore, ".." is allowed only
+  // at the start of the target.
   bool is_out = false, has_gone_down = false, goes_up_again = false;
   for_each_component(target, [&](std::string_view component) {
     if (component == "..") {

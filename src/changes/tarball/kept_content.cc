@@ -29,7 +29,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Larger contents are not cached. They are read again, which is fast compared to landing them.
+// Larger contents are not cached, but read again from the tarball when they land. Reading is fast
+// compared to landing.
 constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 
