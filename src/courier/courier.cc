@@ -107,8 +107,8 @@ class Courier {
 void hold_signals() {
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Ignored signals never arrive, even if they are blocked. SIGINT is not changed, because the
-  // shell ignores it for background jobs.
+  // Restore the default actions, because an ignored signal never arrives, even if it is blocked.
+  // SIGINT is not changed, because the shell ignores it for background jobs.
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGUSR1, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);

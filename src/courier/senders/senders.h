@@ -16,8 +16,8 @@ namespace quarry::courier {
 
 std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
                                          Interrupted is_interrupted);
-/// No other thread may start programs, because all children are killed after each hook. Errors: those
-/// of base::adopt_orphans().
+/// Creates a sender of hooks. No other thread may start programs, because this sender kills all
+/// children of the process after each hook. Errors: those of base::adopt_orphans().
 base::Result<std::unique_ptr<Sender>> make_hook_sender(const CourierOptions& options,
                                                        Interrupted is_interrupted);
 std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options);
