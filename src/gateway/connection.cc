@@ -269,7 +269,8 @@ bool Connection::skip_empty_lines(evbuffer* input) {
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
     if (bytes.substr(size) != "\r") return true;
-    // INPUT might contain half of a line end.
+    // INPUT is a single CR, which might be the first half of a line end. Keep it until the next
+    // byte arrives.
     evbuffer_add_buffer(head_.get(), input);
   }
   return false;
