@@ -34,7 +34,8 @@ Connection* ConnectionBounds::slowest(const Connection* newcomer,
       continue;
     const auto rank = connection->rank();
     if (!rank) continue;
-    // A client that has just connected will probably send a request soon.
+    // Skip connections that are fast enough. A new connection counts as fast (pace.h), because its
+    // client will probably send a request soon.
     const bool has_had_time = rank->is_kept || rank->pace < static_cast<double>(options_.min_rate);
     if (!has_had_time) continue;
     const Worth worth{!rank->is_refused,
@@ -80,8 +81,8 @@ bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
 bool ConnectionBounds::has_room() {
   const std::size_t limit = options_.max_connections;
   if (exchanges_.size() < limit) return true;
-  // Accept only one connection above the limit. The connection to close in its place is chosen when
-  // the new client's address is known.
+  // Accept one connection above the limit. When the address of its client is known, arrived()
+  // chooses a connection to close.
   if (exchanges_.size() > limit || is_crowded_) return false;
   if (slowest(nullptr, nullptr) != nullptr) return true;
   retry_soon();
@@ -129,14 +130,16 @@ void ConnectionBounds::retry_soon() {
 
 void ConnectionBounds::retry() {
   is_crowded_ = false;
-  // The connection that could be closed at accept() might be busy by now.
+  // There might still be one connection above the limit: the connection that has_room() wanted to
+  // close might have become busy before arrived() was called.
   make_room(nullptr);
   room_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
-  // This connection can be closed now, but not within evhttp's callback.
+  // The connection that got the reply can be closed now. This has to wait for the event loop,
+  // because evhttp is still using the connection.
   if (is_crowded_) retry_.fire();
 }
 

@@ -22,7 +22,7 @@ namespace quarry::gateway {
 class ConnectionBounds {
  public:
   /// Creates the bounds. ROOM_CHANGED is called when the result of has_room() might have changed
-  /// without another event. All arguments must outlive this object.
+  /// although no connection has arrived or ended. All arguments must outlive this object.
   ConnectionBounds(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
                    std::function<void()> room_changed);
 
@@ -31,8 +31,8 @@ class ConnectionBounds {
   void arrived(Connection& newcomer, AddressCounts::Registration& registration);
   /// Called after a reply was sent on EXCHANGE's connection.
   void replied(Exchange& exchange);
-  /// Returns whether a new connection can be accepted. To make room, another connection might have
-  /// to be closed.
+  /// Returns whether a new connection can be accepted. If the limit is reached, this requires that
+  /// another connection can be closed; arrived() closes it.
   bool has_room();
   /// Returns whether the limit requires that EXCHANGE's request, which came through a proxy, is
   /// refused. Logs the refusal.

@@ -64,7 +64,8 @@ void Connection::flush() {
   evbuffer_unfreeze(output, 1);
   evbuffer_write(output, descriptor());
   evbuffer_freeze(output, 1);
-  // The event loop handles the rest, and errors.
+  // If everything was written, run the write callback. Otherwise, the event loop writes the rest or
+  // handles the error.
   if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);
 }
 

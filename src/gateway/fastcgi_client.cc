@@ -131,7 +131,8 @@ bool FastcgiCall::send() {
     if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
-    // The pool does not have to read the whole request before it replies.
+    // The pool does not read the rest of the request, but might still reply. Drop the rest and wait
+    // for the reply.
     evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
   }
   return true;

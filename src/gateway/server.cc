@@ -86,7 +86,8 @@ base::Result<void> Server::start() {
   http_.reset(evhttp_new(base_));
   if (!http_ || !accept_pause_)
     return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
-  // request_head.cc refuses other methods with plain text, but evhttp would send HTML.
+  // Allow all methods, because evhttp would refuse a method with an HTML page. request_head.cc
+  // refuses unsupported methods with plain text.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
   evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
@@ -133,8 +134,8 @@ void Server::update_listening() {
 }
 
 void Server::on_accept_failed() {
-  // Probably the limit of descriptors is reached. The connection stays in the backlog, so the event
-  // loop would report it continuously.
+  // Probably too many descriptors are open. Stop listening for a while: the connection stays in the
+  // backlog, so the event loop would report it continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   is_paused_ = true;
   accept_pause_.wait(kAcceptPause);
@@ -193,7 +194,8 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // Memory was exhausted, so evhttp has created its own bufferevent without a Connection.
+  // If memory was exhausted, evhttp has created its own bufferevent, which does not have a
+  // Connection.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }

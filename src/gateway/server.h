@@ -75,7 +75,7 @@ class Server final : private Connection::Owner {
   bool is_paused_ = false;
   base::Event accept_pause_;
   std::vector<evconnlistener*> listeners_;
-  ConnectionBounds bounds_;  // declared before exchanges_, because their registrations refer to it
+  ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
   Exchanges exchanges_;
   base::HttpServerPtr http_;
 };

@@ -39,7 +39,8 @@ constexpr auto kReasons = std::to_array<std::pair<int, std::string_view>>({
     {507, "Insufficient Storage"},
 });
 
-// The first matching entry is used in both directions.
+// A status or an error code can occur several times. Searches in both directions use the first
+// entry that matches.
 constexpr auto kErrorStatuses = std::to_array<std::pair<int, base::ErrorCode>>({
     {400, base::ErrorCode::kInvalid},
     {403, base::ErrorCode::kDenied},
