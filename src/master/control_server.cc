@@ -47,7 +47,8 @@ void ControlServer::take_connections() {
     } else if (!clients_.empty()) {
       disconnect_one();  // to free a descriptor
     } else {
-      // The connection stays in the backlog, so the event loop would report it continuously.
+      // Pause for a second: the connection stays in the backlog, so the event loop would report it
+      // continuously.
       return pause_.wait(std::chrono::seconds(1));
     }
   }

@@ -247,7 +247,8 @@ void Loop::carry_out(const StopOrder& order) {
     if (!is_meant(phase_of(one->service().kind))) continue;
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
-  // The previous generation was already asked to exit when this generation began.
+  // A graceful stop needs no signal here: the previous generation was already asked to exit when
+  // this generation began.
   if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
     previous_generation_.signal(by_force);
 }

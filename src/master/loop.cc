@@ -131,7 +131,7 @@ base::Result<void> Loop::set_up() {
   reload_.boards.clear();  // the remaining boards belong to pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
-        pass_to_jobs(from, message);  // other messages are only for this generation
+        pass_to_jobs(from, message);  // ignore messages other than requests for jobs
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
@@ -163,7 +163,8 @@ base::Result<void> Loop::run() {
   }
   start_services();
   every(kSecond, [this] { second_passed(); });
-  // If a service has failed to start, the others are stopped before the error is returned.
+  // If a service has failed to start, is_running is false: the loop then stops the other services
+  // before the error is returned.
   if (master_state_.is_running) notify_ready();
   if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());

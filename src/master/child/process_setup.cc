@@ -66,7 +66,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
     return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));
   }
-  // A change of user clears the flag.
+  // Set the flag at the end, because a change of user clears it.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
     base::log(LogLevel::kWarning, "{}",
               base::fail_errno("cannot set process.dumpable").error().message);

@@ -23,7 +23,7 @@
 namespace quarry::master {
 namespace {
 
-constexpr int kCannotStart = 70;  // EX_SOFTWARE, before the child's own code has run
+constexpr int kCannotStart = 70;  // exit code (EX_SOFTWARE) of a child that could not start
 constexpr int kFirstPassed = 3;   // SD_LISTEN_FDS_START of sd_listen_fds(3)
 constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 
@@ -62,8 +62,8 @@ class Preparation {
     (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
-  /// Used by the master: waits, with a timeout. Returns the reason why the child cannot start, or
-  /// "".
+  /// Used by the master. Waits until the child has closed the pipe or a timeout is over. Returns
+  /// the reason why the child cannot start, or "".
   std::string outcome() {
     pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
@@ -132,7 +132,7 @@ base::Result<void> pass_listener(int listener) {
 /// Sets signals to their initial state for a program.
 void leave_signals_to_program() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  // Programs ignore these signals unless they install handlers; see service.h.
+  // A program ignores these signals until it installs handlers; see service.h.
   for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
@@ -147,7 +147,8 @@ void keep_log_for_now(Inheritance& mine) {
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Executes PROGRAM. This also closes the Preparation's pipe, which is close-on-exec.
+// Executes PROGRAM. The execution closes the pipe of the Preparation, which tells the master that
+// the child has started.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);

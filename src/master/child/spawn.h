@@ -36,7 +36,7 @@ class SignalsHeld {
 /// Called in a forked process. Sets signals as described in service.h and blocks only SIGUSR1.
 void put_signals_to_rest();
 
-/// The resources that a child shares with the master, except its service.
+/// The parameters of a new child, except its service.
 struct ChildEnds {
   scoreboard::Board& board;
   std::optional<std::size_t> slot;  // only for functions

@@ -141,7 +141,7 @@ class ConfigReader {
 
  private:
   void add_section(base::IniSection section) {
-    // Every file can have a [global] section.
+    // Only [global] can occur several times: every file can have this section.
     const auto same =
         std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
     if (section.name != "global" && same != files_.merged.sections.end()) {

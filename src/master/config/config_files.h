@@ -1,8 +1,8 @@
 // Reads a configuration from one or more files. `include = PATTERN` inserts the files that match.
 // ${NAME} in a value stands for an environment variable of quarryd.
 //
-// Each file has kLinesPerFile line numbers, which other files do not use. So a line number also
-// identifies the file.
+// Each file uses a separate range of kLinesPerFile line numbers, so a line number also identifies
+// its file.
 #pragma once
 
 #include <filesystem>

@@ -50,8 +50,8 @@ class Checker {
     for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
   }
 
-  /// Returns functions that report findings in a section. LINES are the lines of the section's
-  /// directives.
+  /// Returns functions that report findings about a section. LINES are the line numbers of the
+  /// section's directives.
   Findings findings(const Lines& lines) {
     const auto into = [&lines](Messages& messages) {
       return [&](const std::string& directive, const std::string& message) {
@@ -103,8 +103,8 @@ class Checker {
     }
   }
 
-  /// Reads SECTION if ReadingOptions::carried_section claims this section. Returns false for other
-  /// sections.
+  /// Reads SECTION and returns true if ReadingOptions::carried_section accepts its name. Otherwise,
+  /// returns false.
   bool read_carried(const base::IniSection& section) {
     if (!options_.carried_section) return false;
     CarriedSection carried{section.name, files_.place_of(section.line),

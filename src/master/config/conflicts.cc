@@ -117,7 +117,8 @@ std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as) {
   if (!pool.listen) return std::nullopt;
   if (pool.listen->is_unix()) {
-    // If the master is not root, the front and the socket belong to the same user.
+    // With RUN_AS, the master creates the socket as root, and the front connects as RUN_AS. Without
+    // RUN_AS, both have the same user; OWNER stands for this user, who is not root.
     const Credentials master{};
     const Credentials owner{.user = "", .uid = 1, .gid = 1, .home = "", .groups = {}};
     const bool is_free = run_as ? may_connect(pool.listen_options, master, *run_as)

@@ -193,8 +193,8 @@ std::span<const Directive<CarriedSection>> directives_of(const CarriedSection&) 
 
 }  // namespace
 
-// A section has its own directives. Depending on its type, a section can also have directives of
-// its processes and directives that are passed on.
+// A directive is looked up in up to three places: the settings of the section's processes, the
+// directives that the section carries for another module, and the section's own directives.
 
 template <typename Section>
 Result<void> set_directive(Section& section, std::string_view key, Value value) {

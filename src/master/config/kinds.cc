@@ -162,7 +162,8 @@ Result<void> PagePath::put(std::string& target, const std::string& value) {
 Result<void> ListenAddress::put(std::optional<base::SocketAddress>& target,
                                 const std::string& value) {
   QUARRY_TRY_ASSIGN(target, base::SocketAddress::parse(value));
-  // A relative path would depend on the folder in which quarryd was started.
+  // Require an absolute path: a relative path would depend on the folder in which quarryd was
+  // started.
   if (target->is_unix()) QUARRY_TRY(parse_path(value));
   return {};
 }

@@ -168,7 +168,7 @@ void Jobs::ask_for_due() {
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;
-    // The child can request another time.
+    // The time of the next run, unless the job requests another time.
     due = now + each.every;
     asked(service_.name, each.number);
   }
@@ -200,7 +200,7 @@ Vacancy Jobs::child_ended(const Remains& remains) {
     respawn_timer_.wait(wait);
   }
   if (!respawn_timer_.is_timed()) return Vacancy::kFree;
-  places_.share_out();  // for jobs of another service
+  places_.share_out();  // this service has to wait, so offer the place to others
   return Vacancy::kReserved;
 }
 

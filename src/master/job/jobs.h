@@ -11,9 +11,9 @@
 // JobPlaces (job_places.h). Jobs start in the order of their requests; paused jobs continue before
 // new jobs start. At most OnRequest::max_paused jobs are paused. Each number is queued only once,
 // and the length of the queue is limited to kMaxWaiting. If a job is dropped or fails, no reply is
-// sent, because children repeat their requests. Jobs that the master requests itself
-// (OnRequest::of_itself) have a schedule, which the job can change. A reload asks running jobs to
-// end, like all children, and discards waiting jobs.
+// sent, because children repeat their requests. The master itself requests some jobs on a schedule
+// (OnRequest::of_itself). Such a job can change the time of its next run. A reload asks running
+// jobs to end, like all children, and discards waiting jobs.
 #pragma once
 
 #include <chrono>

@@ -56,7 +56,7 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 }
 
 bool Children::start(const StartOptions& options) {
-  // The board has additional slots for children of earlier generations.
+  // Check the limit, because the board has additional slots for children of earlier generations.
   const std::size_t paused = service_.on_request ? service_.on_request->max_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;

@@ -1,5 +1,6 @@
 // The running children of a service, and its scoreboard. This class starts, ends and reaps
-// children. A Starter decides when: scaling.h for permanent services, job/jobs.h for jobs.
+// children. A Starter decides when children are started: scaling.h for permanent services,
+// job/jobs.h for jobs.
 #pragma once
 
 #include <sys/types.h>
@@ -36,11 +37,11 @@ struct Child {
   std::chrono::steady_clock::time_point stage_since;
   control::Channel control;
   base::Event on_control;  // declared after `control`, so it is destroyed first
-  /// Time at which a master that keeps running has asked the child to end.
+  /// When the child was asked to end for a reason other than a stop of the master.
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null if the output is not captured
   std::int64_t slow_request = 0;        // start of the last request that was logged in the slow log
-  bool was_asked_to_reopen = false;     // has to reopen its logs, or otherwise to exit
+  bool was_asked_to_reopen = false;     // has to exit if it cannot reopen its logs
 };
 
 /// Children that wait for a connection and were not asked to exit. The children are sorted by idle
@@ -75,8 +76,8 @@ class Children {
   struct Dependencies {
     event_base* base = nullptr;
     const MasterState* master_state = nullptr;
-    ProcessMax* bound = nullptr;  // null: these children do not count
-    /// The argument of spawn() with the same name.
+    ProcessMax* bound = nullptr;  // null: process.max does not apply
+    /// Passed to spawn() as FORGET_OTHERS.
     std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
     /// Handles a message from a child of SERVICE.
     std::function<void(const Service& service, const control::Message&)> on_message;
@@ -93,7 +94,8 @@ class Children {
   /// Why the last start failed; "" if it succeeded.
   const std::string& start_failure() const { return start_failure_; }
 
-  /// Passes messages to LISTENER first. Called before the first start, only for jobs.
+  /// Passes each message of a child first to LISTENER, and to on_message if LISTENER returns false.
+  /// Called before the first start, only for jobs.
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
   /// Sets the board and its free SLOTS. Called once, before the first start.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,

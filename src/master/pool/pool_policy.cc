@@ -62,8 +62,9 @@ class DynamicPolicy final : public PoolPolicy {
   std::size_t rate_ = 1;
 };
 
-// If a child of a full pool has been idle for a shorter time, it might be between two connections,
-// or starting.
+// If a child has been idle for this time, a pool with max_children children does not need more
+// children. A child that has been idle for a shorter time might be starting, or might be between
+// two connections.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
 /// pm = ondemand: starts a child when a connection waits and all children are busy. A child that
@@ -86,7 +87,8 @@ class OndemandPolicy final : public PoolPolicy {
             .advice = advice_};
   }
 
-  // If the child has left a connection unserved, the listening socket wakes the pool.
+  // A replacement is not started here. If a connection still waits, the listening socket wakes the
+  // pool.
   Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }

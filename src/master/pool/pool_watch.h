@@ -39,7 +39,7 @@ class PoolWatch {
   /// Records that process.max currently prevents CHILDREN children from starting.
   void held_back(std::size_t children);
   void slow_request();
-  // For the pool's backoffice runs:
+  // The next functions record events of the pool's backoffice runs.
   void job_started();
   void job_delayed();
   /// Records that a run has finished. FAILURE is the reason for a failure, or "" on success.

@@ -27,7 +27,7 @@ struct CheckedChild {
 
 /// Checks all children of a service.
 void check_request_bounds(Children& children);
-/// Checks a child of an earlier generation with a slot on its service's board.
+/// Checks CHILD, a child of an earlier generation that has a slot on the board of CHILDREN.
 void check_request_bounds(Children& children, const CheckedChild& child);
 
 }  // namespace quarry::master

@@ -49,7 +49,8 @@ bool Scaling::begin() {
   const std::size_t initial = policy_->initial();
   carry_out({.start = initial}, {});
   if (master_state_.is_running) watch_listener();
-  const bool is_held_back = children_.watch().state().held_back > 0;  // not a failure
+  // It is not a failure if process.max prevents the start.
+  const bool is_held_back = children_.watch().state().held_back > 0;
   return initial == 0 || children_.count() > 0 || is_held_back ||
          children_.is_awaiting_previous_children();
 }
@@ -159,8 +160,9 @@ void Scaling::on_accepted() {
 void Scaling::on_connection() {
   if (!may_start()) return;
   IdleChildren idle = children_.idle();
-  // An idle child might have accepted the connection already. The socket is checked after the
-  // children's states, so a child that was busy by then has accepted the connection.
+  // Check again whether a connection waits, because an idle child might have accepted it. This must
+  // come after idle(). In the reverse order, a child could accept the connection between the two
+  // calls, and there would seem to be a waiting connection but no idle child.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
   const auto now = steady_clock::now();

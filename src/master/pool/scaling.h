@@ -62,7 +62,7 @@ class Scaling final : public Starter {
   std::unique_ptr<PoolPolicy> policy_;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  std::chrono::steady_clock::time_point was_held_back_;  // time when process.max last held it back
+  std::chrono::steady_clock::time_point was_held_back_;  // when process.max last prevented a start
   Advice advice_ = Advice::kNone;
   // For ondemand pools:
   base::Pipe child_accept_;  // see ChildContext

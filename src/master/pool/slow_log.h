@@ -5,8 +5,8 @@
 //   repository="team/project" user="writer" operation="push" received=5120/5120
 //   doing="reading cards: 1200 file, 30 igot" sql="INSERT …" sql_age=0.002
 //
-// Log lines are not wrapped. The fields sql and sql_age are present only for a long-running
-// statement.
+// In the log, an entry is a single line. The fields sql and sql_age are present only for a
+// long-running statement.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 // The children of earlier generations, which finish their work after a reload.
 //
 // Previous children are asked to exit after the new children have started. After
-// process_control_timeout, the remaining children are terminated and, if necessary, killed, except
-// those whose service ends by itself.
+// process_control_timeout, the remaining children are terminated and, if necessary, killed.
+// Children with ends_by_itself have no such limit.
 #pragma once
 
 #include <sys/types.h>
