@@ -104,7 +104,8 @@ void Server::take_connections() {
     PageConnection* const key = connection.get();
     connections_[key].connection = std::move(connection);
   }
-  // The process that passes connections on then gets a full socket, and logs the error.
+  // The limit is reached, so leave further connections in the socket. When the socket is full, the
+  // process that passes connections on logs an error.
   incoming_.stop_waiting();
 }
 
@@ -219,7 +220,7 @@ void Server::begin(Waiting waiting) {
   }
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
-  // A waiting request without a target is for a shared page, so it does not contain a password.
+  // A request without a target waits for a shared page, so it does not contain a password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);
@@ -372,8 +373,8 @@ void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // The page might be private to the first client. Status 400 is fossil's status for a locked
-  // database; in this case, all requests start again.
+  // The page might be private to the first client, so all other requests start again. After status
+  // 400, with which fossil reports a locked database, the first request also starts again.
   for (PageConnection* const connection : shared->connections) {
     ConnectionState& state = connections_.at(connection);
     const bool is_first = connection == shared->connections.front() &&

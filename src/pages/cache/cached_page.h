@@ -29,9 +29,8 @@ struct BodyPart {
 
 class CachedPage {
  public:
-  /// Returns the page of a reply that can be shared. The status must be 200, the length must be
-  /// declared, and the page must not contain text for only one client. Returns null for other
-  /// replies.
+  /// Returns the page of a reply, or null if the page cannot be shared. A page can be shared if the
+  /// status is 200, the length is declared, and the page does not contain text for only one client.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
   /// Returns false if HEADER alone shows that the reply cannot be shared.
   static bool is_cacheable(const http::ReplyHeader& header);

@@ -17,7 +17,8 @@ class PageCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Creates a cache. MAX_SIZE is its maximum size in bytes; TTL is the maximum age of a page.
+  /// Creates a cache. MAX_SIZE is the maximum size of the cache in bytes, and TTL the maximum age
+  /// of a page.
   PageCache(std::size_t max_size, std::chrono::milliseconds ttl) : max_size_(max_size), ttl_(ttl) {}
 
   bool is_enabled() const { return ttl_.count() > 0; }

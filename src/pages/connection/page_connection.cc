@@ -52,7 +52,7 @@ void PageConnection::on_input() {
     evbuffer_drain(input, evbuffer_get_length(input));
     return;
   }
-  // The only valid further input is an abort.
+  // The request is complete, so the only valid input is an abort. End the connection in any case.
   if (state_ != State::kReading) return owner_.on_gone(*this);
   const RequestReader::Status status = reader_.feed(input);
   if (status == RequestReader::Status::kMore) return hold(reader_.body_size());

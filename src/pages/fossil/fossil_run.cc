@@ -52,8 +52,8 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(options.timeout);
   if (!input_ || !output_ || !errors_) return;  // the deadline handler reports the error
-  // Fossil does not have to read all of its input. Fossil's standard input is closed after the
-  // whole input was written.
+  // Close fossil's standard input after everything was written, or after an error: fossil does not
+  // have to read all of its input.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },

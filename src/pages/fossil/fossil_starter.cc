@@ -41,7 +41,8 @@ struct Started {
 
 /// Lowers the session's share of processor time. Does nothing on a kernel without autogroup.
 void lower_share(int nice) {
-  // The kernel permits ten such changes per second for all unprivileged processes of the machine.
+  // The write might have to be repeated: the kernel permits only ten writes per second to the
+  // autogroup files, for all unprivileged processes together.
   constexpr auto kPause = std::chrono::milliseconds(110);
   constexpr int kAttempts = 10;
   const base::Fd file(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
@@ -56,8 +57,8 @@ void lower_share(int nice) {
 /// The code that runs in the starter's own process.
 class Starter {
  public:
-  /// Creates the starter. ORDERS and ENDED are its ends of the socket pair and the pipe. All other
-  /// descriptors are closed.
+  /// Creates the starter. ORDERS is the starter's end of the socket pair, and ENDED the starter's
+  /// end of the pipe. The starter closes all other descriptors.
   Starter(const FossilStarter::Plan& plan, int orders, int ended)
       : plan_(plan), orders_(orders), ended_(ended) {}
 

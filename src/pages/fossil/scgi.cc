@@ -30,7 +30,7 @@ bool is_upper_or_digit(char c) {
 bool is_passed_on(std::string_view name, bool trust_remote_user) {
   if (name == parameter::kRemoteUser || name == "AUTH_TYPE") return trust_remote_user;
   if (std::ranges::find(kKnown, name) != kKnown.end()) return true;
-  // Some programs use HTTP_PROXY as the proxy for outgoing requests.
+  // Drop the header Proxy, because some programs use HTTP_PROXY as the proxy for outgoing requests.
   return name.starts_with(parameter::kOfHeader) && name != "HTTP_PROXY" &&
          std::ranges::all_of(name, is_upper_or_digit);
 }

@@ -11,10 +11,10 @@
 
 namespace quarry::pages {
 
-/// Returns the SCGI header for REQUEST, with each parameter once. Only client headers, except Proxy, and parameters that web
-/// servers set are passed on, because fossil could misinterpret others. REMOTE_USER is passed on
-/// only if TRUST_REMOTE_USER. PATH_INFO is the path, and SCRIPT_NAME is the prefix that the web
-/// server has removed.
+/// Returns the SCGI header for REQUEST, with each parameter once. Passes on the parameters that web
+/// servers set and the client's headers except Proxy. Other parameters are dropped, because fossil
+/// could misinterpret them. REMOTE_USER is passed on only if TRUST_REMOTE_USER. PATH_INFO is the
+/// path, and SCRIPT_NAME is the prefix that the web server has removed.
 std::string scgi_head(const PageRequest& request, bool trust_remote_user);
 
 /// Returns the header block of a reply for the web server. The web server itself adds Date and

@@ -77,8 +77,8 @@ std::optional<std::string_view> name_in(std::string_view line) {
   return line.empty() ? name : std::nullopt;
 }
 
-/// Returns whether LINE is a part's Content-Type. Fossil also finds a name in this line, after a
-/// word that is "name=" or an abbreviation of it; KEY=VALUE is not such a word.
+/// Returns whether LINE is a part's Content-Type whose parameters all have the form KEY=VALUE. In
+/// other lines, fossil could find a name after the word "name=" or an abbreviation of this word.
 bool is_content_type(std::string_view line) {
   if (!take_prefix(line, "content-type: ")) return false;
   const auto is_word = [](std::string_view text) {

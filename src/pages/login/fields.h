@@ -29,8 +29,8 @@ class Fields {
   ///   Content-Disposition: form-data; name="NAME"; filename="FILE"
   ///   Content-Type: TYPE; KEY=VALUE
   ///
-  /// Returns false if TEXT has too many parts or another form, because fossil could then find other
-  /// names in it.
+  /// Returns false if TEXT has too many parts, or parts with other headers, in which fossil could
+  /// find other names.
   bool add_parts(std::string_view text);
   /// Adds the string members of objects in a JSON document, at any depth. Writes the document again
   /// and returns it. Returns nullopt if TEXT is not JSON or is nested too deeply for fossil.

@@ -34,18 +34,18 @@ constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
 // The page shows the password of this user as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
-// A request that changes a password contains both of these fields.
+// The two fields for the new password in a request that changes a password.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
-// A request to any page with both of these is a login.
+// The two parameters with which a request to any page is a login.
 constexpr std::string_view kTokenUser = "resid";
 constexpr std::string_view kToken = "token";
 constexpr char kTooMany[] = "too many parameters";
-// The names of fossil's login page.
+// The words in a path for which fossil shows its login page.
 constexpr auto kLoginPages = std::to_array<std::string_view>({"login", "logout", "my"});
 
-// Values of Guess::sign. The first one matches all permission errors from the JSON API; the codes
-// of failed logins are 2100 to 2104.
+// Values of Guess::sign. kFailedJson matches all permission errors from the JSON API; the codes of
+// failed logins are 2100 to 2104.
 constexpr std::string_view kFailedJson = "\"FOSSIL-2";
 constexpr std::string_view kWrongJson = "\"FOSSIL-2104";
 constexpr std::string_view kWrongOldPassword = "incorrect old password";
@@ -221,7 +221,8 @@ std::string_view sign_of(Page page) {
 /// Returns the guess for a password that fossil might find in REQUEST although FIELDS do not
 /// contain one.
 Guess hidden_guess(const PageRequest& request, const Fields& fields, Page page) {
-  // Pages without a form, such as documents that have an alias, stay compressed.
+  // An alias usually leads to a page without a form. The reply then stays compressed, because it is
+  // not inspected.
   const bool is_form = fields.has("p") || evbuffer_get_length(request.body.get()) > 0;
   const bool reads_body = page != Page::kAlias || is_form;
   return {.kind = Kind::kHidden, .sign = reads_body ? sign_of(page) : std::string_view()};

@@ -73,7 +73,8 @@ void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& 
   ::clock_gettime(CLOCK_REALTIME, &now);
   const FileState main = state_of(file.string());
   FileState log = state_of(file.string() + "-wal");
-  // An empty log appears and disappears when programs open and close the file.
+  // Ignore an empty write-ahead log, because it appears and disappears when programs open and close
+  // the repository.
   if (log.size == 0) log = {};
   const std::string state = main.text + " " + log.text;
   if (!cached.state.empty() && cached.state == state) return;
