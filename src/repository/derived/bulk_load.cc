@@ -9,7 +9,7 @@ void BulkLoad::begin() {
   work_.lineage.hold();
   work_.tags.hold();
   work_.names.hold();
-  // event_i1 is also dropped, because the times of check-ins can change.
+  // event_i1 is in the list because the times of check-ins can change during the computation.
   for (const char* index :
        {"plink_i2", "tagxref_i1", "mlink_i1", "mlink_i2", "mlink_i3", "mlink_i4", "event_i1"}) {
     drop_index(index);

@@ -53,10 +53,11 @@ class Derivation {
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
   /// Call after the setting NAME has changed. If NAME is `ticket-table`, creates the ticket tables
   /// again according to the new definition. If the definition is invalid, the tables stay
-  /// unchanged. Two other settings affect tickets in the timeline. Throws SqliteError.
+  /// unchanged. Marks all tickets if their rows, or their descriptions in the timeline, depend on
+  /// the setting. Throws SqliteError.
   void setting_changed(std::string_view name);
   bool has_pending() const { return !pending_.is_empty(); }
-  /// Suppresses notifications about events. Used for a complete recomputation.
+  /// Suppresses notifications about events. Call before a complete recomputation.
   void keep_quiet() { is_quiet_ = true; }
   /// Call if the tables are empty and all artifacts of the file will arrive before run().
   void expect_everything() { pending_.is_everything = true; }

@@ -16,7 +16,7 @@ namespace quarry::repository {
 struct DerivedRows {
   const char* table;
   std::string columns;    // the columns to compare
-  std::string text;       // an expression over these columns
+  std::string text;       // an expression over these columns: the row as text
   std::string condition;  // condition for the rows to compare; empty for all rows
   std::string key;        // two columns or constants: the key for OrderDependence
 

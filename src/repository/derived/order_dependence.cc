@@ -178,12 +178,12 @@ std::vector<TagEntry> OrderDependence::inheritable(std::int64_t tag, Rid rid) {
   return found;
 }
 
-/// Returns the class of TAG on RID. The class of TAG on its parent is known.
+/// Returns the class of TAG on RID. The class of TAG on the parent of RID must already be known.
 ///
-/// An artifact without a card of its own always has the entry that its parent passes on. Otherwise
-/// the latest of its own cards takes effect. The exception is an inherited entry that is processed
-/// first and is not older. Then the cards can all be without effect, or, if that entry was removed
-/// again, all except one.
+/// If RID does not have a card for TAG, its entry is always the entry that its parent passes on.
+/// Otherwise, the latest card of RID takes effect. There is one exception: an inherited entry that
+/// is not older than this card and is processed first. All cards of RID can then be without effect.
+/// If the inherited entry was removed again, all cards except one can be without effect.
 OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   const std::optional<TagEntry> file = tag_in_file(tag, rid);
   const std::vector<TagEntry> cards = own_cards(tag, rid);

@@ -33,8 +33,8 @@ class OrderDependence {
  public:
   explicit OrderDependence(const DerivationContext& context) : work_(context, {}, true) {}
 
-  /// Returns the class of the rows of TABLE with the KEY of DerivedRows. They differ between the
-  /// file and the recomputation. Throws SqliteError.
+  /// Returns the class of the rows of TABLE with KEY (see DerivedRows::key). Call if these rows
+  /// differ between the file and the recomputation. Throws SqliteError.
   OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key);
 
  private:
@@ -105,7 +105,8 @@ class OrderDependence {
   Tickets tickets_{work_, events_, tags_};
   bool is_prepared_ = false;
   std::map<TaggedArtifact, std::vector<TagEntry>> cards_;  // of all artifacts
-  std::map<Rid, std::set<Rid>> other_children_;            // by tags that set parents
+  /// Check-ins whose parents are set by a tag, by each of these parents.
+  std::map<Rid, std::set<Rid>> other_children_;
   std::map<TaggedArtifact, OrderClass> tag_classes_;
   std::map<std::int64_t, OrderClass> ticket_classes_;
 };

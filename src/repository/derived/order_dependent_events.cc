@@ -180,8 +180,8 @@ OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const Tim
 }
 
 /// The VALUE of a column that TAG changes follows from the file's entry for TAG. A card that is
-/// processed before a document does not change it. The value of a cancelled card can be shown on a
-/// check-in.
+/// processed before a document does not change the document's row. The value of a cancelled card
+/// can be shown on a check-in.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
                                     const std::optional<std::string>& value) {
   const std::optional<TagEntry> entry = tag_in_file(tag, rid);
@@ -191,7 +191,8 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   const bool is_cancelled = entry && entry->type == kCancelTag;
   bool is_possible = !value && (!applies || is_document || is_cancelled);
   is_possible |= applies && value == entry->value && (!is_cancelled || is_document == is_colour);
-  // A tag that set its parents might have made it inherit before it was processed.
+  // If a tag has set the parents of RID, RID might have inherited VALUE before this tag was
+  // processed.
   if (!is_possible && has_other_parents(rid)) {
     is_possible = std::ranges::any_of(inheritable(tag, rid),
                                       [&](const TagEntry& card) { return card.value == value; });
@@ -201,8 +202,8 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   return found ? found : OrderClass(kEdits);
 }
 
-/// The time in FILE, the row of RID, must be the time in its own date card. If date cards need not
-/// have taken effect, it can also be a time that may_be_moved_to() accepts.
+/// FILE is the row of RID. The time in FILE must be the time in a date card of RID. If the date
+/// cards might be without effect, it can also be a time that may_be_moved_to() accepts.
 OrderClass OrderDependence::of_time(Rid rid, const TimelineRow& file) {
   const std::optional<TagEntry> entry = tag_in_file(kTagDate, rid);
   const bool is_document = !work_.lineage.is_check_in(rid);
@@ -247,7 +248,7 @@ std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
 /// Returns whether RID can be shown at TIME: its own time, or some steps before the time of a close
 /// descendant, with at least one step for each generation between them (event_times.cc).
 bool OrderDependence::may_be_moved_to(Rid rid, double time) {
-  constexpr double kTolerance = 0.15;  // of a step: the rounding errors of all of them
+  constexpr double kTolerance = 0.15;  // in steps; covers the rounding errors of all steps
   const Manifest artifact = work_.manifests.get(rid);
   const std::optional<double> own = day_of(rid);
   if (!own) return false;

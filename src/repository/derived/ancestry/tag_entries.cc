@@ -164,7 +164,8 @@ void TagEntries::write(const TaggedArtifact& artifact) {
     }
     return;
   }
-  // Both are sorted by tag, like the index of the table.
+  // Merge the inherited entries and the artifact's own entries, which have precedence. The result
+  // is sorted by tag, like the index of the table.
   std::map<std::int64_t, std::pair<const TagEntry*, bool>> rows;
   if (artifact.inherited) {
     for (const auto& [tag, entry] : *artifact.inherited) rows[tag] = {entry, true};

@@ -26,7 +26,7 @@ void CheckinLinks::collect_children(Rid rid) {
 void CheckinLinks::collect_relatives(Rid rid) {
   work_.pending.stale_mlinks.insert(rid);
   work_.pending.stale_times.insert(rid);
-  if (work_.is_whole) return;  // the relatives are pending too
+  if (work_.is_whole) return;  // all relatives are pending, too
   collect_children(rid);
   const std::vector<Rid> orphans = work_.database.integers(
       "SELECT rid FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1", rid);
@@ -97,8 +97,9 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
     const Rid target = work_.names.find_as_written(cherrypick.target);
     if (target == 0) {
       // Fossil does not create a phantom for an unknown target, so the link is kept in our own
-      // table, which fossil's rebuild does not delete. A target with upper-case letters never gets
-      // a row in `cherrypick`, but its files are compared. Such a link is stored as -1.
+      // table, which fossil's rebuild does not delete. If the target has upper-case letters,
+      // isexclude is -1: the link never gets a row in `cherrypick`, but files are compared with the
+      // target.
       const std::string lower = lower_hash(cherrypick.target);
       const bool has_capitals = lower != cherrypick.target;
       if (has_capitals && cherrypick.is_backout) continue;

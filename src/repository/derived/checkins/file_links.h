@@ -23,7 +23,8 @@ class FileLinks {
 
   /// Computes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
-  /// Writes the rows of RID, of any kind, as if PARENTS were its parents.
+  /// Writes the rows of the artifact RID as if PARENTS were its parents. RID can be an artifact of
+  /// any kind.
   void write_mlinks(Rid rid, const std::vector<std::string_view>& parents);
 
   /// Returns the files of RID, or nullopt if RID or its baseline is missing.

@@ -40,8 +40,9 @@ std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
   return parents_in(*entry->value);
 }
 
-/// Marks the check-ins with such a tag. A rebuild first compares them with the parents in their
-/// manifests, and this comparison adds file names. One of these parents might have arrived now.
+/// Marks the check-ins whose parents are set by a tag. A rebuild first compares such a check-in
+/// with the parents in its manifest, which adds file names. One of these parents might have arrived
+/// now.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   const std::vector<Rid> reparented = work_.database.integers(

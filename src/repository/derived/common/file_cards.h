@@ -32,8 +32,8 @@ class FileCards {
   const artifact::FileCard& card(std::uint32_t number) const { return cards_[number].file; }
   /// Returns the numbers of the cards in the piece NUMBER. A piece is never empty.
   std::span<const std::uint32_t> piece(std::uint32_t number) const;
-  /// Returns whether a card of the piece NUMBER has an old name. Such a card is a change in every
-  /// list.
+  /// Returns whether a card of the piece NUMBER has an old name. Such a card is a change even if
+  /// both compared lists contain it.
   bool has_prior(std::uint32_t number) const { return pieces_[number].has_prior; }
   /// Returns the approximate size in bytes.
   std::size_t memory() const;

@@ -16,7 +16,7 @@ namespace quarry::repository {
 
 class Attachments {
  public:
-  /// What depends on the target in a row of the timeline.
+  /// The values in an attachment's row of the timeline that depend on its target.
   struct AttachmentEvent {
     char type;
     std::string comment;
@@ -27,12 +27,13 @@ class Attachments {
 
   // All functions throw SqliteError.
 
-  /// Adds ARTIFACT, whose row id is RID. It adds or removes an attachment.
+  /// Adds ARTIFACT, an attachment or the removal of one. RID is the row id of ARTIFACT.
   void add_attachment(Rid rid, const artifact::Structural& artifact);
   /// Recomputes the events of all attachments of TARGET.
   void refresh_attachments(const std::string& target);
-  /// Returns the event of the attachment CARD, which is RID, for each order of it and its target.
-  /// If IS_EARLY, this includes the event before the target arrives.
+  /// Returns the possible events of the attachment CARD, whose row id is RID. The event depends on
+  /// whether the attachment or its target comes first. If IS_EARLY, includes the event of an
+  /// attachment whose target has not arrived.
   std::vector<AttachmentEvent> possible_events(Rid rid, const artifact::AttachmentCard& card,
                                                bool is_early);
 

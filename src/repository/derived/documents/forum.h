@@ -14,7 +14,7 @@
 
 namespace quarry::repository {
 
-/// The title of a thread whose root is missing or not a post, and of one without a title.
+/// The titles of a thread whose root is missing or not a post, and of a thread without a title.
 constexpr const char* kUnknownTitle = "<i>Unknown</i>";
 constexpr const char* kNoTitle = "(Deleted)";
 

@@ -22,7 +22,7 @@ class Pages {
 
   // All functions throw SqliteError.
 
-  /// Adds PAGE. RID is its row id, and DAY the Julian day of its D card.
+  /// Adds PAGE, whose row id is RID. DAY is the Julian day of the D card in PAGE.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   /// Adds the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);

@@ -3,8 +3,8 @@
 //   ticket, ticketchng  the repository's own tables, see ticket_fields.h
 //   event               a row for each change, with the title and status of the ticket at that time
 //   backlink            the links in the texts that a change adds to ticketchng, and the links in
-//                       the latest values in ticket. The latter belong to the change that set the
-//                       value
+//                       the latest values in ticket. A link in a latest value belongs to the change
+//                       that set this value
 //
 // The date of a new change can be between the dates of other changes, so the whole ticket is
 // recomputed.

@@ -29,7 +29,7 @@ class Tickets {
 
   // All throw SqliteError.
 
-  /// Adds CHANGE. RID is its row id, and DAY the Julian day of its D card.
+  /// Adds CHANGE, whose row id is RID. DAY is the Julian day of the D card in CHANGE.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
   /// Computes all marked tickets. A ticket that violates a constraint of the project's own tables
   /// is left unchanged, except in a complete recomputation, which then fails.

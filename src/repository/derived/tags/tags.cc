@@ -50,7 +50,8 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (tag == kTagPrivate) {
     work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
-    // During a rebuild, this table has already been filled before tags are processed.
+    // During a rebuild, do not remove the row: as in fossil, the rebuild has filled `unclustered`
+    // before it processes tags.
     if (!work_.is_quiet) {
       work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
     }

@@ -19,7 +19,8 @@ class Tags {
 
   // All functions throw SqliteError.
 
-  /// Applies the T cards of ARTIFACT. RID is its row id, and DAY the Julian day of its D card.
+  /// Applies the T cards of ARTIFACT. RID is the row id of ARTIFACT, and DAY the Julian day of its
+  /// D card.
   void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
   /// Applies a card that sets TAG on TARGET to VALUE. SOURCE is the artifact with the card, and DAY
   /// its date. TYPE is tagxref.tagtype.

@@ -38,8 +38,8 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   std::string text;
   std::string_view with = "value";
   if (card.name.starts_with("sym-")) {
-    // The description of a move to another branch includes setting the new symbolic tag and
-    // cancelling the old one.
+    // In a move to another branch, do not describe the new symbolic tag and the cancelled tag: the
+    // description of the move includes them.
     if (in_branch_move && card.kind != '+') return {};
     const std::string name = base::escape_markup(card.name.substr(4));
     text = card.kind == '-'   ? fmt::format(" Cancel tag \"{}\"", name)
