@@ -105,8 +105,8 @@ RepositoryState::RepositoryState(std::filesystem::path file, const OpenOptions& 
 
 RepositoryState::~RepositoryState() {
   if (inode == 0 || !was_replaced()) return;
-  // When the last connection is closed, SQLite deletes the log by its name. The file with this name
-  // now belongs to the new repository file.
+  // Keep the log when this connection is closed. SQLite would delete the log by its name, but the
+  // file with this name now belongs to the new repository file.
   int yes = 1;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
@@ -224,7 +224,8 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
 base::Result<void> Repository::make_durable() {
   return guarded(state_->path, [&] {
     state_->options.is_unfinished = false;
-    // Changing the mode writes a page, and syncs all earlier writes to the file.
+    // This makes all earlier writes durable, because changing the mode writes a page and syncs the
+    // file.
     warn(state_->path, use_write_ahead_log(*state_));
   });
 }

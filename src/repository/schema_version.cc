@@ -127,7 +127,7 @@ base::Result<void> Repository::check_schema() {
 }
 
 std::string complete_schema(Database& database) {
-  // A later schema might not need these objects.
+  // Do not complete a later schema, which might not need these objects.
   if (!check_aux_schema({}, database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};
@@ -136,7 +136,7 @@ std::string complete_schema(Database& database) {
     add_missing(database);
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
-    // Readers do not need the other objects.
+    // The other missing objects are only needed for writing.
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(
         error.code(),

@@ -33,7 +33,8 @@ std::string trace_of(std::string_view login, std::string_view secret) {
 /// are outdated.
 class LogRows {
  public:
-  /// ROW selects one row by its id, which must be its last unbound parameter. Advances POSITION.
+  /// ROW is a query for one row. Its last unbound parameter must be the id of the row. Advances
+  /// POSITION.
   LogRows(Query row, std::int64_t& position, std::int64_t last, std::size_t limit)
       : row_(std::move(row)),
         position_(position),
@@ -145,7 +146,8 @@ base::Result<SecurityMark> SecurityLog::end() {
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
   return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
     SecurityNews news{.mark = mark, .is_at_end = true};
-    // If rows were deleted, their ids can be reused.
+    // The mark must not be after the last row: if rows were deleted, new rows can have the same
+    // ids.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
     news.mark.admin = std::min(news.mark.admin, last.admin);

@@ -12,10 +12,11 @@ using base::ErrorCode;
 
 namespace {
 
-// A payload of up to a page is read with its row. Larger payloads are read later. In most
-// repositories, artifacts are not hidden, so the rows need not be checked. The first two queries
-// are a third faster than the last query, but SQLite can scan whole tables for them if its
-// statistics are outdated.
+// The queries read a payload of up to a page with its row. Larger payloads are read later. kAllRows
+// does not check the rows, because most repositories do not have hidden artifacts. kPublicRows
+// leaves out hidden artifacts. If SQLite's statistics are outdated, it can scan whole tables for
+// these two queries. kOneRow is used in this case. With good statistics, the other two queries are
+// a third faster than kOneRow.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"

@@ -6,7 +6,7 @@
 
 namespace quarry::repository {
 
-/// Maximum number of links to follow. The limit prevents endless loops. Threads are not so deep.
+/// Maximum number of links to follow. The limit prevents endless loops; real threads are less deep.
 inline constexpr int kMaxThread = 1000;
 
 struct PostLinks {

@@ -200,7 +200,7 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
 /// artifact is a delta on RID, and each other artifact is a delta on the previous artifact. Returns
 /// nullopt if too many artifacts are deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
-  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with the index of the source
+  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with its source's index in `found`
   std::size_t height = 0;
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();

@@ -101,7 +101,7 @@ class Deltification {
   Versions versions_;
   PlannedSources planned_;
   std::unordered_set<Rid> sound_;
-  std::uint64_t sound_in_ = 0;  // the state of the file to which sound_ belongs
+  std::uint64_t sound_in_ = 0;  // the epoch of the file in which sound_ was filled
 };
 
 }  // namespace quarry::repository

@@ -5,7 +5,7 @@
 namespace quarry::repository {
 namespace {
 
-// Maximum number of successors to compare. Many branches can change a file.
+// Maximum number of successors to compare. A file can have a successor on each of many branches.
 constexpr int kMaxSuccessors = 4;
 // Maximum number of next versions to compare.
 constexpr int kMaxNext = 5;
@@ -63,8 +63,8 @@ std::vector<Rid> Versions::later_ones(Rid rid, const SortKey& key, const std::ve
   return later;
 }
 
-/// Returns later contents under the name of the file RID that check-ins do not name as its
-/// successors.
+/// Returns later contents with the file name of RID, even if no check-in has replaced RID with
+/// them.
 std::vector<Rid> Versions::next_of_name(Rid rid, const SortKey& key) {
   return database_.integers(
       "SELECT fid, (SELECT mtime FROM event WHERE objid=m.mid) AS time"
@@ -103,7 +103,7 @@ std::vector<Rid> Versions::after(Rid rid) {
 std::vector<Rid> Versions::next_in_project(Rid rid) {
   const auto key = key_of(rid);
   if (!key || key->kind != Kind::kCheckIn) return {};
-  // An import can create many check-ins with the same time.
+  // First search for check-ins with the same time, because an import can create many of them.
   std::vector<Rid> found = database_.integers(
       "SELECT objid FROM event INDEXED BY event_i1 WHERE mtime=?1 AND objid>?2 AND type='ci'"
       " ORDER BY objid LIMIT ?3",
@@ -119,7 +119,8 @@ std::vector<Rid> Versions::next_in_project(Rid rid) {
 }
 
 std::vector<Rid> Versions::before(Rid rid) {
-  // Find earlier versions of RID as a file, and the files that RID changed as a check-in.
+  // If RID is a file, find its earlier versions. If RID is a check-in, find its parents, and the
+  // old and new contents of the files that it changed.
   std::vector<Rid> found = database_.integers(
       "SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
       " UNION SELECT pid FROM mlink INDEXED BY mlink_i3 WHERE fid=?1 AND pid>0"

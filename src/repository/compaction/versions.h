@@ -28,7 +28,7 @@ class Versions {
   /// DATABASE is not owned. All functions throw SqliteError.
   explicit Versions(Database& database) : database_(database) {}
 
-  // Both functions return a few later versions on which RID can be stored as a delta.
+  // The next two functions return a few later versions on which RID can be stored as a delta.
 
   /// Returns the direct successors of RID. For a file without successors, returns the next contents
   /// under its name.

@@ -18,7 +18,8 @@ struct SettingGroup {
 /// Returns the groups, in the order in which Fossil sends them.
 std::span<const SettingGroup> exported_settings();
 
-/// A table, the column for the KEY of a card, and the other columns in cards.
+/// A table whose rows are exchanged in cards. KEY is the column with the key of a row, and COLUMNS
+/// are the other columns in a card.
 struct ConfigTable {
   std::string_view name;
   std::string_view key;

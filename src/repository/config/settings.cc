@@ -23,7 +23,8 @@ std::optional<std::string> Settings::get(std::string_view name) {
 
 std::vector<std::string> Settings::names_with(std::string_view prefix) {
   std::vector<std::string> names;
-  // The byte FF is greater than all bytes of valid UTF-8.
+  // END is greater than all names with PREFIX, because the byte FF is greater than all bytes of
+  // valid UTF-8.
   Query query =
       state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
   const std::string end = std::string(prefix) + "\xff";

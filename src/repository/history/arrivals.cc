@@ -13,7 +13,7 @@ using artifact::HashName;
 
 namespace {
 
-// Artifacts can still be added to this number of requests before the last reported request.
+// Maximum number of requests before the last reported request that are searched for late artifacts.
 constexpr std::int64_t kOpenRequests = 100;
 // Maximum number of tags reported for a check-in.
 constexpr std::size_t kMaxReceivedTags = 100;
@@ -106,7 +106,7 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
-  // Phantoms have receipt 0.
+  // Receipt 0 is not a request; it stands for phantoms.
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
@@ -164,8 +164,8 @@ void remove(Database& database, const std::vector<Rid>& rows) {
   for (const Rid rid : rows) query.bind(rid).run();
 }
 
-/// Returns the deferred rows, except rows that are still private or phantoms. There can be many of
-/// these.
+/// Returns the deferred rows. Leaves out rows that are still private or phantoms, because there can
+/// be many such rows.
 std::vector<Rid> read_deferred(Database& database) {
   return database.integers(
       "SELECT u.rid FROM fx_quarry_untold AS u"
@@ -173,7 +173,7 @@ std::vector<Rid> read_deferred(Database& database) {
       " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
 }
 
-/// Reads a row. Its hash is empty if the row no longer exists in `blob`.
+/// Reads the row RID. If the row no longer exists in `blob`, the hash in the result is empty.
 ReceivedRow read_row(Database& database, Rid rid) {
   Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
   if (!query.step()) return {.receipt = 0, .rid = rid, .size = 0};
@@ -204,7 +204,7 @@ base::Result<void> Arrivals::prepare() {
 base::Result<ArrivalMark> Arrivals::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
-    // A completed request does not receive artifacts any more.
+    // The mark is after all artifacts of the last request, which is complete.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }

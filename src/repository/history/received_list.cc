@@ -144,7 +144,7 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
     Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1", last);
     if (!row.step()) return after;
     const double newest = row.real(0);
-    // The search never goes beyond the last request.
+    // Find the first request after AFTER that arrived at most a day before the last request.
     std::int64_t oldest = std::max<std::int64_t>(after, 0);
     for (; oldest < last; ++oldest) {
       row.rewind();

@@ -65,7 +65,8 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // The timeline row of an attachment has the type of the attachment's target.
+  // Any other kind might be wrong, because the timeline row of an attachment has the type of the
+  // attachment's target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }

@@ -1,5 +1,5 @@
-// Parses Markdown blocks. Determines in which parts of the text links are searched, and which parts
-// are code or HTML.
+// Parses Markdown blocks. Determines which parts of the text are code or HTML, and searches the
+// other parts for links.
 
 #include <algorithm>
 #include <array>

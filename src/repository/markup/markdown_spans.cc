@@ -25,7 +25,7 @@ bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// Returns whether a run of MARK between the characters BEFORE and AFTER can begin an emphasis.
+/// Returns whether a run of MARK between the characters BEFORE and AFTER can begin emphasis.
 bool may_open(char mark, char before, char after) {
   if (is_space(after)) return false;
   if (base::is_ascii_alphanumeric(after))
@@ -33,8 +33,8 @@ bool may_open(char mark, char before, char after) {
   return !base::is_ascii_alphanumeric(before);
 }
 
-/// Returns whether a run of MARK between the characters BEFORE and AFTER can end an emphasis. The
-/// rule is the mirror image of the rule in may_open().
+/// Returns whether a run of MARK between the characters BEFORE and AFTER can end emphasis. The rule
+/// is the mirror image of the rule in may_open().
 bool may_close(char mark, char before, char after) {
   return may_open(mark, after, before);
 }
@@ -327,8 +327,8 @@ std::size_t MarkdownSpans::read_emphasis(std::string_view text, char before) {
   return length == 0 ? 0 : length + marks;
 }
 
-/// Reads an emphasis with one mark. TEXT follows the opening mark. Returns the length including the
-/// closing mark.
+/// Reads emphasis with one mark. TEXT is the text after the opening mark. Returns the length, which
+/// includes the closing mark.
 std::size_t MarkdownSpans::read_single(std::string_view text, char mark) {
   std::size_t at = text.size() > 1 && text[0] == mark && text[1] == mark ? 1 : 0;
   while (at < text.size()) {
@@ -363,7 +363,7 @@ std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
   return 0;
 }
 
-/// Reads an emphasis with three marks at the start of ALL. The first closing run determines the
+/// Reads emphasis with three marks at the start of ALL. The first closing run determines the
 /// nesting.
 std::size_t MarkdownSpans::read_triple(std::string_view all, char mark) {
   const std::string_view text = all.substr(3);

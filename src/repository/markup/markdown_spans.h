@@ -26,8 +26,8 @@ class MarkdownNames {
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-/// The footnotes that are defined by lines "[^label]: text", by label. Labels have the same form as
-/// names.
+/// Maps the label of each footnote to its text. Footnotes are defined by lines "[^label]: text".
+/// Labels have the same form as names.
 using MarkdownFootnotes = std::map<std::string, std::string, std::less<>>;
 
 /// Returns TEXT as a key of MarkdownNames, or an empty string if it does not contain a name.

@@ -91,8 +91,8 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
-/// Returns whether TAG moves a ticket change to another ticket, or might move it because its target
-/// is missing. TAG must have the name of a tag of ticket changes.
+/// Returns whether TAG moves a ticket change to another ticket. If the name of TAG begins with
+/// "tkt-" and the target is missing, TAG might move a change, so the function also returns true.
 bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
   constexpr std::string_view kTicket = "tkt-";
   if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;
@@ -109,7 +109,7 @@ bool Receipt::State::may_do_harm(std::string_view content) {
        at = content.find(kCard, at + 1)) {
     std::string_view name = content.substr(at + kCard.size());
     name = name.substr(0, name.find_first_of(" \n"));
-    // Any letter can be escaped with a backslash.
+    // A name with a backslash might be one of these names with an escaped letter.
     if (name.ends_with("parent") || name.find("tkt-") != std::string_view::npos ||
         name.find('\\') != std::string_view::npos) {
       return true;

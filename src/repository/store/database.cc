@@ -99,7 +99,7 @@ void Query::set(int index, std::nullptr_t) {
 }
 
 bool Query::step() {
-  // A small statement takes about as long as this amount of work.
+  // A step of a small statement takes about as long as processing this number of bytes.
   constexpr std::size_t kWork = 4096;
   database_->count_work(kWork);
   database_->running_ = statement_;

@@ -218,7 +218,7 @@ class Database {
   sqlite3_stmt* running_ = nullptr;  // the statement of the last step, until it is finalized
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
-  std::size_t work_ = 0;  // work since the last call of is_interrupted_, in bytes
+  std::size_t work_ = 0;  // bytes of work that count_work() has counted since the last check
   bool is_ending_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   int steps_ = kStepsPerCheck;

@@ -142,7 +142,7 @@ int Guard::lock(int fd, int command, struct flock& asked) {
     errno = code == 0 ? before : code;
     return code == 0 ? 0 : -1;
   }
-  // The lock was unlocked, or downgraded to shared.
+  // The request unlocks the bytes, or changes their lock to a shared lock.
   const int done = real_fcntl.get()(fd, command, &asked);
   const int after = done == 0 ? before : errno;
   if (done == 0) locks_.released(file, thread, bytes, kernel);

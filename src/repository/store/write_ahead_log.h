@@ -55,8 +55,8 @@ class WriteAheadLog {
   bool has_grown_ = false;
 };
 
-/// The barrier for a process that does not know other users of the file. Only the pause is
-/// implemented.
+/// The barrier of a process that does not know the other users of the file. It does not make
+/// readers wait; it only enforces the pause between two attempts.
 class SingleProcessBarrier : public CheckpointBarrier {
  public:
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;

@@ -52,7 +52,7 @@ bool is_slow(std::string_view function) {
   return std::ranges::find(kSlow, function) != kSlow.end();
 }
 
-/// Returns the authorizer for SQLite.
+/// SQLite's authorizer callback: allows or denies an action of a statement.
 int allow(void* context, int action, const char* first, const char* second, const char* database,
           const char* /*trigger*/) {
   auto& making = *static_cast<Making*>(context);
@@ -78,7 +78,8 @@ int allow(void* context, int action, const char* first, const char* second, cons
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
       if (database == nullptr || std::string_view(database) != "main") return SQLITE_DENY;
-      // SQLite itself protects the tables of its schema.
+      // Statements that create tables also write SQLite's own tables. SQLite itself protects these
+      // tables from other statements.
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
