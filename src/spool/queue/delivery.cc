@@ -98,8 +98,8 @@ void DeliveryWorkers::run(Worker& self) {
   if (!self.is_left) ended(self);
 }
 
-/// Notifies the owner of this helper that the helper is empty. The owner's function locks the
-/// owner's mutex.
+/// Tells the queue that owns this helper that the helper is empty. Releases the mutex during the
+/// call, because the owner's function locks the owner's mutex.
 void DeliveryWorkers::notify_empty(Lock& lock) {
   state_.has_notified_empty = true;
   lock.unlock();
@@ -169,7 +169,7 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
     state_.store->settle(std::move(batch), delivered);
     return;
   }
-  // When the queue ends, these messages are stored together with the later messages on disk.
+  // Later messages might already be on disk. At shutdown, these messages are stored on disk, too.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }

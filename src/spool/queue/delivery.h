@@ -51,8 +51,8 @@ class DeliveryWorkers {
   /// Returns whether messages can be delivered at this time of day. Always true for a queue without
   /// files that is shutting down, because it would otherwise lose its messages.
   bool is_window_open() const;
-  /// Stops all workers at the end of the queue, including busy workers. Returns the number of
-  /// abandoned workers, which did not stop.
+  /// Stops all workers at shutdown, including busy workers. Returns the number of abandoned
+  /// workers, which did not stop.
   std::size_t stop(Lock& lock);
 
  private:
@@ -72,7 +72,7 @@ class DeliveryWorkers {
 
   EngineState& state_;
   Owner owner_;
-  Condition work_;             // for idle workers: messages, or the end of the queue
+  Condition work_;             // for idle workers: messages have arrived, or shutdown
   std::size_t idle_ = 0;       // workers waiting for work
   std::size_t woken_ = 0;      // idle workers that were notified but have not run yet
   std::size_t gathering_ = 0;  // workers that wait for a larger batch

@@ -17,7 +17,7 @@ using base::Result;
 constexpr std::chrono::seconds kNextDiskTry{1};
 /// Minimum number of messages per move to disk, unless fewer can be moved.
 constexpr std::size_t kShuffled = 1024;
-/// Number of attempts to create the disk queue at the end, and the delay between attempts.
+/// Number of attempts to create the disk queue at shutdown, and the delay between attempts.
 constexpr int kMaxOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
@@ -180,7 +180,7 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
 
 /// Moves one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
-  // Stop at the low watermark, unless the queue is ending.
+  // Stop at the low watermark, which is 0 during a shutdown.
   const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
   self.batch = state_.store->take(
       std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
@@ -191,8 +191,8 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
-  // At the end of the queue, skip a message that is too long, so that the messages behind it are
-  // not lost.
+  // During a shutdown, skip a message that is too long, so that the messages behind it are not
+  // lost.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
     state_.report("lost a message: " + error.message);
@@ -214,8 +214,8 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   }
   next_try_ = now() + kNextDiskTry;
   is_refused_ = state_.helper->is_empty();
-  // If the disk queue is empty, messages are delivered from memory. If the disk queue is not empty,
-  // its workers will free space.
+  // If the mode is over, messages are delivered from memory again. Otherwise, wait until the
+  // workers of the disk queue have freed space.
   if (is_over()) return;
   shuffler_state_ = ShufflerState::kOnFullDisk;
   state_.pause.wait_until(lock, next_try_);
@@ -243,7 +243,7 @@ void DiskAssistance::leave() {
   state_.setup.figures->is_disk_assisted = false;
   if (!state_.is_closing) workers_.come_back();
   state_.quiet.notify_all();
-  // A waiting producer might have to start the next attempt.
+  // Wake waiting producers, because one of them might have to retry the disk.
   state_.room.notify_all();
 }
 
@@ -264,7 +264,7 @@ bool DiskAssistance::switch_back(Lock& lock) {
   return true;
 }
 
-// --- when the queue ends ----------------------------------------------------------------------
+// --- shutdown ---------------------------------------------------------------------------------
 
 void DiskAssistance::begin_ending() {
   if (state_.is_da_enabled()) {
@@ -278,7 +278,7 @@ void DiskAssistance::begin_ending() {
 
 void DiskAssistance::drain(Lock& lock) {
   const TimePoint soon = after(state_.setup.options.timeout_shutdown);
-  // Wait forever, unless the disk fails.
+  // With queue.saveonshutdown, wait without a time limit until the disk fails.
   const auto is_patient = [this] { return state_.setup.options.save_on_shutdown && !has_failed_; };
   const auto has_ended = [this] { return worker_.alive() == 0; };
   int tries = 0;
@@ -297,7 +297,8 @@ void DiskAssistance::drain(Lock& lock) {
     };
     if (!state_.quiet.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
   }
-  // The worker is never interrupted while it writes or removes files.
+  // Wait until the worker has ended, because it must not be interrupted while it writes or removes
+  // files.
   state_.is_assisted = false;
   state_.setup.figures->is_disk_assisted = false;
   changed_.notify_all();

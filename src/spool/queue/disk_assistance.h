@@ -2,7 +2,7 @@
 // helper, runs a disk queue. One worker of this queue, the shuffler, moves messages to it.
 //
 //   enter  when memory reaches the high watermark, if files exist at the start, or if messages are
-//          left at the end. The workers of the queue in memory are retired. The shuffler moves the
+//          left at shutdown. The workers of the queue in memory are retired. The shuffler moves the
 //          messages to the disk queue, whose workers deliver them.
 //   hold   at the low watermark, until the high watermark is reached again. Meanwhile, messages
 //          stay in memory.
@@ -66,9 +66,9 @@ class DiskAssistance {
   const std::optional<base::Error>& disk_is_gone() const { return disk_is_gone_; }
   bool any_starting() const { return worker_.any_starting(); }
 
-  // --- used at the end of the queue
+  // --- used at shutdown
 
-  /// Starts the end. After this call, all messages are written to disk, and delivery from disk
+  /// Begins the shutdown. From now on, all messages are written to disk, and delivery from disk
   /// stops.
   void begin_ending();
   /// Moves all messages in memory to disk, within the time limit.

@@ -46,7 +46,7 @@ class DiskStore final : public Store {
   bool make_room();
   /// Moves returned messages to the end if later messages are settled, because only one position
   /// can be stored. The order changes, but messages are not duplicated; with several workers, the
-  /// order is not guaranteed anyway. Call it only when the queue ends, not concurrently with other
+  /// order is not guaranteed anyway. Call it only at shutdown, and not concurrently with other
   /// functions. Errors: file system errors.
   base::Result<void> close_gaps();
   /// Stores the position before the first unsettled message.
@@ -69,7 +69,8 @@ class DiskStore final : public Store {
   /// Returns the number of messages that are left for the next start: waiting messages, and taken
   /// messages that are not settled.
   std::uint64_t unsettled() const;
-  /// For readers: returns how many messages from before the opening were not taken yet.
+  /// For readers: returns the number of messages that were already there when the files were opened
+  /// and that were not taken yet.
   std::uint64_t left_of_found() const;
   /// Returns why the last take() did not return all available messages.
   const std::optional<base::Error>& trouble() const { return trouble_; }

@@ -121,7 +121,8 @@ struct EngineState {
   bool is_enqueue_only = false;     // new consumers are not started
   bool is_assisted = false;         // messages go through the helper
   std::shared_ptr<Engine> helper;
-  /// Messages that consumers did not finish before the shutdown. They are older than the helper's.
+  /// Messages that consumers did not finish before the shutdown. They are older than the messages
+  /// of the helper.
   std::vector<Message> earlier;
   bool is_closing = false;
 };

@@ -206,7 +206,7 @@ std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error
 
 std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* error) {
   Lock lock(state_.mutex);
-  // A helper accepts the messages that its owner saves at the end.
+  // A helper does not wait for room, so that its owner can save messages at shutdown.
   if (state_.is_helper()) return push_together(lock, messages, error);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {

@@ -145,7 +145,8 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
                              const Reporter& reporter, bool* is_whole) {
   Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
   const auto header = decode_header(bytes);
-  // If the header does not match the name, messages were never delivered from this segment.
+  // If the header does not match the file name, return all messages, because none of them were
+  // delivered.
   auto messages =
       header ? after_damage(remains, *header, header->number != number) : without_header(remains);
   *is_whole = remains.budget > 0;

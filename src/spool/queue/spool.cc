@@ -120,7 +120,7 @@ Result<void> Drain::finish() {
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;
   // Other processes cannot write while this process holds the lock. Check for messages that arrived
-  // before.
+  // before the lock was taken.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();

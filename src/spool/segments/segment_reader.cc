@@ -12,8 +12,8 @@ using base::ErrorCode;
 using base::FileUse;
 using base::Result;
 
-// Bytes per read. The number starts low, because a reader that follows a writer finds little data.
-// The number grows while more data is available.
+// Minimum and maximum number of bytes per read. A reader starts with the minimum, because it finds
+// little data if it follows a writer. The number grows while more data is available.
 constexpr std::size_t kMinAtOnce = std::size_t{4} << 10;
 constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
@@ -151,7 +151,7 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
     }
     QUARRY_TRY_ASSIGN(const RecordView record, read_record());
     if (record.state == RecordState::kWhole) {
-      // A header can refer to messages that do not exist.
+      // If a header was read, it might have moved the position to END or beyond.
       if (position_.sequence >= end) return false;
       message.content = record.content;
       message.severity = record.severity;

@@ -39,7 +39,7 @@ struct Envelope {
 
 /// Returns the envelope as a message with SEVERITY.
 Message seal(const Envelope& envelope, std::uint8_t severity);
-/// Decodes BYTES. Returns nullopt if they are not an envelope.
+/// Decodes BYTES. Returns nullopt if BYTES are not an envelope.
 std::optional<Envelope> open_envelope(std::string_view bytes);
 
 /// Returns MESSAGE in a new envelope for the subscription ONLY, with ERROR after ATTEMPTS.

@@ -14,10 +14,9 @@ using base::Result;
 namespace {
 
 constexpr char kState = '\xff';
-// A new segment costs a sync. A segment is started only if the events since the last state have at
-// least this size in bytes,
+// A new segment costs a sync. It is started only if the events since the last state have at least
+// kManyEvents bytes, and at least kEventsPerState times the size of that state.
 constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
-// and at least this multiple of the state's size.
 constexpr std::uint64_t kEventsPerState = 4;
 
 /// Reads the segment NUMBER and all later segments.
@@ -49,7 +48,7 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
   JournalReading reading;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  // Ignore segments before the last state, which might still exist.
+  // Read only from the last state on. The segments before it might still exist.
   for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
     QUARRY_TRY_ASSIGN(auto some, read_from(files, reporter, *number));
     reading.state = std::move(some.state);

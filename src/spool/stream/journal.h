@@ -44,9 +44,9 @@ class Journal {
   static base::Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
                                                       const SubscriptionState& state);
 
-  /// Appends EVENTS, which change the state BEFORE. With SYNC, the events are durable. After an
-  /// error, some of the events might be in the file, so the next append starts a new segment.
-  /// Errors: file system errors.
+  /// Appends EVENTS. BEFORE is the state before these events. With SYNC, the events are durable.
+  /// After an error, some of the events might be in the file, so the next append starts a new
+  /// segment. Errors: file system errors.
   base::Result<void> append(std::span<const Event> events, const SubscriptionState& before,
                             bool sync);
   /// Syncs the appended events.

@@ -15,7 +15,8 @@ namespace {
 // Maximum size of a batch in bytes. The last message of a batch can exceed the limit.
 constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
-/// Returns whether the commit is valid in this process.
+/// Returns whether the result COMMITTED counts as success. With a full disk, the events are applied
+/// in this process without the journal.
 bool counts(const Result<void>& committed) {
   return committed || committed.error().code == ErrorCode::kNoSpace;
 }
@@ -205,7 +206,8 @@ Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) 
   return written;
 }
 
-/// Permits the removal of segments that are not needed. The journal must record this durably first.
+/// Permits the removal of segments that are not needed. First stores the position durably in the
+/// journal, because a restart from an earlier position would need these segments.
 void SubscriptionCore::publish_floor() {
   if (state_.floor() == floor_) return;
   Result<void> written;

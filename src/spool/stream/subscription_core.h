@@ -113,7 +113,7 @@ class SubscriptionCore final : public Subscription {
   /// A cache of the first waiting message.
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
-  EventCount changed_;  // messages to take, or the end of the subscription
+  EventCount changed_;  // messages can be taken, or the subscription has ended
   std::atomic<bool> is_woken_{false};
 };
 

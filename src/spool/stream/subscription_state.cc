@@ -184,7 +184,7 @@ struct FieldWriter {
   }
 };
 
-/// Reads the same fields from bytes.
+/// Reads the fields that FieldWriter has appended.
 struct FieldTaker {
   FieldReader from;
 
