@@ -14,7 +14,8 @@ namespace quarry::scoreboard {
 // the writer was killed or stopped.
 inline constexpr int kMaxReadTries = 1000;
 
-/// Writes STATE to MEMORY. Calls ALONG within the same update.
+/// Writes STATE to MEMORY. Calls ALONG before the update ends, so that readers see the changes of
+/// ALONG together with STATE.
 template <typename State, typename Along>
 void write_state_and(SharedState<State>& memory, const State& state, Along along) {
   const auto words = std::bit_cast<std::array<std::uint64_t, SharedState<State>::kWords>>(state);

@@ -58,7 +58,7 @@ struct Field {
 /// Returns the fields of a pool. SNAPSHOT must outlive the result.
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
 
-/// Returns the fields of processes, for one process at a time.
+/// Computes the fields of processes, one process at a time.
 class ProcessFields {
  public:
   explicit ProcessFields(const PoolSnapshot& snapshot) : snapshot_(snapshot) {}

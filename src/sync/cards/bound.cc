@@ -9,7 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The interval is limited because checking the client's connection takes a system call.
+// Minimum time between two checks of the client's connection, because each check takes a system
+// call.
 constexpr milliseconds kPollInterval{100};
 
 }  // namespace

@@ -68,8 +68,8 @@ struct CardLimits {
 
 class CardReader {
  public:
-  /// The maximum number of words in a card. Known cards have fewer words, but unknown pragmas can
-  /// have more.
+  /// The maximum number of words in a card. A card with more words is rejected. Known cards have
+  /// fewer words, but unknown pragmas might need this many.
   static constexpr std::size_t kMaxWords = 16;
 
   /// BODY is not owned and must outlive the reader.

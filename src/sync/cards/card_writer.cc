@@ -21,9 +21,8 @@ void CardWriter::card(std::initializer_list<std::string_view> words) {
 }
 
 void CardWriter::server_version() {
-  // The version is Fossil 2.29, with the earliest possible date, so that clients do not expect
-  // later features. Clients from version 2.27 on send their login in a header if the server's
-  // version is at least this one.
+  // Fossil 2.29, with the earliest possible date of that version, so that clients do not expect
+  // later features. With this version, clients from version 2.27 on send their login in a header.
   card({"pragma", "server-version", "22900", "20260312", "000000"});
 }
 

@@ -33,7 +33,7 @@ class ClientReply {
   };
   explicit ClientReply(const Context& context) : c_(context) {}
 
-  /// Processes CARDS. If it fails, nothing is stored.
+  /// Processes CARDS. On failure, nothing is stored.
   base::Result<void> read(std::string_view cards);
 
   // --- content of the reply --------------------------------------------------------------------

@@ -41,7 +41,7 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
     return {};
   }
   const auto content = repository_.unversioned().content(name);
-  // The content of some files has never arrived.
+  // Skip a file whose content has never arrived.
   if (!content && content.error().code == base::ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
   writer.uvfile(name, file->mtime, *file->hash, *content);

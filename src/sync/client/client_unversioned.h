@@ -6,8 +6,9 @@
 //   later requests  `uvgimme` for files that are newer on the server, until they have arrived, and
 //                   `uvfile` for files that are newer on the client
 //
-// A server with the uv-sync setting sends these cards with each reply to a clone, without a request
-// from the client. The client uses only the cards in the last reply.
+// If the server has the uv-sync setting, each of its replies to a clone contains the same cards as
+// the reply to `pragma uv-hash`, even if the client has not sent this pragma. The client uses only
+// the cards in the last reply.
 //
 // The newer version of a file is the version with the later mtime. If the mtimes are equal, it is
 // the version with the greater hash (a deletion, "-", is the lowest). Used by ClientSession.
