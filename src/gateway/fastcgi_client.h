@@ -50,8 +50,8 @@ class FastcgiCall {
 
   /// Starts the call. DONE is called only after start() has returned.
   void start();
-  /// Stops reading a reply of the page server, which serves other requests meanwhile, until resume().
-  /// Its timeout is suspended. Replies of workers are not paused, because that would block them.
+  /// Stops reading the reply and suspends the timeout, until resume(). Pauses only replies of the
+  /// page server, which serves other requests meanwhile. A pause would block a worker.
   void pause();
   void resume();
 

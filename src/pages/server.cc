@@ -33,8 +33,8 @@ constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 constexpr std::string_view kHiddenQuery = "***";
 // Bodies up to this size are accepted even if the size of all bodies exceeds its limit.
 constexpr std::size_t kSmallBody = std::size_t{64} << 10;
-// After a larger reply, unused memory is returned to the system. Its buffers consist of many small
-// pieces, which the allocator would keep otherwise.
+// After a larger reply, unused memory is returned to the system. The buffers of such a reply
+// consist of many small pieces, which the allocator would otherwise keep.
 constexpr std::uint64_t kLargeReply = std::uint64_t{1} << 20;
 // libevent frees some buffers only after the connection.
 constexpr std::chrono::milliseconds kTrimDelay{100};
