@@ -17,8 +17,8 @@ constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
 // Number of row ids per step. Other connections can write between two steps.
 constexpr std::size_t kRowsAtOnce = 200;
 
-/// A kind of rows that prune() deletes. They are counted in advance by a separate statement,
-/// because usually no rows have to be deleted.
+/// A kind of rows that prune() deletes. A separate statement counts the rows in advance, because
+/// usually no rows have to be deleted.
 struct Pruned {
   const char* count;
   const char* remove;

@@ -6,7 +6,7 @@
 //   DiskAssistance   disk-assisted mode                                   disk_assistance.h
 //   Engine           shutdown, and the operations of a helper
 //
-// They share the state in engine_state.h, under one mutex.
+// The parts share the state in engine_state.h, under one mutex.
 #pragma once
 
 #include <memory>

@@ -20,8 +20,8 @@ namespace quarry::spool {
 /// Messages that were taken from a store and are not settled.
 struct Batch {
   std::vector<Message> messages;
-  /// For a disk queue: ticket of the first message. Unless `tickets` lists all tickets, the other
-  /// messages have the following numbers.
+  /// For a disk queue: ticket of the first message. The other messages have consecutive tickets,
+  /// unless `tickets` lists all tickets.
   std::uint64_t first_ticket = 0;
   std::vector<std::uint64_t> tickets;
 

@@ -7,9 +7,9 @@
 //              manifest's primary parent.)
 //   tagxref    tags are inherited only from the tag's primary parent (see tags.h)
 //
-// Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If it
-// processes this tag before the check-in, it does not create an event for the check-in. This module
-// always creates the event.
+// Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If fossil
+// processes this tag before the check-in, fossil does not create an event for the check-in. This
+// module always creates the event.
 
 #include "reparenting.h"
 
