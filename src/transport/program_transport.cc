@@ -112,8 +112,8 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // The program should end after its input and output are closed, but it might wait for other
-    // processes.
+    // The program should exit when its input and output are closed, but it might be waiting for
+    // another process.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
   }
@@ -238,7 +238,8 @@ Result<TransportReply> ProgramTransport::exchange(const sync::ClientRequest& req
   const bool was_running = pid_ > 0;
   if (!was_running) QUARRY_TRY(start());
   auto reply = attempt(text);
-  // Start the program again if it has exited without output, because it answers only one request.
+  // Some programs exit after each request. If the program has exited without output, start it
+  // again.
   if (!reply && was_running && pid_ < 0 && !answered_) {
     QUARRY_TRY(start());
     reply = attempt(text);

@@ -48,8 +48,8 @@ class ProgramTransport : public Transport {
   pid_t pid_ = -1;
   base::Fd to_;
   base::Fd from_;
-  std::string received_;   // bytes that are not consumed
-  bool answered_ = false;  // data has arrived since the last request
+  std::string received_;   // output of the program that has not been processed yet
+  bool answered_ = false;  // whether the program has sent data since the last request
 };
 
 }  // namespace quarry::transport

@@ -31,7 +31,8 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// Reopens the logs. Returns false if this process does not have the permission.
+/// Reopens the logs. Returns false if that fails, for example because this process does not have
+/// the permission.
 bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);

@@ -24,8 +24,9 @@ struct LoopOptions {
 };
 
 /// Serves until the acceptor ends, or until max_requests. After SIGUSR1 (take_reopen_request()),
-/// reopens the error log and the access log between two requests. If the process does not have the
-/// permission, it exits; its replacement inherits the logs that the master has reopened.
+/// reopens the error log and the access log between two requests. If this process is not allowed to
+/// reopen a log, the function returns so that the process can be replaced. The new process inherits
+/// the logs that the master has reopened.
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options);
 

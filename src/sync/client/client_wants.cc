@@ -7,15 +7,15 @@ namespace {
 
 using artifact::HashName;
 
-// A server sends as many artifacts as fit into its reply. Requesting many more artifacts is
-// useless, because the server only sends the names of the rest.
+// Minimum number of artifacts to request at once. Requesting many more than the server can send is
+// useless: for artifacts that do not fit into its reply, the server sends only the names.
 constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // The result can have more than LIMIT names, because some unavailable artifacts might no longer
-  // be phantoms.
+  // After unavailable artifacts are removed, LIMIT names must be left. More are left if some
+  // unavailable artifacts are no longer phantoms.
   auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)
@@ -44,7 +44,7 @@ void ClientWants::came(const HashName& name) {
 }
 
 void ClientWants::finish_reply() {
-  // If no artifact has arrived, the server will not send the promised artifacts later.
+  // If no artifact at all has arrived, it is useless to request the promised artifacts again.
   const bool is_progressing = came_count_ > 0;
   for (const HashName& name : asked_) {
     if (!is_progressing || !promised_.contains(name)) unavailable_.insert(name);

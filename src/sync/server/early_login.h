@@ -1,9 +1,10 @@
-// Checks the login of a request that is too large to be decompressed for an anonymous client.
+// Checks the login of a request that is too large to be decompressed for an anonymous client: half
+// a megabyte of compressed data can expand to half a gigabyte.
 //
-// A login signs the hash of all bytes after it. Half a megabyte of compressed data can expand to
-// half a gigabyte. Therefore, the signature is checked first, with the hash in the login card. For
-// this check, only the first card is decompressed, so a client without a password cannot cause more
-// work. Then the hash is computed while the body is decompressed in pieces.
+// A login card contains a hash of all bytes after the card, and a signature of this hash. The
+// signature is checked first. For this check, only the beginning of the body is decompressed, so a
+// client without a password cannot cause more work. If the signature is correct, the rest of the
+// body is decompressed in pieces, and its hash is compared with the hash in the card.
 //
 // The login must be in the x-f-l-c cookie or in the first card of the body, as in fossil. Used by
 // ServerSession.
@@ -19,8 +20,9 @@
 
 namespace quarry::sync {
 
-/// Returns whether REQUEST has a valid login of a user with a password. FORMAT is the format of the
-/// body, which is limited to MAX_BODY bytes. Errors: kDenied (failed login), kInvalid (broken
+/// Returns whether REQUEST is from a known user: the web server has authenticated the user, or
+/// REQUEST has a valid login of a user with a password. FORMAT is the format of the body. The
+/// decoded body can have at most MAX_BODY bytes. Errors: kDenied (failed login), kInvalid (broken
 /// compression), kLimit (BOUND).
 base::Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
                                 std::size_t max_body, Bound& bound);

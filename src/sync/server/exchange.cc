@@ -19,7 +19,7 @@ using base::Result;
 /// server and all clients.
 constexpr std::size_t kClusterThreshold = 100;
 constexpr std::int64_t kHookEmbargoSeconds = 60;
-// Number of cards without an artifact between two readings of the clock.
+// Number of cards between two checks of the time limit.
 constexpr std::size_t kCardsBetweenClockReads = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
@@ -43,7 +43,7 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
-  // A legacy clone has already named all artifacts.
+  // The reply to a legacy clone already contains the names of all artifacts.
   if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
     return supply_.announce_all(client_has_);
   }
@@ -66,7 +66,8 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
   if (private_refused_) {
-    // A cloning client logs in only after it has received the project code with a refusal.
+    // A client that clones cannot log in before it knows the project code. If clone_refused_ is
+    // set, the refusal contains the project code.
     clone_refused_ = is_clone_;
     return denied("sync private content");
   }
@@ -120,7 +121,7 @@ Result<void> Exchange::handle() {
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    default:  // cookies, which this server never sends to clients
+    default:  // cookie cards, which are ignored because this server does not send any
       return {};
   }
 }
@@ -145,7 +146,7 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // A legacy clone continues as a pull: the client requests the named artifacts.
+  // After a legacy clone, the client requests the named artifacts, as in a pull.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }
@@ -219,7 +220,8 @@ Result<void> Exchange::pragma() {
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = sync_user_.may(Right::kPrivate);
-    // Do not fail yet, because a clone card without a login is refused with another message.
+    // Do not fail yet: if the request also has a `clone` card that is refused, the client gets the
+    // error for that card.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
@@ -248,7 +250,7 @@ Result<void> Exchange::finish_push() {
   };
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
-    // Skip names that the client also requests: it does not have these artifacts.
+    // Do not request artifacts that the client also requests, because it does not have them.
     if (!supply_.was_wanted(name.str())) ask(name);
   }
   std::ranges::for_each(intake_.to_be_proven(), ask);
@@ -259,7 +261,7 @@ Result<void> Exchange::finish_push() {
   }
   repository::Receipt& receipt = *intake_.receipt();
   if (asks_for_more) {
-    // Hooks do not run until the push is complete.
+    // The embargo delays hooks until the push is complete.
     const std::int64_t now = repository_.options().clock->now().value / 1000;
     return receipt.set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
   }

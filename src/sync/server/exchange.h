@@ -34,7 +34,7 @@ class Exchange {
   enum class Outcome {
     kDone,           // the reply is complete
     kNeedsReceipt,   // a card has to be stored, but the receipt is null
-    kWantsClusters,  // enough artifacts are unclustered for making clusters
+    kWantsClusters,  // there are enough unclustered artifacts to make clusters
   };
 
   /// The arguments are not owned, and must outlive the exchange. RECEIPT is null for a read-only
@@ -43,7 +43,7 @@ class Exchange {
            const Request& request, Bound& bound, repository::Receipt* receipt);
 
   /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters only if
-  /// MAY_STOP_FOR_CLUSTERS is set. The error is for the client.
+  /// MAY_STOP_FOR_CLUSTERS is set. An error has to be reported to the client.
   base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
   /// Returns the reply without its timestamp. Call after run() has returned kDone.

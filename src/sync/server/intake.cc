@@ -10,8 +10,9 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-// Number of unclustered artifacts to read for each name that a client mentions. Looking up one name
-// takes about as long as reading two artifacts from the list.
+// The list of unclustered artifacts is searched only if it has at most this number of entries per
+// mentioned name. Looking up one name in the artifact table takes about as long as reading two
+// entries of the list.
 constexpr std::size_t kReadPerMention = 2;
 
 }  // namespace
@@ -25,8 +26,7 @@ repository::Receipt* Intake::receipt() {
   if (receipt_ == nullptr) {
     needs_receipt_ = true;
   } else if (!has_set_sender_) {
-    // The sender is set when the receipt is first used, because logins precede the cards for which
-    // they are needed.
+    // The sender is not known earlier, because login cards are read after this object is created.
     receipt_->set_sender(sender());
     has_set_sender_ = true;
   }
@@ -75,9 +75,9 @@ Result<void> Intake::mention(NameList& mentioned) {
 
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
-  // Without the right to private artifacts, the client cannot make stored artifacts private, and
-  // cannot add private artifacts. It can make a phantom private. The phantom is then no longer
-  // requested, but becomes public when it arrives.
+  // A client without the right to private artifacts can neither add private artifacts nor make
+  // stored artifacts private. It can only make phantoms private. Such a phantom is no longer
+  // requested, and becomes public when its content arrives.
   const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {

@@ -38,8 +38,8 @@ class Intake {
     if (repository::Receipt* const into = receipt()) QUARRY_TRY(work(*into));
     return {};
   }
-  /// Returns the private artifacts that the client named as public. They become public when the
-  /// client sends them.
+  /// Returns the private artifacts that the client named in public `igot` cards. Each of them
+  /// becomes public only when the client sends its content, which proves that the client has it.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }

@@ -64,7 +64,7 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
-  // Several rows can have the same URL, because users have been removed from the URLs.
+  // Several rows can result in the same URL, because public_url() removes user names.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);

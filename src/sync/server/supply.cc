@@ -38,7 +38,7 @@ bool Supply::is_full() {
     const auto seconds =
         repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    // As in fossil, the time is at least a second, even if the setting is 0.
+    // As in fossil, the time limit is at least one second, even if the setting is 0.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;
@@ -194,8 +194,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
 Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
-    // Without this name, the client would keep requesting the artifact if a public check-in refers
-    // to it.
+    // The client must learn that the artifact is private. Otherwise it would request the artifact
+    // in every sync if a public check-in refers to the artifact.
     if (client_.understands_private_igot()) writer_.igot(name, true);
     return {};
   }

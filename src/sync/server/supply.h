@@ -42,15 +42,15 @@ class Supply {
 
   /// Answers `clone` without arguments: sends this server's codes, and the names of all artifacts.
   base::Result<void> clone_by_name();
-  /// Answers `clone VERSION FIRST`. Sends artifacts, beginning with row id FIRST, and the row id at
-  /// which the next request has to continue. Also sends this server's codes. Includes private
-  /// artifacts in a private session. Errors: kInvalid (the client is too old for this repository),
-  /// errors from reading.
+  /// Answers `clone VERSION FIRST`. Sends this server's codes, the artifacts from row id FIRST on,
+  /// and the row id at which the next request has to continue. Includes private artifacts in a
+  /// private session. Errors: kInvalid (the client is too old for this repository), errors from
+  /// reading.
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
-  /// Answers all `gimme` cards. Artifacts in CLIENT_HAS, which must be sealed, are used as sources
-  /// of deltas.
+  /// Answers all `gimme` cards. CLIENT_HAS must be sealed. Its artifacts are used as sources of
+  /// deltas.
   base::Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
   /// Returns whether the client requested NAME, and therefore does not have it. Call after
@@ -90,8 +90,8 @@ class Supply {
   /// Returns the private artifacts with content, beginning with row id FIRST. Returns an empty list
   /// if the session is not private.
   std::vector<Found> private_from(repository::Rid first);
-  /// Returns whether SOURCE can be used as a delta source for a cloning client, which has it or
-  /// will receive it.
+  /// Returns whether artifacts can be sent to a cloning client as deltas on SOURCE, because the
+  /// client has SOURCE or will receive it.
   bool is_cloned_source(const artifact::HashName& source);
   /// Returns whether an earlier reply might have sent SOURCE as a delta on an artifact that is now
   /// stored as a delta on SOURCE.
@@ -110,7 +110,8 @@ class Supply {
   Bound::Time deadline_;
   bool is_time_up_ = false;
   std::optional<bool> has_private_;
-  /// First row id of this part of a clone; 0 if no deltas have been reversed recently.
+  /// First row id of this part of a clone, or 0 if no deltas have been reversed recently (see
+  /// may_be_reversed()).
   repository::Rid first_ = 0;
 };
 

@@ -26,7 +26,8 @@ Result<void> Unversioned::file(const CardReader& card) {
   if (!sync_user_.may(Right::kWriteUnversioned)) {
     return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
-  // The hash of content is checked when the content is stored.
+  // A deleted file must not have content. The hashes of other files are checked when they are
+  // stored.
   if (card[3] == kDeletedHash && !card.payload().empty()) {
     return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
   }

@@ -44,10 +44,12 @@ class Unversioned {
   /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors
   /// from reading.
   base::Result<void> gimme(const CardReader& card);
-  /// Processes `pragma uv-hash`. Sends at most one catalogue per request.
+  /// Processes `pragma uv-hash HASH`. Sends the catalogue if the server's hash differs, but at most
+  /// once per request.
   void compare(std::string_view hash);
-  /// Sends the catalogue to a clone without a request, if the repository's `uv-sync` setting is on
-  /// and the user has the right to read.
+  /// Sends the catalogue to a client that clones, although the client has not requested it. Does
+  /// nothing if the repository's `uv-sync` setting is off or the user does not have the right to
+  /// read.
   void offer_to_clone();
 
  private:

@@ -71,8 +71,8 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Call accept() first, because it saves a system call if a connection is pending. An ondemand
-  // pool also relies on a first accept() that does not wait.
+  // Call accept() before epoll_wait(). This saves a system call if a connection is pending, and an
+  // ondemand pool requires that its workers first try to accept a connection without waiting.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }

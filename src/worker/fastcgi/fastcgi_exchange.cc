@@ -323,8 +323,8 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  // Web servers never close only one direction of a connection; FastCGI has records for that
-  // purpose.
+  // If the web server has closed its direction of the connection, it has disconnected. To end only
+  // the request, web servers send FastCGI records.
   return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 

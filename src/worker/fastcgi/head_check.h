@@ -33,7 +33,8 @@ struct HeadCheck {
   std::string_view content{};
 };
 
-/// Enough for every head within the limits that consists of records of at least 16 bytes.
+/// Maximum size of a head. This is enough for the largest allowed parameters, even if they are
+/// split into many small records.
 constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
 /// Checks BYTES, the beginning of the data on a connection.

@@ -379,7 +379,8 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
       return rest;
     }
     if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
-    // In a folder, the word must follow the name. A single repository can have any path.
+    // In a folder, "queue" must directly follow the repository's name. If the pool serves a single
+    // repository, any path can precede "queue".
     if (target.name) return std::nullopt;
     rest.remove_prefix(end);
   }

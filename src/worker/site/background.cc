@@ -12,8 +12,8 @@ namespace {
 // some microseconds.
 constexpr std::size_t kMaxRemembered = 1000;
 
-/// Returns the result of the check. After an error, work is not due, because the next request will
-/// report problems with the file.
+/// Returns the result of the check. If the check fails, returns that no work is due, because the
+/// next request will report problems with the file.
 BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
     if (auto check = options.check(repository)) return *check;

@@ -21,8 +21,8 @@ class Background {
       : options_(options), master_(master) {}
 
   /// Called after a request for a repository was answered. NAME is the repository's name in its
-  /// folder ("": the only one). HAS_BROUGHT: the request has stored new data. The caller must not
-  /// hold a Snapshot.
+  /// folder, or "" if the pool serves a single repository. HAS_BROUGHT is true if the request has
+  /// stored new data. The caller must not hold a Snapshot.
   void after_request(repository::Repository& repository, std::string_view name, bool has_brought);
 
  private:

@@ -9,8 +9,8 @@ namespace quarry::worker {
 
 class PoolCheckpointBarrier : public repository::CheckpointBarrier {
  public:
-  /// Creates the barrier. LONGEST_WAIT limits wait(), because other processes can write to the
-  /// scoreboard.
+  /// Creates the barrier. wait() returns after LONGEST_WAIT at the latest, even if another process
+  /// has corrupted the scoreboard.
   explicit PoolCheckpointBarrier(scoreboard::Leases leases, std::chrono::milliseconds longest_wait =
                                                                 std::chrono::milliseconds(500))
       : leases_(leases), longest_wait_(longest_wait) {}
