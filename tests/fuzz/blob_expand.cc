@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(expanded->size() == *declared);
     REQUIRE(expanded->size() <= kMaxSize);
   }
-  // The reverse is not always true, because zlib checks the declared window size of a stream.
+  // BlobReader rejects some blobs that blob_expand() expands, because zlib checks the declared
+  // window size of a stream.
   if (const auto read = in_pieces(input, kMaxSize)) REQUIRE(expanded == *read);
 
   REQUIRE(blob_expand(blob_compress(input), input.size()) == input);

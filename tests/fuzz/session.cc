@@ -54,7 +54,8 @@ void check(const fs::path& path) {
 void give_nobody_all_capabilities(Repository& repository) {
   auto receipt = repository.receive();
   REQUIRE(receipt.has_value());
-  // This record is later than the built-in user, so it replaces the user.
+  // The time of this record is later than that of the built-in user `nobody`, so it replaces the
+  // user.
   const ConfigRecord record{
       .table = "user",
       .mtime = INT64_C(4000000000),

@@ -25,7 +25,7 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Checks a hash. Capital letters are allowed, and are not changed.
+/// Checks a hash. Parsing accepts capital letters and does not change them.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -133,7 +133,8 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
-/// Returns whether a hash in ARTIFACT contains capital letters, which are never written.
+/// Returns whether a hash in ARTIFACT contains capital letters. Such a hash is not a valid
+/// HashName, so it cannot be written.
 bool names_in_capitals(const Structural& artifact) {
   const auto is_tags = [](const TagCard& tag) { return has_capitals(tag.target); };
   const auto is_files = [](const FileCard& file) { return has_capitals(file.hash); };
@@ -146,7 +147,7 @@ bool names_in_capitals(const Structural& artifact) {
 /// Checks that ARTIFACT stays the same when it is written and parsed again, if it can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
-  if (artifact.date && *artifact.date < kYearZero) return;  // a D card can contain it as a number
+  if (artifact.date && *artifact.date < kYearZero) return;  // only a number in a D card is so low
   if (names_in_capitals(artifact)) return;
   std::string text;
   if (artifact.type == StructuralType::kCluster) {

@@ -1,6 +1,7 @@
-// Input: a byte that selects a compression, and an archive. For a quarter of the values of this
-// byte, the input is a complete tarball instead. An accepted tarball must have the properties on
-// which the queue relies. A rewritten tarball must also be accepted.
+// Input: a byte, and an archive or a tarball. The byte selects a compression for the archive. For a
+// quarter of its values, the rest of the input is a complete tarball instead. An accepted tarball
+// must have the properties on which the queue relies. If its content is written as a new tarball,
+// that tarball must also be accepted.
 #include <sys/mman.h>
 #include <unistd.h>
 

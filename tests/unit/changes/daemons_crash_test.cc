@@ -82,8 +82,8 @@ void answer_rollbacks(Fd socket) {
   }
 }
 
-/// Daemons on files in memory. Jobs land in the test's process, where their file operations are
-/// counted.
+/// Daemons on files in memory. No child process lands jobs: the test does it itself, so that all
+/// file operations are counted.
 struct Machine {
   explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
       : files("/", image),
@@ -195,8 +195,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
   }
 }
 
-/// Simulates a crash after each operation of LIFE. Requires that a job fails if it is in FAILING or
-/// MAY_FAIL returns true for it. Requires that all other jobs land once, in order.
+/// Simulates a crash after each operation of LIFE. Afterwards, a job must fail if it is in FAILING
+/// or MAY_FAIL(machine, number) is true. All other jobs must land once, in order.
 template <typename MayFail>
 void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
                     const MayFail& may_fail) {

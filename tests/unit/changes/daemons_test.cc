@@ -313,8 +313,8 @@ TEST_CASE("a locked job is not overtaken, and is retried in time") {
     CHECK(queue.stage_of(number) == Stage::kPending);
   }
   lock = std::unexpected(quarry::base::Error());
-  // Only a timer wakes the daemon. next_time() must still return the due time when the clock
-  // reaches it.
+  // Now only a timer can wake the daemon. When the clock reaches the due time, next_time() must
+  // still return this time.
   const UnixMillis due = *queue.execution.next_time();
   queue.clock.advance(due.value - queue.clock.now().value);
   CHECK(queue.execution.next_time() == due);

@@ -116,8 +116,9 @@ class World {
                                             Stage::kPending, Stage::kAbandon};
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
-      // Writes the content that the file had at the start of the job, and adds the change of the
-      // job. A change by a concurrent job would be lost, and check_content() would fail.
+      // The job adds its change to the version of the file that existed when the job started. If a
+      // concurrent job had also changed the file, its change would be lost, and check_content()
+      // would fail.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));

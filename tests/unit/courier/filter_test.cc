@@ -69,7 +69,7 @@ TEST_CASE("security events go only to destinations that name them") {
   options.events = {"*", "security"};
   CHECK(is_for(options, event_of(event::Security{})));
   CHECK(is_for(options, event_of(event::Push{})));
-  // A repository can have any name.
+  // A repository can have the same name as a kind of event.
   options.repositories = {"sec*"};
   event::Event event = event_of(event::Push{});
   event.head.repository = "security";

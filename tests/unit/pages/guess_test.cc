@@ -119,7 +119,7 @@ std::string part(std::string name, std::string content) {
 
 const std::string kPasswordPart = part("p", "x") + "--x--\r\n";
 
-/// Returns the guess in a multipart form for an alias.
+/// Returns the guess in the multipart form BODY, sent to an alias of the login page.
 std::string in_parts(std::string body) {
   return only({"/alias", "", std::move(body), kParts});
 }
@@ -181,7 +181,7 @@ TEST_CASE("a multipart form that could be read in two ways is refused") {
            part(std::string("x\0\"; name=\"u", 12), "ann") + kPasswordPart}) {
     CAPTURE(body);
     CHECK(in_parts(body) == "400");
-    // Any page takes a password in other fields.
+    // Other pages refuse the form too, because fossil accepts a login in other fields on any page.
     CHECK(only({"/timeline", "", body, kParts}) == "400");
   }
 }
@@ -247,7 +247,7 @@ TEST_CASE("a password that fossil may find nevertheless") {
   CHECK(sign({"/alias", "", "x=y"}).contains("loginError"));
   CHECK(sign({"/json/login"}) == "\"FOSSIL-2104");
   CHECK(sign({"/setup_login_group"}) == "does not correspond to a user");
-  // Only the status of these would show it.
+  // On these pages, only the status of the reply shows whether the login succeeded.
   CHECK(sign({"/alias"}).empty());
   CHECK(sign({"/timeline", "", "x=y"}).empty());
   CHECK(guesses_of({"/ext/script"})->empty());
@@ -353,7 +353,7 @@ TEST_CASE("an old password, and that of another repository's administrator, are 
                .body = "p=x&n1=y&n2=y",
                .more = {{"HTTP_COOKIE", "fossil-1a=AB%2Fcd%2Fann; other=a/b/c"}}};
   CHECK(only(change) == "change ann");
-  // Fossil checks it even if the new one is empty.
+  // Fossil checks the old password even if the new password is empty.
   change.body = "p=x&n1=y&n2=";
   CHECK(only(change) == "change ann");
   change.body = "p=x&n1=y";

@@ -186,11 +186,11 @@ TEST_CASE_FIXTURE(Pool, "failures of users that are not known delay only further
   now += kTicksPerSecond;
   CHECK(try_from(kHome) == 0);
   CHECK(try_from(kHome) == 2);
-  // They count for the address like guesses at users: these are 24 of its 30 tokens.
+  // The six failures above also count for the address, which has 24 of its 30 tokens left.
   CHECK(checked_of(5, "one", kHome) + checked_of(5, "two", kHome) + checked_of(5, "three", kHome) +
             checked_of(5, "four", kHome) + checked_of(5, "five", kHome) ==
         24);
-  // Without failures there is nothing to wait for.
+  // An address without failures does not have to wait.
   for (int i = 0; i < 100; ++i) {
     LoginLimiter::Attempt attempt = limiter.attempt_of("203.0.113.77");
     CHECK(limiter.wait(attempt, now).count() == 0);

@@ -96,8 +96,8 @@ void Scheduler::reschedule() {
     const Alternative next = choose_alternative();
     if (next.action == Action::kRun) return resume(*next.fiber);
     wake(*next.fiber, true);
-    // Further timeouts at this choice are limited to later threads, because other orders are
-    // equivalent.
+    // After this timeout, only threads with higher ids can time out at this choice. Other orders of
+    // the same timeouts are equivalent.
     if (next.budget != nullptr) last_timed_out_ = next.fiber->id;
   }
 }

@@ -136,7 +136,7 @@ TEST_CASE("in all schedules: into disk-assisted mode, through it, and out of it 
     int timeouts;
     std::vector<std::string> on_disk;
     std::vector<std::string> enqueued;
-    bool waits = true;  // wait until memory is empty
+    bool waits = true;  // whether to wait until the memory is empty
     std::vector<std::string> later = {};
     bool is_reluctant = false;
   };

@@ -332,7 +332,7 @@ TEST_CASE("many events are split into emails of a thousand") {
   world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
   const AlertReport report = world.run();
   CHECK(report.events == 2501);
-  CHECK(report.sent == 1);  // the other events do not exist
+  CHECK(report.sent == 1);  // only the last event exists
   CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
 }
 

@@ -53,7 +53,8 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
       }
     });
   }
-  // Stores all artifacts whole. This completes the deltas that form a loop and are still waiting.
+  // Some deltas are deltas on each other in a loop and are still waiting. They are completed when
+  // all artifacts are stored whole.
   world.receive([&](Receipt& receipt) {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
   });

@@ -1,5 +1,6 @@
-// Rows that depend on the order of processing can only have values that result from some order.
-// Each damage below is to a row of a class that quarry-protocol(7) lists.
+// Tests rows that depend on the order of processing. `quarry verify` accepts such a row only if
+// some order results in its values. Each Damage below changes a row of a class that
+// quarry-protocol(7) lists.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

@@ -65,7 +65,8 @@ TEST_CASE("the end of a transaction is not interrupted") {
     auto query = database.query("SELECT count(*) FROM t");
     return query.step() ? query.integer(0) : -1;
   };
-  // With 600 repetitions, the interruption is checked at every step.
+  // An interruption is only checked after some hundred steps. With 600 repetitions, every step of a
+  // commit is tested.
   for (int i = 0; i < 600; ++i) {
     database.interrupt_when({});
     Transaction transaction(database);

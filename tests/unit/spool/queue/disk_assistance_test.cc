@@ -25,8 +25,8 @@ bool is_over(const TestEngine& queue) {
 }
 
 struct AssistedWorld : QueueWorld {
-  /// Gives message 1 to the closed consumer. Then enqueues numbers until the DA worker has moved
-  /// all but four of the messages in memory to the disk. Returns the last number.
+  /// Enqueues message 1, with which the consumer blocks. Then enqueues numbers until the DA worker
+  /// has moved all but four of the messages in memory to the disk. Returns the last number.
   int put_until_held(const TestEngine& queue) const {
     hold_first(queue, consumer);
     int last = 1;
@@ -63,7 +63,7 @@ struct AssistedWorld : QueueWorld {
   }
 };
 
-/// A queue that saves its messages at shutdown. A closed consumer has 20 ms to stop.
+/// A queue that saves its messages at shutdown. A blocked call of the consumer has 20 ms to stop.
 struct SavingWorld : AssistedWorld {
   SavingWorld() {
     options.save_on_shutdown = true;
@@ -245,8 +245,8 @@ TEST_CASE_FIXTURE(AssistedWorld,
   consumer.open();
   const TestEngine queue = start_engine();
   REQUIRE(files.wait_until_blocked());
-  // The DA worker checks the mode before it waits, so it does not keep these few messages in
-  // memory.
+  // The DA worker notices the end of the mode before it waits. It therefore does not keep these few
+  // messages in memory.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
   files.unblock();
@@ -308,7 +308,7 @@ TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing cons
   // At shutdown the high watermark becomes 1, so a single message is also saved.
   for (const int messages : {1, 5}) {
     SavingWorld world;
-    // Without save_on_shutdown, messages are saved only until timeout_shutdown.
+    // Without save_on_shutdown, messages are also saved, but only for timeout_shutdown.
     world.options.save_on_shutdown = messages == 1;
     {
       const TestQueue queue = world.start();

@@ -36,7 +36,7 @@ struct TypeWorld : QueueWorld {
     if (type == QueueType::kMemory) options.filename.clear();
     consumer.open();
   }
-  /// Configures the queue to discard debug messages above MARK, and closes the consumer.
+  /// Configures the queue to discard debug messages above MARK, and makes the consumer block.
   void discard_above(std::size_t mark) {
     options.discard_mark = mark;
     options.discard_severity = kDebug;

@@ -268,7 +268,8 @@ TEST_CASE_FIXTURE(TwoProcesses, "queue.size limits the messages that wait for an
   CHECK(queue.figures().full == 2);
   const TestDrain reader(*this);
   CHECK(reader.take(5) == numbers(1, 5));
-  // The next poll stores the new position for the writer.
+  // With the next call, the reader stores its position, so that the writer knows that there is
+  // space.
   CHECK(reader.take(0).empty());
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);

@@ -30,8 +30,9 @@ std::vector<std::string> numbers(int first, int last);
 /// Returns messages with the contents FIRST to LAST.
 std::vector<Message> messages(int first, int last);
 
-/// A consumer that records its messages. While it is closed, each call blocks. A blocked call
-/// returns its batch when it is told to stop, unless Stop::kIgnored is set.
+/// A consumer that records its messages. After close(), each call blocks until open() or let_pass()
+/// is called. A blocked call also returns if it is told to stop, without having delivered its
+/// batch, unless Stop::kIgnored is set.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
@@ -52,7 +53,7 @@ class TestConsumer {
   void open() {
     change([](State& state) { state.is_closed = false; });
   }
-  /// Lets BATCHES blocked or future calls continue while the consumer is closed.
+  /// Lets BATCHES blocked or future calls continue although the consumer is closed.
   void let_pass(std::size_t batches) {
     change([&](State& state) { state.passes += batches; });
   }
@@ -64,7 +65,7 @@ class TestConsumer {
 
   std::vector<std::string> got() const { return read(&State::got); }
   std::vector<std::size_t> batch_sizes() const { return read(&State::batch_sizes); }
-  /// Returns the number of calls so far, including running ones.
+  /// Returns the number of calls so far, including calls that have not returned.
   std::size_t begun() const { return batch_sizes().size(); }
   /// Returns the maximum number of concurrent calls.
   std::size_t max_at_once() const { return read(&State::max_at_once); }
@@ -260,7 +261,7 @@ struct TestEngine {
 };
 
 /// A folder, options for a disk-assisted queue in it, a file system that can be blocked, and a
-/// closed consumer.
+/// consumer whose calls block at first (see TestConsumer).
 struct QueueWorld {
   QueueWorld() { consumer.close(); }
   TestQueue start() { return {options, consumer.function(), files}; }
@@ -288,7 +289,7 @@ struct MemoryWorld : QueueWorld {
   MemoryWorld() { options = hurried(); }
 };
 
-/// Enqueues message 1 in QUEUE and waits until the closed CONSUMER blocks with it.
+/// Enqueues message 1 in QUEUE and waits until a call of CONSUMER blocks with this message.
 template <typename Queue>
 void hold_first(const Queue& queue, const TestConsumer& consumer) {
   REQUIRE(queue.put(1, 1) == 1);
