@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Checks SQLite's query plans for every statement of src/repository, with different statistics about table sizes.
 
-The statistics of a repository (`sqlite_stat1`) are sometimes outdated, for example from a time when every table had one
-row. A full scan then seems cheaper than the use of an index. This script therefore prepares each statement in an empty
-repository with several statistics: without any, with those of a real project, with those of a new project (one row in
-every table), and with mixtures in which one table differs from all others. The script prints the following faults, and
-exits with 1 if it finds any:
+The statistics of a repository (`sqlite_stat1`) can be wrong, for example because they were stored when every table had
+one row. A full scan then seems cheaper than the use of an index. This script therefore prepares each statement in an
+empty repository with several statistics: without any, with those of a real project, with those of a new project (one
+row in every table), and with mixtures in which one table differs from all others. The script prints the following
+faults, and exits with 1 if it finds any:
 
   - A statement that is not in WALKS scans a table, or builds a temporary index or filter.
   - The plan of a statement that is not in WALKS depends on the statistics.

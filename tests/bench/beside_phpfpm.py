@@ -131,7 +131,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
         # A single connection is measured more often, because its results vary most. Persistent connections are measured
-        # last, because all of PHP-FPM's children are bound to them afterwards and do not serve other clients.
+        # last: afterwards, all of PHP-FPM's children are bound to these connections and do not serve other clients.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

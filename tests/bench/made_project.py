@@ -38,7 +38,7 @@ WAITS = 0.3
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
 # Line counts of the files that change most. The first file changes most often.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
-YOUNG = 0.6  # fraction of their final size
+YOUNG = 0.6  # initial size of a file, as a fraction of its final size
 WARM = 20
 HEAT = {"hot": 53, "warm": 23, "cold": 24}
 MAX_WAITING = 8
@@ -388,7 +388,7 @@ class Project:
             tag = f"+comment {target} {fossilize(self.text.comment())}"
         else:
             tag = f"+bgcolor {target} #{self.random.randrange(1 << 24):06x}"
-        # The number makes cards with the same date different.
+        # The number distinguishes artifacts that would otherwise be identical.
         cards = [f"D {self._date()}\n".encode(), f"T {tag}\n".encode()]
         if not tag.startswith("+sym"):
             cards.insert(1, f"T +note-{self.serial} {target}\n".encode())

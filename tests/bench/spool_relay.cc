@@ -1,5 +1,5 @@
-// A relay like rsyslog. It receives lines on a stream socket, queues them, and sends them to
-// another stream socket.
+// A relay like rsyslog, which receives lines on a stream socket, queues the lines, and sends them
+// to another stream socket.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...

@@ -155,8 +155,8 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Returns two latencies while COUNT change sets wait: the milliseconds until each new change set is staged, and the
-    seconds from a kill and restart until one is staged."""
+    """Measures COUNT new change sets while WAITING others wait. Returns the milliseconds from each request until the
+    change set is staged, and the seconds from a restart until a new change set is staged."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)

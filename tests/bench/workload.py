@@ -71,7 +71,7 @@ def _served_by_fossil(fossil: Fossil, folder: Path, repository: Path, name: str)
 
 
 def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> None:
-    """Pulls once, because the first pull makes the server create clusters. Later syncs have nothing new."""
+    """Makes `fossil server` create clusters, which it does at the first pull. Afterwards, a sync has nothing new."""
     launcher, port = _served_by_fossil(fossil, folder, served, "clustering")
     peer = wire.Peer(port, "/", LOGIN, secret, repofile.project_code(served))
     assert not peer.pull().errors()

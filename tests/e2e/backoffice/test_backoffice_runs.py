@@ -153,7 +153,7 @@ def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
 
 
 def test_fossils_settings(fresh, tmp_path):
-    # This setting could select any file that the server can write.
+    # This setting is ignored, because it could select any file that the server can write.
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / "other"))
     assert "the backoffice-logfile setting is ignored" in quarry("backoffice", "--nolease", fresh).stderr
     quarry("backoffice", "--logfile", tmp_path / RUNS, fresh)

@@ -35,8 +35,8 @@ def may_connect(path: str, user: pwd.struct_passwd) -> bool:
 
 
 class Pools:
-    """A server with two pools of different users, each with a repository and a hook in it that writes its user's name to
-    the file `ran`. The files of the courier and of the first pool are in the same folder."""
+    """A server with two pools of different users. Each pool has a repository with a hook, which writes the name of its
+    user to the file `ran`. The files of the courier and of the first pool are in the same folder."""
 
     def __init__(self, folder: Path, fossil):
         self.folder = folder
@@ -59,7 +59,7 @@ class Pools:
         return self.folder / name / f"{name}.fossil"
 
     def write(self, *names: str, **courier: object) -> Path:
-        """The configuration with the pools NAMES."""
+        """Writes the configuration with the pools NAMES, and returns its path."""
         text = section("global", {"error_log": self.folder / "error.log"})
         for name in names or USERS:
             text += section(name, {"listen": self.folder / f"{name}.sock", "repository": self.repository(name),
@@ -185,7 +185,7 @@ def test_a_folder_of_hooks_that_a_pool_cannot_enter_is_an_error(pools: Pools):
 
 
 def test_a_folder_of_hooks_that_a_user_could_replace_is_refused(pools: Pools):
-    """The folder around it belongs to a pool's user, who may have put anything in its place."""
+    """The parent folder belongs to a pool's user, who can replace the folder of hooks with anything."""
     pools.write()
     pools.hooks.symlink_to(pools.folder)
     for more in (["--test"], []):

@@ -57,7 +57,7 @@ class World:
         self.check_ins = 0
 
     def place(self, name: str) -> Place:
-        """Clones the repository. The clone is not served."""
+        """Clones the repository. Does not start a server for the clone."""
         path = self.folder / f"{name}.fossil"
         done = run_quarry("clone", "--once", "--admin-user", ADMIN, self.original, path)
         assert done.returncode == 0, done.stderr
@@ -313,7 +313,8 @@ def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
     done = run_quarry("peer", "sync", "--config", ours.daemon.config, "far")
     assert done.returncode == 1
     assert not theirs.has(made) and not touched.exists() and not quarry.ssh_arguments.exists()
-    # The operator's url is allowed to use ssh. The ssh-command setting does not replace ssh.
+    # A URL in the server's configuration is allowed to use ssh. Even then, the repository's ssh-command setting is
+    # ignored.
     ours.daemon.stop()
     world.serve(ours, world.peer("far", f"ssh://host/{theirs.path}"), pool=words)
     theirs.wait_for(made)

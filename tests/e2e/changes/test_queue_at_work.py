@@ -128,8 +128,8 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Generates change sets that change one line. Most change sets are based on the first check-in, and the others
-    replace the file."""
+    """Generates change sets that change one line each. Most of them are based on BASE. The others do not have a base,
+    and replace the whole file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -225,7 +225,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     doomed = whole("doomed", 3, {"src/doomed.c": GOOD.encode()}, broken[0])
     urgent = whole("urgent", 0, {"urgent.txt": b"urgent\n"}, kind="EM")
     people.send_all([*leaves, doomed, urgent])
-    # This change set depends on a leaf. Five change sets therefore depend on the root.
+    # This change set depends on a leaf, and therefore also on the root. Five change sets now depend on the root.
     last_leaf = whole("leaf 5", 5, {"kept/5.txt": b"leaf\n"}, leaves[0])
     people.send_all([last_leaf])
     known = [*first, *leaves, doomed, urgent, last_leaf]

@@ -104,7 +104,7 @@ def test_a_reload_interrupts_no_gate(waiting, fresh, go, mark):
     server, id_, _ = waiting
     os.kill(server.main.pid, signal.SIGUSR2)
     wait_until(lambda: server.log().count("ready: ") == 2, "the reload")
-    # The next generation executes other change sets while the job finishes.
+    # The daemons of the next generation execute other change sets while the old daemon finishes its job.
     writer = somebody(server.port, fresh)
     other = writer.submit(tarball({"b.txt": b"other\n"})).json["id"]
     wait_until(lambda: writer.get(f"/queue/{other}.json").json["stage"] == "run", "the other one's gate")

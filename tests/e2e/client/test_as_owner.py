@@ -63,7 +63,7 @@ def test_a_new_repository_in_a_folder_belongs_to_the_owner_of_the_folder(home):
 
 
 def test_syncs_with_peers(home, tmp_path):
-    """Two, because as root each has a process of its own."""
+    """Syncs with two peers. As root, the command starts a separate process for each peer."""
     peers = [home.folder / name for name in ("first.fossil", "second.fossil")]
     for each in peers:
         home.run("clone", f"file:{home.repository}", each)
@@ -82,7 +82,8 @@ def test_in_a_folder_of_root_commands_stay_root(home):
 
 
 def test_a_sync_reads_a_password_file_that_only_root_can_read(home, tmp_path):
-    """Before it becomes the owner. Nobody listens at the URL."""
+    """The command reads the password file before it changes to the owner of the repository. No server listens at the
+    URL."""
     secret = tmp_path / "password"
     secret.write_text("pen\n")
     secret.chmod(0o600)
@@ -92,7 +93,7 @@ def test_a_sync_reads_a_password_file_that_only_root_can_read(home, tmp_path):
 
 @pytest.mark.parametrize("words", ["alerts send", "backoffice --nolease"])
 def test_a_command_that_a_repository_names_runs_as_its_owner(home, fossil, words):
-    """Mail goes through a program that the repository's setup user has chosen."""
+    """The repository's settings name a program that sends the mail."""
     mark = home.folder / "ran"
     mail.set_up(home.repository, fossil, home.folder / "mails", email_send_method="pipe",
                 email_send_command=f"cat > /dev/null; id -u > {mark}")

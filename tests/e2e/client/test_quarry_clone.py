@@ -279,7 +279,7 @@ def test_an_interrupted_password_prompt_restores_the_terminal(quarry, tmp_path):
 
 @pytest.fixture
 def in_parts(launch_fossil, small):
-    """A server whose repository needs many replies."""
+    """A server that needs many replies for a clone, because each reply is limited to 20 kB."""
     repofile.set_config(small, "max-download", 20000)
     repofile.set_capabilities(small, "nobody", "gor")
     return launch_fossil(small)

@@ -77,7 +77,8 @@ def test_users_and_settings_are_fossils(made, fossil, tmp_path):
     assert repofile.query(made, people) == repofile.query(theirs, people)
     settings = "SELECT name FROM config WHERE name NOT IN ('project-name','project-description') ORDER BY name"
     missing = set(repofile.query(theirs, settings)) - set(repofile.query(made, settings))
-    # The new file was not rebuilt, and Quarry does not have the pages that show these two logs.
+    # `rebuilt` is missing because the new file was not rebuilt. The other two are missing because Quarry does not have
+    # the pages that show these logs.
     assert not missing - {("rebuilt",), ("access-log",), ("admin-log",)}
 
 

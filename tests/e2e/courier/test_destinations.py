@@ -392,7 +392,7 @@ def left(folder: Path) -> list[int]:
 
 
 def test_a_hook_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path):
-    """In whatever session, with or without a parent."""
+    """The started processes are in other sessions, and the parent of one of them has exited."""
     for timeout in (2_000, 40_000):  # in case the machine is slow
         with running_hooks(tmp_path / str(timeout), timeout) as courier:
             courier.hand_over([hook(1, leave_two_processes(tmp_path))])

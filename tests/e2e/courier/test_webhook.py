@@ -141,7 +141,7 @@ def test_redirects_are_followed_only_if_allowed(tmp_path: Path):
             courier.hand_over([event(i) for i in range(2)])
             courier.wait_until_delivered("yes")
             assert server.ids() == ids(2) and server.paths == ["/hook", "/there?a=b"] * 2
-            # The login is for the same server.
+            # The redirected requests also have the login, because they go to the same server.
             assert all(headers["Authorization"].startswith("Basic ") for _, headers, _ in server.requests)
         with running(tmp_path / "d", {"no": webhook(server)}) as courier:
             courier.hand_over([event(2)])

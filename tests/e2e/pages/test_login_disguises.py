@@ -141,7 +141,8 @@ TOKENS = {
 
 @pytest.mark.parametrize("form", TOKENS)
 def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, form):
-    """Fossil logs the user in for this page. Its reply does not show failures, so guesses could not be counted."""
+    """With `resid` and `token`, fossil logs a user in on any page. Its reply does not show whether the password was
+    wrong, so Quarry could not count failures."""
     repofile.set_capabilities(fresh, "nobody", "")
     words, headers = TOKENS[form]
     filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]

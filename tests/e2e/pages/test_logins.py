@@ -182,7 +182,8 @@ def test_a_guess_counts_even_if_its_client_disconnects(served):
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):
-        """Sends a guess and disconnects. Returns false if nothing has read the request by then."""
+        """Sends a guess, disconnects, and returns whether the failure is counted. It is not counted if the client
+        disconnects before the request is read."""
         with fastcgi.connect(served.socket) as connection:
             connection.sendall(fastcgi.head("GET", "/login", REMOTE_ADDR=HOME, HTTP_HOST="x", QUERY_STRING="u=ann&p=wrong")
                                + fastcgi.record(fastcgi.STDIN))
@@ -246,7 +247,7 @@ REFUSALS = {
 
 
 def answering(path, status: str, body: str = "", header: str = ""):
-    """A program that answers every request with this page, and has fossil's pages."""
+    """Writes a fake fossil that answers every request with this page. Its list of pages is that of the real fossil."""
     page = path.with_suffix(".page")
     page.write_bytes(f"Status: {status}\r\n{header}Content-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
     return fake_fossil.write(path, f"head -c 1 > /dev/null; exec cat '{page}'")
@@ -254,7 +255,7 @@ def answering(path, status: str, body: str = "", header: str = ""):
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_path, refusal):
-    """This simulates a request that fossil interprets differently."""
+    """Simulates a request in which fossil finds a password but Quarry does not."""
     server = serve_pages(start, fresh, {"pages.program": answering(tmp_path / "program", *REFUSALS[refusal]), "pages.confine": "no"})
     stranger = Stranger(server)
     for _ in range(ALLOWED):

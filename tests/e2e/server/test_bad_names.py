@@ -44,7 +44,8 @@ NAMES = [
     "/text", "/empty", "/folder", "/pipe", "/open%0d%0aSet-Cookie:x", "/\xff\xfe", "/%ff%fe", "/" + "a" * 3000,
     "/" + "a/" * 1500, "/open~", "/open;x", "/$(touch x)", "/dev/null", "/OPEN",
 ]
-#: Paths that begin or end with /open. Requests for these paths can be answered, but only from the served folder.
+#: Paths that begin or end with the name of the repository `open`. The server can answer requests for these paths, but
+#: only with repositories in the served folder.
 NEVER_LEFT = ("/open/../../outside/secret", "/folder-link/../open", "/open.fossil/%00")
 #: Links that lead out of the folder. Requests for these links are logged for the administrator.
 WAYS_OUT = ("/link", "/link/xfer", "/folder-link/secret", "/relative-link/secret")

@@ -49,7 +49,8 @@ def test_max_gimme(launch, fresh, peer_of):
 
 @pytest.mark.parametrize("switch", ["yes", "no"])
 def test_refuse_own_server_code(launch, fresh, peer_of, switch):
-    """The client has the server's own server code. The old protocol refused such clients."""
+    """The client sends the server's own server code instead of a different one. The old protocol refused such
+    clients."""
     own = repofile.value(fresh, "SELECT value FROM config WHERE name='server-code'")
     peer = peer_of(launch(fresh, settings={"sync.refuse_own_server_code": switch}))
     answer = peer.ask(f"pull {own} {peer.project_code}\n")

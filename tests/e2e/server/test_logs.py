@@ -76,7 +76,7 @@ def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
 def test_errors_of_clients_are_notices(start, sent, logged):
-    """Scanners constantly send such requests."""
+    """Scanners constantly send requests like these, so they are not logged as errors."""
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}"})
     wait_until(lambda: process.port_answers(port), "the front")
@@ -332,7 +332,7 @@ def test_the_access_log_can_be_standard_error(start):
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
 def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
-    """In a worker, this path refers to the worker's own standard error, which is discarded."""
+    """If a worker opened this path, it would write to its own standard error, which is discarded."""
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)

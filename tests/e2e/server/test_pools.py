@@ -170,6 +170,6 @@ def test_workers_do_not_hang_on_a_listening_socket_made_blocking(start):
     assert made_blocking == 1
     for _ in range(20):
         assert pool.is_served()
-    # A worker that blocks in accept() ignores the signal and is killed.
+    # A worker that blocks in accept() would ignore the signal and have to be killed.
     assert pool.main.stop(signal.SIGQUIT) == 0
     assert "immediately" not in pool.log() and "did not stop" not in pool.log()

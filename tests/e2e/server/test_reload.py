@@ -97,7 +97,7 @@ def test_a_reload_adds_and_removes_a_pool(start, tmp_path):
 
 
 def test_a_reload_removes_one_of_very_many_pools(start):
-    """The number of inherited sockets must not be limited by a small table."""
+    """The new program must be able to inherit more than a hundred sockets."""
     pool = start({"pm": "ondemand"})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]

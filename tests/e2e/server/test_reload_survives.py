@@ -1,5 +1,5 @@
-"""A reload never ends the server. Files that cannot be opened are reported before the reload. Files that are removed
-after the check are not needed."""
+"""A reload never ends the server. Files that cannot be opened are reported before the reload. A reload does not fail if
+a file is removed after this check."""
 
 import contextlib
 import json

@@ -144,7 +144,7 @@ def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
         told = []
 
         def is_told():
-            # A killed worker might not have exited yet, and can still get a request.
+            # A worker that was just killed can still get a request, which then fails.
             with contextlib.suppress(OSError):
                 told.append(peer.push(wire.file_card(data)))
             return told and told[-1].status == 200

@@ -76,7 +76,8 @@ def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
         with out.open("ab") as sink:
             drain = spool.start("drain", "--dequeuebatchsize", 20, stdout=sink)
         try:
-            # The time grows with each kill, because a process on a busy machine can need the whole time to start.
+            # The time limit grows with each kill. Otherwise, on a slow machine, every process might be killed before it
+            # has started.
             drain.wait(chance.random() * (0.1 + killed / 200))
         except subprocess.TimeoutExpired:
             drain.send_signal(signal.SIGKILL)

@@ -96,7 +96,7 @@ def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
     wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-    # The feeder must not check before everything has been removed.
+    # The feeder is stopped during the change, so that it does not check the files before all of them are removed.
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
@@ -114,7 +114,8 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-        # The feeder is stopped during the change. A running feeder can save lines that are removed afterwards.
+        # The feeder is stopped during the change. Otherwise, it could save its lines in files that are about to be
+        # removed.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)

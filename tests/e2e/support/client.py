@@ -1,4 +1,4 @@
-"""`quarry clone` and `quarry sync`, and substitutes for misbehaving servers and for ssh."""
+"""`quarry clone` and `quarry sync`, a fake ssh, and servers that misbehave."""
 
 import http.server
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import places
 
-#: A substitute for ssh. The script records its arguments and passes the command to a shell, as sshd does.
+#: A fake ssh. The script records its arguments and passes the command to a shell, as sshd does.
 SSH = """#!/bin/sh
 for word in "$@"; do printf '%s\\n' "$word" >> "$SSH_ARGUMENTS"; done
 while [ $# -gt 0 ]; do

@@ -66,8 +66,8 @@ class Courier:
         return output.read_text(errors="replace") if output.exists() else ""
 
     def reopen(self) -> None:
-        """Makes the courier reopen its files. Sends the signal twice. When the courier receives the second signal, it
-        has finished handling the first."""
+        """Makes the courier reopen its files. Sends the signal twice, because the courier receives the second signal
+        only after it has handled the first."""
         for _ in range(2):
             self.main.send(signal.SIGUSR1)
             wait_until(lambda: not int(status(self.main.pid, "ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1, "the signal to be taken")

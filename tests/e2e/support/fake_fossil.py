@@ -1,4 +1,4 @@
-"""Substitutes for `fossil` that do not make pages."""
+"""Scripts that are used instead of `fossil` and do not make real pages."""
 
 from pathlib import Path
 

@@ -32,7 +32,8 @@ class Fossil:
             self.environment.pop(name, None)
 
     def attempt(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> tuple[int, str]:
-        """Runs a command. Returns its exit status and all output without the lines that a carriage return overwrote."""
+        """Runs a command. Returns the exit status and the output, without lines that were overwritten after a carriage
+        return."""
         done = subprocess.run(["fossil", *map(str, arguments)], cwd=cwd, env=self.environment, timeout=seconds,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode(errors="replace")
@@ -96,9 +97,9 @@ class Checkout:
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """Commits while other processes write to the repository, and retries. fossil fails immediately if another
-        process has written between its first read and its first write. A fossil that exits can also write
-        statistics."""
+        """Commits while other processes write to the repository. Retries if the database is locked, because fossil
+        fails immediately if another process has written between the first read and the first write of fossil. Even
+        another fossil that only read can write statistics when it exits."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)

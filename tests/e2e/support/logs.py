@@ -1,4 +1,4 @@
-"""Reads log lines, substitutes for log daemons, and rotates logs as logrotate does."""
+"""Helpers for logs: reads log lines, receives messages like a log daemon, and rotates logs like logrotate."""
 
 import os
 import re

@@ -119,7 +119,7 @@ def set_config(path: Path, name: str, text: object) -> None:
 
 
 def mark_all_unsent(path: Path) -> None:
-    """Makes the next push send every artifact without a request for it."""
+    """Makes the next push send every artifact, even if the server has not requested it."""
     execute(path, "INSERT OR IGNORE INTO unsent SELECT rid FROM blob WHERE size>=0 AND rid NOT IN private")
 
 
@@ -134,7 +134,7 @@ ARTIFACT_TABLES = ("blob", "delta", "rcvfrom", "private", "event", "mlink", "pli
 
 
 def make_empty(path: Path, code: str) -> None:
-    """Makes a new repository an empty repository of the project CODE, without artifacts."""
+    """Removes all artifacts from a new repository, and makes it a repository of the project CODE."""
     with database(path, write=True) as connection:
         for table in ARTIFACT_TABLES:
             connection.execute(f"DELETE FROM {table}")

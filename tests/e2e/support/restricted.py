@@ -23,14 +23,14 @@ def values(unit: str, directive: str) -> list[str]:
 
 
 def numbers(path: str, prefix: str) -> dict[str, int]:
-    """The constants in a header."""
+    """Returns the constants in the header PATH whose names begin with PREFIX."""
     text = Path(path).read_text()
     found = re.findall(rf"^#define {prefix}(\w+)\s+(\d+)$", text, re.MULTILINE)
     return {name.lower(): int(number) for name, number in found}
 
 
 def calls(words: list[str]) -> set[str]:
-    """The system calls in WORDS, which may be groups."""
+    """Returns the system calls in WORDS, and those in the groups (@NAME) in WORDS."""
     found = set()
     for word in words:
         if not word.startswith("@"):
@@ -38,13 +38,13 @@ def calls(words: list[str]) -> set[str]:
             continue
         listing = subprocess.run(["systemd-analyze", "syscall-filter", word], capture_output=True, text=True,
                                  check=True).stdout
-        # A line with the group's name, a comment, and a system call or group in each other line.
+        # The first lines are the group's name and a comment. Each other line is a system call or another group.
         found |= calls(re.findall(r"^ +([@\w-]+)$", listing, re.MULTILINE))
     return found
 
 
 def instructions(allowed: set[str]) -> bytes:
-    """A filter that fails all but the system calls ALLOWED."""
+    """Returns a filter that allows the system calls ALLOWED. All other system calls fail."""
     known = numbers("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "__NR_")
     fail = (RETURN, 0, 0, FAIL | errno.EPERM)
     program = [(LOAD, 0, 0, ARCHITECTURE), (JUMP_IF_EQUAL, 1, 0, X86_64), fail, (LOAD, 0, 0, NUMBER)]

@@ -98,8 +98,8 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Registers the server, which stop_all stops. Must be called before waiting, because a server that does not
-        become ready must also be stopped."""
+        """Registers the server, so that stop_all stops it. Must be called before waiting for the server, because a
+        server that does not become ready must also be stopped."""
         self.started.append(server)
         return server
 
@@ -205,7 +205,7 @@ def wait_for_front(front: Process, port: int) -> None:
 
 
 def write_nginx(folder: Path, http: str) -> Path:
-    """Writes a configuration of nginx with HTTP in its http block to FOLDER, and returns the file."""
+    """Writes FOLDER/nginx.conf, whose http block contains the directives HTTP. Returns its path."""
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
@@ -228,16 +228,16 @@ def start_nginx(config: Path, port: int) -> Process:
 
 
 def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
-    """Writes the sample configuration and a minimal configuration of nginx that includes it. Replaces the addresses and
-    the texts in MORE. Returns the minimal configuration."""
+    """Writes the sample configuration with this port and socket, and with the replacements in MORE. Also writes a
+    minimal nginx.conf that includes the sample, and returns the path of nginx.conf."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
                                                         "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
 
 
 def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) -> None:
-    """Writes the sample configuration of a web server to FOLDER/quarry.conf. REPLACED maps each text to its
-    replacement."""
+    """Writes a copy of the sample configuration SAMPLE to FOLDER/quarry.conf, in which each key of REPLACED is replaced
+    with its value."""
     text = sample.read_text()
     for theirs, ours in replaced.items():
         assert text.count(theirs) == 1, f"{theirs} is not once in {sample}"
@@ -246,8 +246,8 @@ def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) ->
 
 
 def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """Writes the sample configuration and a minimal configuration of Apache that includes it. Returns the minimal
-    configuration."""
+    """Writes the sample configuration with this port and socket. Also writes a minimal apache.conf that includes the
+    sample, and returns the path of apache.conf."""
     write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
                                                          "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (

@@ -17,7 +17,7 @@ HOME, ELSEWHERE = "192.0.2.7", "198.51.100.9"
 
 @dataclass
 class Stranger:
-    """A client that sends requests through a web server. ADDRESS is any client address."""
+    """A client of a web server in front of the pool. ADDRESS is the client address that the web server reports."""
     server: object
     address: str = HOME
     prefix: str = ""

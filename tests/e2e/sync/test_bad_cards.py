@@ -232,7 +232,7 @@ DATA = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*LARGE, *DATA])
 def test_ten_megabytes_of_cards(launch, fresh, peer_of, fossil, what, request):
-    """The artifacts are parsed as in fossil, with limited memory."""
+    """Large artifacts are parsed as in fossil, and memory use is limited."""
     server = launch(fresh)
     peer = peer_of(server)
     siege = Siege(server, fresh, peer)

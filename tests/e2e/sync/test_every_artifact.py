@@ -171,8 +171,9 @@ def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
         peer.push(wire.file_card(artifact))
     events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
     waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
-    # The first check-in is older than the table pending_alert. The second version of the technote replaced the event of
-    # the first version. An attachment without a known target has the letter of a wiki page.
+    # `c1`, the first check-in, is older than the table pending_alert. The table also contains the first version of the
+    # technote, whose event was replaced by the second version. The first letter is not compared, because an attachment
+    # without a known target has the letter of a wiki page.
     assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
     repofile.execute(fresh, "DELETE FROM pending_alert")
     later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})

@@ -1,5 +1,5 @@
-"""Compares Quarry with `fossil http`. Both programs get the same requests on copies of one repository. The programs
-must reply with the same cards, and the tables must be equal afterwards.
+"""Compares Quarry with `fossil http`. Both programs get the same requests on copies of one repository. They must reply
+with the same cards, and the tables must be equal afterwards.
 
 Requests are generated from seeds. The output of a failed test contains the seed and the request. QUARRY_REQUESTS sets
 the number of requests (default: 250).
@@ -7,24 +7,27 @@ the number of requests (default: 250).
 Intended differences:
 
 - A failed request does not change the repository in Quarry. fossil commits the cards before some errors, and continues
-  after other errors. After an error, fossil's copy is replaced with Quarry's, and the rest of its reply is ignored.
+  after other errors. After an error, the rest of fossil's reply is ignored, and fossil continues with a copy of
+  Quarry's repository.
 - Artifact names in upper case are invalid in Quarry.
-- If a card has two errors, the two programs can report different errors. Some of Quarry's errors have more details.
-- The server's version is different.
-- Artifacts can be sent whole or as deltas on different sources. Only their content is compared.
-- Clusters are made at different times. The copies are renewed before a hundred artifacts are unclustered.
-- Quarry removes artifacts that become private from `unclustered`. fossil keeps these rows and skips them.
+- If a card has two errors, the two programs can report different errors. Some of Quarry's error messages have more
+  details.
+- The two programs have different versions.
+- The programs can send an artifact whole, or as deltas on different sources. Only its content is compared.
+- The programs make clusters at different times. To avoid clusters, the test starts with new copies of the repository
+  before a hundred artifacts are unclustered.
+- If an artifact becomes private, Quarry removes it from the table `unclustered`. fossil keeps such rows and skips them.
 - Quarry ignores white space before a comment and on a blank line, as documented. fossil does not.
-- Quarry deletes `hook-embargo` in the next push that does not request artifacts. In fossil, readers also delete this
-  row.
-- Rows of `rcvfrom` differ for requests that stored nothing.
-- Quarry's readers do not write the row `uv-hash` of `config`, which is a cache.
- Requests that exploit a security hole of fossil or crash it are not generated. Other tests in tests/unit/sync/server
-cover
-Quarry's behavior:
- - unversioned_test.cc: unversioned files without the right to read, empty files with a wrong hash, and omitted content
-  that
-  has never been sent
+- Quarry deletes the setting `hook-embargo` in the next push that does not request artifacts. fossil also deletes it
+  when a client only reads.
+- Rows of the table `rcvfrom` differ for requests that stored nothing.
+- Quarry does not write the setting `uv-hash`, which is a cache, when a client only reads.
+
+Requests that exploit a security hole of fossil or crash it are not generated. Other tests in tests/unit/sync/server
+cover Quarry's behavior:
+
+- unversioned_test.cc: unversioned files without the right to read, empty files with a wrong hash, and omitted content
+  that has never been sent
 - pragmas_test.cc: check-in locks and links without rights
 - configuration_test.cc: settings requested by name, rows as SQL text, and SQL keywords in values
 - push_test.cc: private artifacts named as public

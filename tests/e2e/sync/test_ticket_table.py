@@ -15,7 +15,7 @@ TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE,
           " extra DEFAULT 'more');")
 TENS = "t(x) AS (VALUES(0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 
-#: Statements after the table `ticket` that fossil (2.21) executes.
+#: Statements that can follow the table `ticket` in the setting, and that fossil (2.21) then executes.
 ALLOWED = """
 CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'
 CREATE VIEW TICKET_open AS SELECT * FROM ticket
