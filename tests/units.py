@@ -19,9 +19,9 @@ from pathlib import Path
 
 # Maximum number of printed lines of a failed program's output.
 LINES_SHOWN = 200
-# Timeout in seconds. Only a program that hangs exceeds it, even on a slow machine and with sanitizers.
+# Timeout of a program in seconds. Even on a slow machine and with sanitizers, only a program that hangs reaches it.
 SECONDS = 1800
-# These programs take longest. They start first, because the others can run beside them.
+# These programs take longest. They are started first, so that the other programs run at the same time.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")

@@ -58,7 +58,8 @@ void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
-  // If the file or the folder is set, the system's default must not be used for the other.
+  // If only the file or only the folder is set, the system's default must not be used for the other
+  // one.
   if (!options.ca_file.empty() || !options.ca_folder.empty()) {
     const auto chosen = [](const std::string& path) {
       return path.empty() ? nullptr : path.c_str();

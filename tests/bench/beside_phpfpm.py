@@ -40,7 +40,7 @@ LINES = [
 
 @dataclass
 class Pool:
-    """One side's server with one pool. PAGE is the path that clients request."""
+    """The server of one side (Quarry or PHP-FPM), with one pool. PAGE is the path that clients request."""
 
     socket: Path
     main: Process

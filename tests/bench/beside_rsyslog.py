@@ -99,7 +99,7 @@ input(type="imptcp" path="{folder}/in" unlink="on" flowControl="off" ruleset="re
 
 
 class Relay(Program):
-    """One side's program with one queue."""
+    """The program of one side (Quarry or rsyslog), with one queue."""
 
     def __init__(self, side: str, folder: Path, port: int, queue: dict[str, object]):
         self.socket = folder / "in"

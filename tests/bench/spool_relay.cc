@@ -149,7 +149,7 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // The connection must be closed only after its messages are in the queue.
+      // The messages must be in the queue before the connection is closed.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);

@@ -83,7 +83,7 @@ def pushed(place: Place) -> Cost:
     return cost
 
 
-# Each row of the table has the command of Quarry and, if there is a comparable command, that of fossil.
+# A row of the table has the command of fossil (None if no command is comparable), and the command of Quarry.
 Measure = Callable[[Place], Cost]
 REBUILD = "`quarry rebuild`, and `fossil rebuild`"
 VERIFY = "`quarry verify`, and `fossil rebuild`"

@@ -48,7 +48,7 @@ class Configuration {
   const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
-  // Areas and settings that were sent since the last change.
+  // Areas and settings that were already sent, and have not changed since then.
   repository::ConfigAreas areas_ = 0;
   std::set<std::string, std::less<>> settings_;
 };

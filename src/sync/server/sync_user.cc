@@ -158,7 +158,7 @@ std::string SyncUser::letters_of(const repository::User& user) {
   };
   bool reader = letters.contains('u');
   const bool developer = letters.contains('v');
-  // The two users can inherit from each other. Each user is looked up at most once.
+  // `reader` and `developer` can inherit from each other. Each of them is looked up at most once.
   if (developer) reader = lend("developer").contains('u') || reader;
   if (reader && lend("reader").contains('v') && !developer) lend("developer");
   return letters;

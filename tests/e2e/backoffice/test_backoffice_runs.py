@@ -212,7 +212,7 @@ def test_backoffice_disable(start, folder_of, logged, tmp_path):
     server = start({**logged, "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
-    # Runs started by the earlier requests end before the run that the last request starts.
+    # When the run for the last request has been logged, runs for the earlier requests would also have ended.
     wait_until(lambda: runs(tmp_path / RUNS) and not jobs(server), "a run")
     assert files(tmp_path / RUNS) == {str(folder / "other.fossil")} and "backoffice" not in rows(folder / "none.fossil")
 

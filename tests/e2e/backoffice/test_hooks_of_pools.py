@@ -24,7 +24,7 @@ STRANGER = pwd.getpwnam("games")
 
 
 def identity(user: pwd.struct_passwd) -> dict[str, object]:
-    """For subprocess.run()."""
+    """Returns the arguments of subprocess.run() that run a program as USER."""
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "timeout": 60, "capture_output": True,
             "check": False}
 
@@ -141,7 +141,7 @@ def test_only_users_of_pools_connect_and_to_their_own_hooks_alone(pools: Pools):
 
 
 def test_a_hook_that_another_pool_hands_to_the_courier_is_not_run(pools: Pools):
-    """The courier runs as the user of the first pool."""
+    """Pool `two` sends a hook for the repository of pool `one` to the courier, which runs as the user of pool `one`."""
     pools.start()
     mark = pools.folder / "one" / "forged"
     forged = event(1, "hook", part={"command": f"touch {mark}", "repository": str(pools.repository("one"))})

@@ -141,7 +141,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         else:
             # Moving the job to run/ does not need space, but extracting the tarball does.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The first failure is the failure to write the pid file.
+            # The first of these failures is that of writing the pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)

@@ -72,7 +72,7 @@ def waiting(launch, repository, everybodys, go, mark):
 
 
 def assert_lands(server, repository, id_, check_ins=3):
-    """CHECK_INS is the number of check-ins afterwards. The repository begins with two."""
+    """Waits until the change set has landed. CHECK_INS is the expected number of check-ins, including the first two."""
     writer = somebody(server.port, repository)
     wait_until(lambda: writer.get(f"/queue/{id_}.json").json["stage"] == "done", "it has landed")
     assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == check_ins

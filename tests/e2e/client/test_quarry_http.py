@@ -99,8 +99,8 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
 
 @pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
 def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path, far):
-    """The client only starts programs named fossil. On the server, `fossil` is either found in the path as a link to
-    quarry, or given in the URL."""
+    """The stock client only starts programs named `fossil` on the server. Here, `fossil` is a link to quarry, which is
+    found in the path or given in the URL."""
     if places.is_sanitized():
         pytest.skip("fossil bounds the address space of what it starts, and AddressSanitizer needs all of it")
     folder = quarry.folder / "far"

@@ -192,7 +192,8 @@ def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
         process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools")
         fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
         assert Browser(two.port).ask("POST", "/<b>x", b"x", Content_Type="text/plain").status == 415
-        # The master copies figures once a second. The browser's virtual time can run faster than real time.
+        # The master copies figures only once a second, and the browser's virtual time can run faster than real time.
+        # Therefore wait before the browser starts.
         process.wait_until(lambda: ("www", "worker", 415) in refusals(document(two.port)), "the refusal")
         shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)
     assert shown.console == []

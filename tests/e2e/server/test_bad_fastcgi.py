@@ -1,5 +1,5 @@
-"""Invalid requests to a pool's socket are closed and logged. Such requests do not affect other clients, and are limited
-in time and memory."""
+"""Connections with invalid requests to a pool's socket are closed and logged. Such requests do not affect other
+clients, and the time and memory for them are limited."""
 
 import contextlib
 import os

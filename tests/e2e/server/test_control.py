@@ -32,8 +32,8 @@ def document(socket_path: Path, *words: object) -> dict:
 
 
 def row(text: str, first: str) -> dict[str, str]:
-    """Returns the line of a table that begins with FIRST, as a dictionary by column heads. The last column can contain
-    spaces."""
+    """Returns the values in the table row that begins with FIRST, by the heads of their columns. The last column can
+    contain spaces."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
     head = max(i for i in range(at) if lines[i].split()[:1] in (["POOL"], ["PID"]))
@@ -96,7 +96,7 @@ def test_status_equals_the_status_page(watched, tmp_path):
         return json.loads(fastcgi.ask(tmp_path / "status", "/status", "json&full").text)
 
     def still(page: dict) -> dict:
-        """Removes the figures that change over time from PAGE."""
+        """Removes from PAGE the figures that change over time."""
         for each in page["processes"]:
             del each["start since"]
         del page["start since"]

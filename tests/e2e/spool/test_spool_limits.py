@@ -199,8 +199,7 @@ def test_help_shows_the_actual_defaults(spool):
         "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
         "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
         "oncorruption": "safe"}
-    # By default, the feeder does not wait even with more than 10,000 lines. With a size of ten, the mark is 80 % of the
-    # size.
+    # By default, there is no limit at which the feeder waits. With a size of ten, the mark is 80 % of the size.
     spool("feed", given=lines(1, 12000))
     assert spool.status()["messages"] == 12000
     spool("purge")

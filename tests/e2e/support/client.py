@@ -126,7 +126,8 @@ class Pretender:
 
 
 def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> bytes:
-    """Sends the request to HANDLER, an HTTP server on PORT. Returns the reply with its header."""
+    """Sends the request that HANDLER has received to the HTTP server on PORT. Returns the server's reply with its
+    header."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)

@@ -95,7 +95,7 @@ class Courier:
 
 
 class HooksCourier(Courier):
-    """A courier that runs the hooks of the pool `www`, as the server starts it."""
+    """A courier that only runs the hooks of the pool `www`, with the same options as in a server."""
 
     def __init__(self, folder: Path, timeout: int = 300_000):
         super().__init__(folder, {})
@@ -110,7 +110,7 @@ class HooksCourier(Courier):
 
 @contextlib.contextmanager
 def running_hooks(folder: Path, timeout: int = 300_000) -> Iterator[HooksCourier]:
-    """TIMEOUT in milliseconds."""
+    """Runs a HooksCourier until the end of the block. TIMEOUT is in milliseconds."""
     courier = HooksCourier(folder, timeout).start()
     try:
         yield courier

@@ -14,8 +14,8 @@ def build_directory() -> Path:
 
 
 def program(name: str) -> Path:
-    """Returns the path of one of our programs. Fails if the program does not exist, because skipping all tests hides
-    the error."""
+    """Returns the path of one of our programs. Fails if the program does not exist. If all tests were skipped instead,
+    nobody would notice the error."""
     path = build_directory() / "src" / "app" / name
     if not path.exists():
         raise FileNotFoundError(f"{path} is not built (set $QUARRY_BUILD to the build directory)")

@@ -54,7 +54,8 @@ class Driven:
         self.driver.get(url)
 
     def wait(self, condition, what: str):
-        """Waits until CONDITION is true, and returns its value. Elements can disappear while it is evaluated."""
+        """Waits until CONDITION is true, and returns its value. Ignores elements that disappear while CONDITION is
+        evaluated."""
         waiting = WebDriverWait(self.driver, PATIENCE, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
         return waiting.until(lambda _: condition(), what)
 
@@ -71,7 +72,7 @@ class Driven:
         self.one(selector).click()
 
     def follow(self, selector: str) -> None:
-        """Clicks on a link after fossil's script has completed it. The script keeps robots out."""
+        """Clicks on a link. First waits until fossil's script has set the URL of the link, which keeps robots out."""
         self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
         self.click(selector)
 

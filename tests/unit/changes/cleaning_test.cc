@@ -260,7 +260,7 @@ TEST_CASE("one turn deletes a few jobs, and new ones are not delayed") {
     if (turns == 0) CHECK(machine.world.stage_of(9'000) == Stage::kPending);
     const std::size_t now = machine.left().size() - 1;
     REQUIRE(before - now <= 200);
-    // Each job has four files, and a pass makes a few sync calls.
+    // The limit allows for four files per deleted job, and for a few sync calls.
     REQUIRE(machine.files.operations().size() - operations <= 900);
     before = now;
   }

@@ -22,8 +22,8 @@ const std::filesystem::path kBase = "/q.changes";
 
 /// A repository that records when each change set landed. Its content is always durable.
 struct Repository {
-  std::map<std::uint64_t, std::size_t> landed;       // file operations before the landing
-  std::map<std::uint64_t, std::size_t> rolled_back;  // file operations before the rollback
+  std::map<std::uint64_t, std::size_t> landed;       // number of operations before the landing
+  std::map<std::uint64_t, std::size_t> rolled_back;  // number of operations before the rollback
   std::vector<std::uint64_t> order;
 
   /// Returns the state of the repository after COUNT file operations.
@@ -162,7 +162,7 @@ struct Machine {
 struct Life {
   std::vector<FileOperation> operations;
   Repository repository;
-  std::map<std::uint64_t, std::size_t> promised;  // file operations before the job is durable
+  std::map<std::uint64_t, std::size_t> promised;  // number of operations until the job is durable
   std::size_t batch = 1;
 };
 

@@ -147,7 +147,7 @@ TEST_CASE("a multipart form as browsers send it") {
   CHECK(in_parts("--x--\r\n") == "none");
   CHECK(only({"/alias", "u=ann", kPasswordPart, kParts}) == "form ann");
   CHECK(only({"/alias", "u=bob", part("u", "ann") + kPasswordPart, kParts}) == "400");
-  // It is not changed.
+  // Fossil gets the form unchanged.
   const std::string form = part("u", "ann") + kPasswordPart;
   CHECK(sent_for({"/alias", "", form, kParts}) == "||" + std::string(kParts) + "|" + form);
 }
@@ -212,7 +212,7 @@ TEST_CASE("fossil gets what was read") {
         "|" + form + "u=ann&p=x");
   CHECK(sent_for({"/json/login", "", R"( {"n\u0061me":"ann\u0000b", "a":[1,true]})",
                   "text/plain"}) == R"(||application/json|{"a":[1,true],"name":"ann"})");
-  // Other pages get their parameters unchanged, but one Cookie header.
+  // Other pages get their parameters unchanged. Only the Cookie headers are joined.
   CHECK(sent_for({.path = "/timeline",
                   .query = "U=%61&n",
                   .body = "U=%61",

@@ -102,8 +102,8 @@ void Scheduler::reschedule() {
   }
 }
 
-/// The first alternative does not use a budget or depend on the bounds. replay() takes it when its
-/// choices are used up.
+/// Lists the alternatives of a choice. The first alternative does not use a budget or depend on the
+/// bounds. If replay() has no more choices, it takes the first alternative.
 void Scheduler::list_alternatives(bool goes_on) {
   alternatives_.clear();
   if (goes_on) alternatives_.push_back({Action::kRun, current_, nullptr});

@@ -259,7 +259,7 @@ TEST_CASE("the document shows each child's stage, and the longest requests excep
   CHECK(document["old"][0] == 0);
   CHECK(document["requests"].size() == 10);
   CHECK(document["requests"][0]["user"] == "last");  // started first
-  CHECK(document["more"] == 40 - 10 - 2);            // without the child that answers
+  CHECK(document["more"] == 40 - 10 - 2);            // not the answering and accepting ones
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");

@@ -27,7 +27,7 @@ Script write(bool resets) {
   script.push_back({kUnlock, kFirstReaderByte});
   return script;
 }
-/// ASKS_FOR_WRITE is false only for passive checkpoints.
+/// Returns the steps of a checkpoint. ASKS_FOR_WRITE is false only for passive checkpoints.
 Script checkpoint(bool asks_for_write, bool truncates, std::minstd_rand& random) {
   Script script{{kExclusive, kCheckpointByte, 0, true}};
   if (asks_for_write) script.push_back({kExclusive, kWriteByte});
@@ -46,8 +46,8 @@ Script checkpoint(bool asks_for_write, bool truncates, std::minstd_rand& random)
   script.push_back({kUnlock, kCheckpointByte});
   return script;
 }
-/// If IN_CHECKPOINT is true, the recovery is part of a checkpoint. The connection then already
-/// holds byte 121.
+/// Returns the steps of a recovery. If IN_CHECKPOINT is true, the recovery is part of a checkpoint,
+/// and the connection already holds byte 121.
 Script recover(bool in_checkpoint) {
   Script script;
   if (in_checkpoint) script.push_back({kExclusive, kCheckpointByte, 0, true});
