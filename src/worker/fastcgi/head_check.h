@@ -33,8 +33,8 @@ struct HeadCheck {
   std::string_view content{};
 };
 
-/// Maximum size of a head. This is enough for the largest allowed parameters, even if they are
-/// split into many small records.
+/// Maximum size of a head. This is enough for the largest allowed parameters if each of their
+/// records has at least 16 bytes.
 constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
 /// Checks BYTES, the beginning of the data on a connection.
