@@ -388,7 +388,7 @@ class Project:
             tag = f"+comment {target} {fossilize(self.text.comment())}"
         else:
             tag = f"+bgcolor {target} #{self.random.randrange(1 << 24):06x}"
-        # The number distinguishes artifacts that would otherwise be identical.
+        # The serial number in a tag distinguishes artifacts that would otherwise be identical.
         cards = [f"D {self._date()}\n".encode(), f"T {tag}\n".encode()]
         if not tag.startswith("+sym"):
             cards.insert(1, f"T +note-{self.serial} {target}\n".encode())

@@ -147,7 +147,8 @@ bool names_in_capitals(const Structural& artifact) {
 /// Checks that ARTIFACT stays the same when it is written and parsed again, if it can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
-  if (artifact.date && *artifact.date < kYearZero) return;  // only a number in a D card is so low
+  // A date before the year 0 comes from a number in a D card. Such a date cannot be written.
+  if (artifact.date && *artifact.date < kYearZero) return;
   if (names_in_capitals(artifact)) return;
   std::string text;
   if (artifact.type == StructuralType::kCluster) {

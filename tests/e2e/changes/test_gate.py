@@ -236,7 +236,7 @@ def test_a_fork_bomb(mark: str):
     wait_until(has_ended, "the end of the gate", pause=0.05)
     verdict = verdict_in(running.communicate(timeout=PATIENCE)[0])
     assert verdict.word == "fail" and verdict.reason == "the gate was killed: it took more than 4 s (changes.gate_timeout)"
-    # The limit of 40, plus run-gate, bwrap and the first process in the sandbox.
+    # The 40 allowed processes, run-gate, bwrap, and the first process in the sandbox can run at the same time.
     assert 10 < max(counts) <= 44
 
 

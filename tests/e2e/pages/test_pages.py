@@ -108,7 +108,7 @@ def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tm
 
 
 def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
-    """Even for a link, fossil uses the shortest part of the path that matches a repository, here `link`."""
+    """fossil itself would follow the link: it serves the repository with the shortest matching name, here `link`."""
     folder = tmp_path / "many"
     (folder / "link").mkdir(parents=True)
     repofile.copy(small, folder / "link" / "timeline.fossil")

@@ -98,8 +98,8 @@ class Checkout:
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
         """Commits while other processes write to the repository. Retries if the database is locked, because fossil
-        fails immediately if another process has written between the first read and the first write of fossil. Even
-        another fossil that only read can write statistics when it exits."""
+        fails immediately if another process has written between the first read and the first write of fossil.
+        Another fossil can write statistics when it exits, even if it has only read."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)

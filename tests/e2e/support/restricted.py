@@ -30,7 +30,7 @@ def numbers(path: str, prefix: str) -> dict[str, int]:
 
 
 def calls(words: list[str]) -> set[str]:
-    """Returns the system calls in WORDS, and those in the groups (@NAME) in WORDS."""
+    """Returns the system calls in WORDS, including those in groups (@NAME)."""
     found = set()
     for word in words:
         if not word.startswith("@"):

@@ -72,7 +72,8 @@ class Driven:
         self.one(selector).click()
 
     def follow(self, selector: str) -> None:
-        """Clicks on a link. First waits until fossil's script has set the URL of the link, which keeps robots out."""
+        """Waits until fossil's script has set the URL of a link, and clicks on the link. Without the script, the link
+        leads to a trap for robots."""
         self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
         self.click(selector)
 

@@ -259,7 +259,8 @@ TEST_CASE("the document shows each child's stage, and the longest requests excep
   CHECK(document["old"][0] == 0);
   CHECK(document["requests"].size() == 10);
   CHECK(document["requests"][0]["user"] == "last");  // started first
-  CHECK(document["more"] == 40 - 10 - 2);            // not the answering and accepting ones
+  // Ten requests are shown. The answering child and the accepting child are not counted.
+  CHECK(document["more"] == 40 - 10 - 2);
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");

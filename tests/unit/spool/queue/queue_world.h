@@ -31,8 +31,8 @@ std::vector<std::string> numbers(int first, int last);
 std::vector<Message> messages(int first, int last);
 
 /// A consumer that records its messages. After close(), each call blocks until open() or let_pass()
-/// is called. A blocked call also returns if it is told to stop, without having delivered its
-/// batch, unless Stop::kIgnored is set.
+/// is called. Unless Stop::kIgnored is set, a blocked call also returns when it is told to stop. It
+/// has then not delivered its batch.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
