@@ -1,6 +1,8 @@
 """Compares the output of `quarryd -tt` with the sample files and the manual."""
 
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
 
 # Folders in the sample files. Tests replace them with temporary folders.
-FOLDERS = ("/srv/fossil", "/run/quarry", "/var/log/quarry")
+FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
@@ -38,6 +40,13 @@ def sections(text: str) -> dict[str, dict[str, list[str]]]:
         elif entry := re.fullmatch(r";?([a-z][\w.]*(?:\[\w*\])?) =(?: (.*))?", line):
             section.setdefault(entry[1], []).append(entry[2] or "")
     return found
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder with a short path, because the path of a socket is limited to 107 bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
 
 
 @pytest.fixture
