@@ -122,6 +122,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
   if (const auto refusal = refuse_request(request)) return answer(connection, *refusal);
   const auto target = target_of(served_, request.path());
   if (!target) return answer(connection, {404, "no such repository"});
+  connections_.at(&connection).repository = target->number;
   on_target(connection, *target);
 }
 
@@ -248,7 +249,8 @@ void Server::begin(Waiting waiting) {
              .network = std::move(waiting.network),
              .request = own.in_words(),
              .login = std::move(login),
-             .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
+             .is_post = own.get(http::parameter::kRequestMethod) == "POST",
+             .repository = connections_.at(&connection).repository};
   show_state();
   if (running.shared) return;
   running.connection = &connection;
@@ -437,6 +439,9 @@ void Server::finish_shared(Shared& shared) {
 
 void Server::on_finished(FossilRun& run) {
   const auto found = runs_.find(&run);
+  if (handles_.after_request) {
+    handles_.after_request(found->second.repository, found->second.is_post);
+  }
   finished_.push_back(std::move(found->second));
   runs_.erase(found);
   pool_.release();

@@ -6,6 +6,7 @@
 // exhaust the memory: readers of a cached page share its bytes, and the unread bytes are limited.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <list>
 #include <memory>
@@ -50,7 +51,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
  private:
   struct ConnectionState {
     std::unique_ptr<PageConnection> connection;
-    FossilRun* run = nullptr;  // makes the page
+    FossilRun* run = nullptr;      // makes the page
+    std::uint32_t repository = 0;  // its number
     bool has_head = false;
     bool logs_query = false;  // the query cannot contain a password
   };
@@ -71,6 +73,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::string request;                       // for the log
     std::unique_ptr<LoginAttempt> login;       // null if fossil checks no password
     bool is_post = false;
+    std::uint32_t repository = 0;  // its number
   };
   /// A request that waits for a fossil process until it is NETWORK's turn, for itself or for all
   /// requests of SHARED, which may wait for several networks.

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ struct Handles {
   /// (scoreboard/login_limiter.h). Logins are not limited if the memory is null or the number is 0.
   scoreboard::LoginMemory* logins = nullptr;
   std::uint64_t login_failures = 0;
+  /// Called after fossil has answered a request for the repository NUMBER
+  /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request was not just for reading. Can be
+  /// empty.
+  std::function<void(std::uint32_t number, bool may_have_written)> after_request = {};
 };
 
 /// Serves until SIGTERM (aborts in-flight requests) or SIGQUIT (finishes them). SIGUSR1 reopens the

@@ -17,11 +17,13 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/owner.h"
+#include "quarry/backoffice/turn.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
+#include "quarry/base/spawn.h"
 #include "quarry/changes/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/repository_folder.h"
@@ -89,6 +91,24 @@ class Service {
   /// Does deferred work. Called after the answer is sent.
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
+  }
+  /// Starts a process for the background jobs of the repository if they are due. The process
+  /// outlives this one. Called after the last answer.
+  void start_backoffice() {
+    if (!repository_) return;
+    const auto forecast = backoffice::forecast_run(*repository_, {});
+    if (!forecast || !forecast->is_wanted) return;
+    const std::string file = std::filesystem::absolute(repository_->path()).string();
+    repository_.reset();
+    const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const auto started =
+        base::spawn({.words = {"quarry", "backoffice", "--automatic", "--", file},
+                     .program = "/proc/self/exe",
+                     .descriptors = {nowhere.get(), nowhere.get(), nowhere.get()}});
+    if (!started) {
+      base::log(base::LogLevel::kError, "cannot start background jobs for {}: {}", file,
+                started.error().message);
+    }
   }
 
  private:
@@ -238,6 +258,7 @@ int answer_one(const std::filesystem::path& path) {
     const auto request = reader.cgi();
     send(request ? service.answer(*request) : refuse(request.error(), false));
     service.tidy_up();
+    service.start_backoffice();
     return kDone;
   }
   const auto request = reader.next();
@@ -246,6 +267,7 @@ int answer_one(const std::filesystem::path& path) {
   } else if (*request) {
     send(service.answer(**request));
     service.tidy_up();
+    service.start_backoffice();
   }
   return kDone;
 }
@@ -254,17 +276,15 @@ int answer_all(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/true);
   // The time between requests is not limited, because the client might wait for its user.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
-  while (true) {
+  for (bool is_sent = true; is_sent;) {
     const auto request = reader.next();
-    if (!request) {
-      send(refuse(request.error(), true));
-      return kDone;
-    }
-    if (!*request) return kDone;
-    const bool is_sent = send(service.answer(**request));
+    if (!request) send(refuse(request.error(), true));
+    if (!request || !*request) break;
+    is_sent = send(service.answer(**request));
     service.tidy_up();
-    if (!is_sent) return kDone;
   }
+  service.start_backoffice();
+  return kDone;
 }
 
 }  // namespace

@@ -2,12 +2,35 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "quarry/base/log.h"
 #include "quarry/pages/pages.h"
 
 namespace quarry::app {
+namespace {
+
+// Minimum time between two requests for background work by pages that only read.
+constexpr std::chrono::seconds kReadingInterval{1};
+
+/// Returns the function that requests background work after a page (pages::Handles::after_request).
+std::function<void(std::uint32_t, bool)> background_requests(const control::Channel& master) {
+  using std::chrono::steady_clock;
+  return [&master, latest = std::unordered_map<std::uint32_t, steady_clock::time_point>()](
+             std::uint32_t repository, bool may_have_written) mutable {
+    steady_clock::time_point& last = latest[repository];
+    const auto now = steady_clock::now();
+    if (!may_have_written && now - last < kReadingInterval) return;
+    last = now;
+    master.send({control::Verb::kBackoffice, repository});
+  };
+}
+
+}  // namespace
 
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& all) {
@@ -50,7 +73,8 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
                        .access_log = log.get(),
                        .refusals = refusals.get(),
                        .logins = child.observed == nullptr ? nullptr : &child.observed->logins(),
-                       .login_failures = failures});
+                       .login_failures = failures,
+                       .after_request = background_requests(*child.control)});
   };
   service.figures = [program = options.program, figures] {
     return master::ServiceFigures{.name = "pages",

@@ -32,6 +32,9 @@ constexpr milliseconds kReportTime{60'000};
 std::string name_of_pool_service(const master::PoolConfig& pool) {
   return fmt::format("pool {}", pool.name);
 }
+std::string name_of_pages_service(const master::PoolConfig& pool) {
+  return fmt::format("pages {}", pool.name);
+}
 std::string name_of_peers_service(const master::PoolConfig& pool) {
   return fmt::format("peers {}", pool.name);
 }
@@ -142,12 +145,12 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.processes.max_children = options.max_children;
   // A process must not be killed while it sleeps until its lease begins.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
-  const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool);
+  const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool),
+                    pages = name_of_pages_service(pool);
   const auto program_for =
-      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), workers, peers, own = service.name,
+      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), own = service.name,
        is_folder = pool.repository.empty(), words = backoffice_arguments(pool, options, courier)](
           const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
-    if (from != workers && from != peers && from != own) return std::nullopt;
     Words arguments = words;
     if (is_folder && from != own) {
       arguments.insert(arguments.end(), {"--number", std::to_string(number)});
@@ -156,7 +159,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   };
   service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
                                          .program_for = program_for,
-                                         .from = {workers, peers},
+                                         .from = {workers, peers, pages},
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {

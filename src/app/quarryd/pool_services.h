@@ -1,7 +1,7 @@
 // The services that run other programs for a pool:
 //
-//   `quarry backoffice`   Does background work of a repository. Started periodically, and when a
-//                         worker reports that a run is due.
+//   `quarry backoffice`   Does background work of a repository. Started periodically, when a worker
+//                         reports that a run is due, and after a request for a page.
 //   `quarry peer run`     Syncs with a peer, in one process per peer. Started at the time that the
 //                         previous process has set, and when a worker reports new content for the
 //                         peer. The backoffice does not sync, because a peer that hangs would

@@ -23,11 +23,14 @@ bool is_draft(std::string_view segment) {
          segment.back() >= '1' && segment.back() <= '9';
 }
 
-Target target_in(std::filesystem::path file, std::string_view rest) {
+Target target_in(std::filesystem::path file, std::string_view name, std::string_view rest) {
   // Newer versions of fossil decode the path after the web server has done so.
   const std::string decoded = http::form_decode_leniently(rest);
   std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
-  Target target{.file = std::move(file), .page = take_segment(left), .below = {}};
+  Target target{.file = std::move(file),
+                .number = repository::number_of(name),
+                .page = take_segment(left),
+                .below = {}};
   if (is_draft(target.page)) target.page = take_segment(left);
   target.below = take_segment(left);
   return target;
@@ -36,12 +39,12 @@ Target target_in(std::filesystem::path file, std::string_view rest) {
 }  // namespace
 
 base::Result<Target> target_of(const ServedRepositories& served, std::string_view path) {
-  if (!served.repository.empty()) return target_in(served.repository, path);
+  if (!served.repository.empty()) return target_in(served.repository, "", path);
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
   for (const auto& candidate : candidates) {
     auto found = repository::locate(served.repositories, candidate.name);
-    if (found) return target_in(std::move(found->path), candidate.rest);
+    if (found) return target_in(std::move(found->path), candidate.name.str(), candidate.rest);
     // A shorter name that leads out of the folder is an error, because fossil would serve that
     // file.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());

@@ -1,6 +1,7 @@
 // Maps a path to a repository and a page in it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -17,9 +18,10 @@ using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
+  std::uint32_t number = 0;  // repository::number_of()
   /// The first word after the repository's name, such as "timeline". A draft of a skin before it,
   /// as in /draft1/timeline, is skipped.
-  std::string page;
+  std::string page = {};
   std::string below = {};  // next word, if any
 };
 

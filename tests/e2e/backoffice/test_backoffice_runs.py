@@ -12,9 +12,10 @@ import time
 import pytest
 
 from support import documents, fastcgi, mail, repofile
+from support.browser import Browser
 from support.daemon import section, user
 from support.places import program
-from support.process import children, name, wait_until
+from support.process import children, free_port, name, wait_until
 from support.program import quarry
 
 RUNS = "runs.log"
@@ -204,6 +205,46 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     # Runs start at least two seconds apart. The logged end times are whole seconds, so they can be only one second
     # apart.
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
+
+
+@pytest.mark.parametrize("front", ["web server", "gateway"])
+def test_a_page_is_followed_by_a_run(start, fresh, logged, tmp_path, front):
+    port = free_port()
+    server = start({**logged, "pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    if front == "gateway":
+        assert Browser(port).get("/timeline").status == 200
+    else:
+        assert "Timeline" in fastcgi.ask(server.socket, "/timeline").text
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")
+    assert lease(fresh)[1] > time.time()
+
+
+def test_a_forum_post_is_mailed_without_another_request(start, fresh, fossil, tmp_path):
+    mail.set_up(fresh, fossil, tmp_path / "mails")
+    fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
+    fossil("user", "capabilities", "ann", "s", "-R", fresh)
+    mail.subscribe(fresh, "ann@example.net", "f", "ann")
+    repofile.set_config(fresh, "backoffice-disable", "0")
+    port = free_port()
+    start({"backoffice": "yes", "backoffice.lease_time": "1s", "pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    visitor = Browser(port)
+    assert visitor.log_in("/login", "ann", "secret").status == 302
+    post = visitor.post("/forumnew", title="A question", content="Why?", mimetype="text/plain", submit="Submit")
+    assert post.status == 302, post.text
+    wait_until(lambda: mail.read(tmp_path / "mails"), "the mail")
+    assert "A question" in mail.read(tmp_path / "mails")[0]["Subject"]
+
+
+@pytest.mark.parametrize("command", ["http", "test-http"])
+def test_a_request_without_a_server_is_followed_by_a_run(fresh, command):
+    done = quarry(command, fresh, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+    assert "200 OK" in done.stdout, done.stderr
+    wait_until(lambda: "quarry-maintenance" in rows(fresh), "a run")
+    assert lease(fresh)[1] > time.time()
+    repofile.set_config(fresh, "backoffice-disable", "1")
+    before = lease(fresh)
+    quarry(command, fresh, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+    assert lease(fresh) == before
 
 
 def test_backoffice_disable(start, folder_of, logged, tmp_path):
