@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "event_batch.h"
+#include "publisher_claim.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
 #include "quarry/event/event.h"
@@ -184,9 +185,20 @@ base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOpt
   return count;
 }
 
+/// Returns whether there are events to publish, or no position yet.
+base::Result<bool> has_events(repository::Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  const auto mark = parse_arrival_mark(repository.settings().get(kMarkRow));
+  if (!mark) return true;
+  Arrivals arrivals(repository);
+  QUARRY_TRY_ASSIGN(const ArrivalBatch batch, arrivals.after(*mark, 1));
+  if (batch.mark != *mark) return true;
+  QUARRY_TRY_ASSIGN(const ReadyArrivals ready, arrivals.ready(*mark, 1));
+  return !ready.finished.empty();
+}
+
 base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& options) {
   repository::Repository& repository = context.repository;
-  QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
     // Do not publish artifacts that were received before a courier was configured.
@@ -223,7 +235,12 @@ base::Result<void> publish_failures(repository::Repository& repository,
 
 Job publish_events(const PublishOptions& options) {
   return {"events", std::chrono::seconds(60),
-          [options](JobContext& context) { return hand_over_events(context, options); }};
+          [options](JobContext& context) -> base::Result<std::size_t> {
+            QUARRY_TRY(Arrivals(context.repository).prepare());
+            QUARRY_TRY_ASSIGN(const bool is_due, has_events(context.repository));
+            if (!is_due) return std::size_t{0};
+            return publish_alone(context, [&] { return hand_over_events(context, options); });
+          }};
 }
 
 }  // namespace quarry::backoffice

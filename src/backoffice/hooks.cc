@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "event_batch.h"
+#include "publisher_claim.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
@@ -67,15 +68,22 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   return due;
 }
 
-base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
-  repository::Repository& repository = context.repository;
+base::Result<bool> has_hooks(repository::Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  return repository.settings().get(kHooks).has_value();
+}
+
+/// Returns whether hooks are due. Requires the index of Arrivals.
+base::Result<bool> are_hooks_due(repository::Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  QUARRY_TRY_ASSIGN(const DueHooks due, due_hooks(repository));
+  return !due.commands.empty();
+}
+
+base::Result<std::size_t> request_hooks(repository::Repository& repository,
+                                        const PublishOptions& options) {
   DueHooks due;
   EventBatch events;
-  {
-    QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-    if (!repository.settings().get(kHooks)) return std::size_t{0};
-  }
-  QUARRY_TRY(repository::Arrivals(repository).prepare());
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
     QUARRY_TRY_ASSIGN(due, due_hooks(repository));
@@ -87,9 +95,9 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
         fmt::format("hook/{}/{}", due.last, i),
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
-  // The position is stored after the courier has stored the events. If another backoffice (fossil's
-  // or ours) has advanced the position since then, the hooks run twice. This is better than not
-  // running them at all.
+  // The position is stored after the courier has stored the events. If fossil's backoffice has
+  // advanced the position since then, the hooks run twice. This is better than not running them at
+  // all.
   QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {
@@ -97,6 +105,16 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
     QUARRY_TRY(receipt.commit());
   }
   return events.size();
+}
+
+base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
+  repository::Repository& repository = context.repository;
+  QUARRY_TRY_ASSIGN(const bool has_any, has_hooks(repository));
+  if (!has_any) return std::size_t{0};
+  QUARRY_TRY(repository::Arrivals(repository).prepare());
+  QUARRY_TRY_ASSIGN(const bool is_due, are_hooks_due(repository));
+  if (!is_due) return std::size_t{0};
+  return publish_alone(context, [&] { return request_hooks(repository, options); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "event_batch.h"
+#include "publisher_claim.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
 #include "quarry/event/event.h"
@@ -136,11 +137,23 @@ base::Result<std::size_t> hand_over_security(JobContext& context, const PublishO
   return count;
 }
 
+/// Returns whether there are events to publish, or no position yet.
+base::Result<bool> has_security_events(repository::Repository& repository,
+                                       const PublishOptions& options) {
+  std::optional<SecurityMark> mark;
+  QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, options, mark));
+  return mark != batch.mark || batch.records_users;
+}
+
 }  // namespace
 
 Job publish_security_events(const PublishOptions& options) {
   return {"security events", std::chrono::seconds(20),
-          [options](JobContext& context) { return hand_over_security(context, options); }};
+          [options](JobContext& context) -> base::Result<std::size_t> {
+            QUARRY_TRY_ASSIGN(const bool is_due, has_security_events(context.repository, options));
+            if (!is_due) return std::size_t{0};
+            return publish_alone(context, [&] { return hand_over_security(context, options); });
+          }};
 }
 
 }  // namespace quarry::backoffice

@@ -64,7 +64,7 @@ Received Channel::receive(Message* message) const {
   if (size != static_cast<ssize_t>(bytes.size())) return Received::kMalformed;
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
-  const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kAgain;
+  const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kEvents;
   if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
   *message = Message{verb, wire.number};
   return Received::kMessage;

@@ -31,6 +31,8 @@ enum class Verb : std::uint8_t {
   kPeer = 5,
   /// A job that the master starts periodically has to run again after this number of seconds.
   kAgain = 6,
+  /// The repository with this number in the master's configuration might have new events.
+  kEvents = 7,
 };
 
 struct Message {

@@ -79,8 +79,9 @@ backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
           .path = std::filesystem::absolute(repository.path()).string()};
 }
 
-std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
-                                      repository::Repository& repository) {
+/// Returns the jobs that send events and hooks. They do not need the lease.
+std::vector<backoffice::Job> event_jobs(const BackofficeArguments& arguments,
+                                        const repository::Repository& repository) {
   std::vector<backoffice::Job> jobs;
   if (!arguments.courier.empty()) {
     const auto options = publish_options(arguments, repository, arguments.courier);
@@ -91,6 +92,12 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
     jobs.push_back(
         backoffice::after_receive_hooks(publish_options(arguments, repository, arguments.hooks)));
   }
+  return jobs;
+}
+
+std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
+                                      const repository::Repository& repository) {
+  auto jobs = event_jobs(arguments, repository);
   jobs.push_back(backoffice::mail(arguments.mail_methods));
   jobs.push_back(backoffice::maintenance());
   if (arguments.compacts) {
@@ -115,7 +122,8 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// A run of a repository's background work. The run starts when it gets the lease.
+/// A run of a repository's background work. The run starts when it gets the lease; events are sent
+/// to the courier even if the run has to wait or leave.
 class BackofficeRun {
  public:
   /// Creates a run. MASTER is closed if a server did not start this process. ARGUMENTS and MASTER
@@ -123,15 +131,18 @@ class BackofficeRun {
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Runs the jobs for FILE, now or when its lease begins. Does nothing if another process does the
-  /// work, or if this process was interrupted. Errors: the file cannot be opened or written, or the
-  /// error of the first job that failed.
-
+  /// Runs the jobs for FILE, now or when its lease begins. Only sends events if another process does
+  /// the work, or if this process was interrupted. Errors: the file cannot be opened or written, or
+  /// the error of the first job that failed.
   base::Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
       QUARRY_TRY_ASSIGN(const auto snapshot, repository_->snapshot());
       if (repository_->settings().get_bool(backoffice::kDisableSetting, false)) return {};
+    }
+    if (arguments_.only_events) {
+      QUARRY_TRY(open(file));
+      return publish(*repository_);
     }
     QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
     if (turn == Turn::kRun) return work(*repository_);
@@ -142,6 +153,12 @@ class BackofficeRun {
  private:
   void trace(const std::string& message) const {
     if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
+  }
+
+  base::Result<void> open(const std::filesystem::path& file) {
+    if (repository_) return {};
+    QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+    return {};
   }
 
   /// Sleeps until the lease might be free. During the sleep, the repository is closed, and the
@@ -161,13 +178,17 @@ class BackofficeRun {
         .lease_time = std::chrono::seconds(std::max<std::int64_t>(arguments_.lease_time, 1)),
         .may_wait = !arguments_.no_delay};
     for (;;) {
-      if (!repository_) {
-        QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
-      }
+      QUARRY_TRY(open(file));
       if (arguments_.no_lease) return Turn::kRun;
       QUARRY_TRY_ASSIGN(const auto decision,
                         backoffice::take_turn(*repository_, ::getpid(), options));
-      if (decision.turn != Turn::kWait) return decision.turn;
+      if (decision.turn == Turn::kRun) return decision.turn;
+      const auto published = publish(*repository_);
+      if (decision.turn == Turn::kLeave) {
+        QUARRY_TRY(published);
+        return decision.turn;
+      }
+      if (!published) fmt::print(stderr, "{}\n", published.error().message);
       repository_.reset();
       if (!pause(decision.sleep)) return Turn::kLeave;
     }
@@ -181,6 +202,17 @@ class BackofficeRun {
     const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
     trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));
     note(repository, report);
+    return result_of(repository, report);
+  }
+
+  base::Result<void> publish(repository::Repository& repository) const {
+    const auto jobs = event_jobs(arguments_, repository);
+    return result_of(repository, backoffice::run_jobs(repository, jobs, is_interrupted));
+  }
+
+  /// Reports the failures in REPORT, and returns the first one as an error.
+  base::Result<void> result_of(repository::Repository& repository,
+                               const backoffice::RunReport& report) const {
     report_failures(arguments_, repository, report);
     if (report.failures.empty()) return {};
     const backoffice::Failure& first = report.failures.front();
@@ -270,6 +302,7 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
     words.push_back("--mail-methods");
     words.push_back(fmt::format("{}", fmt::join(arguments.mail_methods, ",")));
   }
+  if (arguments.only_events) words.push_back("--events");
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});

@@ -51,6 +51,7 @@ struct BackofficeArguments {
   std::int64_t lease_time = 60;  // seconds
   std::string courier;           // path of the courier's socket
   std::string hooks;             // path of the socket that accepts hooks
+  bool only_events = false;      // only send events and hooks
   // Set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories

@@ -123,6 +123,8 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
   command.add_option("--hooks", arguments.hooks,
                      "Path of the socket that accepts hooks of the repository's pool");
+  command.add_flag("--events", arguments.only_events,
+                   "Only send events and hooks, which does not need the lease");
   // Only the server uses the following options, so --help does not show them.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");

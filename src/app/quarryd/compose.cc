@@ -275,10 +275,12 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
                              hooks ? hooks->listener.address()->path() : std::string(),
                              writes_to_submitters(config)};
     auto backoffice = backoffice_service(pool, options.background, events);
+    auto publishing = events_service(pool, options.background, events);
     auto syncs = peers_service(pool, peers, events);
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
+    if (publishing) services.push_back(std::move(*publishing));
     std::ranges::move(changes_services(pool, options.changes, events),
                       std::back_inserter(services));
     if (hooks) services.push_back(std::move(*hooks));

@@ -26,6 +26,7 @@ std::function<void(std::uint32_t, bool)> background_requests(const control::Chan
     const auto now = steady_clock::now();
     if (!may_have_written && now - last < kReadingInterval) return;
     last = now;
+    if (may_have_written) master.send({control::Verb::kEvents, repository});
     master.send({control::Verb::kBackoffice, repository});
   };
 }

@@ -171,6 +171,32 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   return service;
 }
 
+std::optional<master::Service> events_service(const master::PoolConfig& pool,
+                                              const worker::BackgroundOptions& options,
+                                              const EventTarget& courier) {
+  if (!options.is_enabled || !pool.process.chroot.empty() || courier.socket.empty()) {
+    return std::nullopt;
+  }
+  master::Service service = job_service(pool, fmt::format("events {}", pool.name));
+  service.processes.max_children = options.max_children;
+  service.longest_run = options.longest_run;
+  const auto program_for =
+      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), is_folder = pool.repository.empty(),
+       words = backoffice_arguments(pool, options, courier)](
+          const std::string&, std::uint32_t number) -> std::optional<master::Program> {
+    Words arguments = words;
+    arguments.insert(arguments.begin() + 2, "--events");  // after the command
+    if (is_folder) arguments.insert(arguments.end(), {"--number", std::to_string(number)});
+    return master::Program{path, std::move(arguments)};
+  };
+  service.on_request =
+      master::OnRequest{.verb = control::Verb::kEvents,
+                        .program_for = program_for,
+                        .from = {name_of_pool_service(pool), name_of_peers_service(pool),
+                                 name_of_pages_service(pool)}};
+  return service;
+}
+
 base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
                                                     milliseconds lease_time) {
   const backoffice::TurnOptions options{.lease_time = std::chrono::ceil<seconds>(lease_time)};

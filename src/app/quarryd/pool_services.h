@@ -2,6 +2,8 @@
 //
 //   `quarry backoffice`   Does background work of a repository. Started periodically, when a worker
 //                         reports that a run is due, and after a request for a page.
+//   `… --events`          Sends the events of a repository to the courier. Started when a request
+//                         has brought new content, even if another process holds the lease.
 //   `quarry peer run`     Syncs with a peer, in one process per peer. Started at the time that the
 //                         previous process has set, and when a worker reports new content for the
 //                         peer. The backoffice does not sync, because a peer that hangs would
@@ -39,6 +41,11 @@ struct EventTarget {
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const worker::BackgroundOptions& options,
                                                   const EventTarget& courier);
+/// Returns the service that sends new events to COURIER after requests. Returns nullopt if there is
+/// no courier or no backoffice.
+std::optional<master::Service> events_service(const master::PoolConfig& pool,
+                                              const worker::BackgroundOptions& options,
+                                              const EventTarget& courier);
 /// Returns whether a run is due in REPOSITORY. Used as BackgroundOptions::check.
 base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
                                                     std::chrono::milliseconds lease_time);

@@ -1,14 +1,18 @@
 """Events about received artifacts and about security (see quarry-events(7))."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import time
 
 import pytest
 
-from support import artifacts, delta, documents, mail, repofile, wire
-from support.courier import running
+from support import artifacts, delta, documents, mail, places, repofile, wire
+from support.courier import QUICK, Webhook, running
+from support.daemon import section
 from support.fossil import Checkout
-from support.process import wait_until
+from support.process import free_port, wait_until
 from support.program import quarry
 
 
@@ -169,3 +173,49 @@ def test_a_delta_without_its_source_is_not_damage(published, fresh):
     mail.store(fresh, original)
     published()
     assert {each["artifact"]["hash"] for each in by_type(published(), "artifact.wiki")} == {wire.sha3(target), wire.sha3(original)}
+
+
+def take_lease(path):
+    """Makes this process and its parent the holders of the lease for an hour."""
+    until = int(time.time()) + 3000
+    repofile.set_config(path, "backoffice", f"{os.getpid()} {until} {os.getppid()} {until + 500}")
+
+
+def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
+    port = free_port()
+    (tmp_path / "spool").mkdir()
+    secret = repofile.add_user(fresh, "hand", "written", "giox")
+    with Webhook() as hook:
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
+        start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        take_lease(fresh)
+        peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(fresh))
+        pages = [documents.wiki_page(f"Page-{number}", "2026-01-02T00:00:00", "text") for number in range(3)]
+        for count, page in enumerate(pages, 1):
+            answer = peer.push(wire.file_card(page))
+            assert answer.status == 200 and not answer.errors(), answer.raw
+            wait_until(lambda: len(by_type(hook.taken, "artifact.wiki")) == count, "the event")
+        assert [each["artifact"]["hash"] for each in by_type(hook.taken, "artifact.wiki")] == [wire.sha3(page) for page in pages]
+
+
+@pytest.mark.parametrize("option", ["--nodelay", "--events"])
+def test_a_run_without_the_lease_publishes_events(fresh, tmp_path, option):
+    path = tmp_path / "events"
+    with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
+        assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
+        take_lease(fresh)
+        name, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+        assert quarry("backoffice", option, "--courier", courier.socket, fresh).returncode == 0
+        wait_until(lambda: path.exists() and name in path.read_text(), "the event")
+
+
+def test_concurrent_runs_publish_each_event_once(published, fresh, tmp_path):
+    for number in range(5):
+        mail.store(fresh, *[documents.wiki_page(f"Page-{number}-{each}", "2026-01-01T00:00:00", "text") for each in range(100)])
+        socket = tmp_path / "courier" / "courier.sock"
+        started = [subprocess.Popen([places.program("quarry"), "backoffice", "--nolease", "--courier", socket, fresh])
+                   for _ in range(4)]
+        assert [each.wait(60) for each in started] == [0, 0, 0, 0]
+    assert len(by_type(published(), "artifact.wiki")) == 500

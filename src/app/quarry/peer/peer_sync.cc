@@ -158,6 +158,7 @@ void notify_server(const PeerRunArguments& arguments, const control::Channel& ma
                    const PeerReport& report) {
   const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
   if (has_come && arguments.backoffice) {
+    master.send({control::Verb::kEvents, *arguments.backoffice});
     master.send({control::Verb::kBackoffice, *arguments.backoffice});
   }
   if (has_come) {

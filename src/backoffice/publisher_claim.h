@@ -1,0 +1,33 @@
+// The right to hand a repository's events over to the courier. Publishing does not need the lease
+// (lease.h), which can belong to another process for a minute. The claim ensures that two processes
+// never publish the same events:
+//
+//   config   quarry-publisher   PID UNTIL HOLDERS: the process that publishes now (holders.h), and
+//                               the end of its claim if that process is on another host
+//
+// The claim is a row and not a write transaction, so a courier that hangs does not block pushes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "quarry/backoffice/holders.h"
+#include "quarry/backoffice/jobs.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::backoffice {
+
+/// Takes the claim for process SELF, unless another process holds it. Returns whether SELF holds
+/// the claim. The caller must not hold a Snapshot. Errors: kBusy, kNoSpace, kIo.
+base::Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
+                              const ProcessTable& processes = real_processes());
+
+/// Calls PUBLISH while this process holds the claim. Waits until the deadline of CONTEXT for
+/// another process that holds it. PUBLISH has to read the position itself, because the other
+/// process moves it. Errors: kBusy (the claim stayed taken), and the errors of PUBLISH.
+base::Result<std::size_t> publish_alone(JobContext& context,
+                                        const std::function<base::Result<std::size_t>()>& publish);
+
+}  // namespace quarry::backoffice
