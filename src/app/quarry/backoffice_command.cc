@@ -66,6 +66,7 @@ constexpr std::chrono::seconds kCourierTimeout{20};
 
 /// Returns the name of the repository PATH on the server.
 std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
+  if (!arguments.served_name.empty()) return arguments.served_name;
   if (!arguments.is_folder) return path.stem().string();
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
 }
@@ -301,6 +302,9 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
   if (!arguments.mail_methods.empty()) {
     words.push_back("--mail-methods");
     words.push_back(fmt::format("{}", fmt::join(arguments.mail_methods, ",")));
+  }
+  if (arguments.is_folder) {
+    words.insert(words.end(), {"--served-name", served_name(arguments, file)});
   }
   if (arguments.only_events) words.push_back("--events");
   if (arguments.trace) words.push_back("--trace");

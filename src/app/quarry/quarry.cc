@@ -130,6 +130,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
   command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
+  command.add_option("--served-name", arguments.served_name)->group("");
   command.add_option("--lease-time", arguments.lease_time)->group("");
 }
 

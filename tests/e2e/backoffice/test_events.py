@@ -219,3 +219,20 @@ def test_concurrent_runs_publish_each_event_once(published, fresh, tmp_path):
                    for _ in range(4)]
         assert [each.wait(60) for each in started] == [0, 0, 0, 0]
     assert len(by_type(published(), "artifact.wiki")) == 500
+
+
+def test_events_of_periodic_runs_contain_the_name_on_the_server(start, fossil, tmp_path):
+    repository = tmp_path / "served" / "team" / "one.fossil"
+    repository.parent.mkdir(parents=True)
+    fossil.new(repository)
+    (tmp_path / "spool").mkdir()
+    events = tmp_path / "events"
+    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+    courier += section("destination all", {"type": "file", "path": events, "repositories": "team/one",
+                                               "events": "security", **QUICK})
+    start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s", "repository": None,
+           "repositories": tmp_path / "served"}, more=courier)
+    wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+    fossil("user", "new", "ann", "", "her-secret-word", "-R", repository)
+    wait_until(lambda: events.exists() and events.read_text().endswith("\n"), "the event")
+    assert json.loads(events.read_text().splitlines()[0])["repository"] == "team/one"
