@@ -1,7 +1,6 @@
 #include "quarry/artifact/hash_name.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
 #include "hex_digest.h"

@@ -1,7 +1,6 @@
 #include "quarry/base/acl.h"
 
 #include <acl/libacl.h>
-#include <fmt/core.h>
 #include <sys/acl.h>
 
 #include <memory>

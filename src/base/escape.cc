@@ -38,6 +38,17 @@ std::size_t utf8_sequence(std::string_view text) {
   return length;
 }
 
+bool is_text(std::string_view text, std::string_view controls) {
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (byte < 0x80 && is_control(byte) && controls.find(text[0]) == text.npos) return false;
+    const std::size_t length = byte < 0x80 ? 1 : utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 void append_printable(std::string& out, std::string_view text, std::size_t limit,
                       std::string_view also) {
   const std::size_t end = out.size() + limit;

@@ -9,12 +9,11 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <memory>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/transfer.h"
 
 namespace quarry::base {
 namespace {
@@ -54,26 +53,14 @@ class RealFile final : public File {
       : fd_(std::move(fd)), path_(std::move(path)), device_(status.st_dev), inode_(status.st_ino) {}
 
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
-    std::size_t done = 0;
-    while (done < buffer.size()) {
-      const ssize_t count = ::pread(fd_.get(), buffer.data() + done, buffer.size() - done,
-                                    static_cast<off_t>(offset + done));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return refused(path_);
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
+    const ssize_t count = read_all_at(fd_.get(), buffer, offset);
+    if (count < 0) return refused(path_);
+    return static_cast<std::size_t>(count);
   }
 
   Result<void> append(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_.get(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return refused(path_);
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return {};
+    if (write_all(fd_.get(), bytes)) return {};
+    return refused(path_);
   }
 
   Result<void> truncate(std::uint64_t size) override {

@@ -5,6 +5,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 

@@ -13,7 +13,6 @@
 #include <filesystem>
 
 #include "log_frame.h"
-#include "quarry/base/fd.h"
 
 namespace quarry::base {
 namespace {

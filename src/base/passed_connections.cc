@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
 
 #include "quarry/base/descriptor_message.h"
 

@@ -1,6 +1,5 @@
 #include "quarry/base/service_manager.h"
 
-#include <fcntl.h>
 #include <systemd/sd-daemon.h>
 
 #include <cstdint>

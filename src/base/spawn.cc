@@ -25,6 +25,7 @@
 
 #include "quarry/base/pipe.h"
 #include "quarry/base/split.h"
+#include "quarry/base/transfer.h"
 
 namespace quarry::base {
 namespace {
@@ -101,8 +102,8 @@ std::vector<pid_t> children() {
 bool reap_ended() {
   pid_t ended = 0;
   do {
-    ended = ::waitpid(-1, nullptr, WNOHANG);
-  } while (ended > 0 || (ended < 0 && errno == EINTR));
+    ended = without_interruption([] { return ::waitpid(-1, nullptr, WNOHANG); });
+  } while (ended > 0);
   return ended == 0;
 }
 
@@ -128,11 +129,7 @@ Result<int> run_confined(SpawnPlan& plan, pid_t& pid, const Launch& launch) {
 [[noreturn]] void work_and_exit(const std::function<std::string()>& work, int output) {
   try {
     const std::string text = work();
-    for (std::string_view rest = text; !rest.empty();) {
-      const ssize_t size = ::write(output, rest.data(), rest.size());
-      if (size < 0) ::_exit(1);
-      rest.remove_prefix(static_cast<std::size_t>(size));
-    }
+    if (!write_all(output, text)) ::_exit(1);
   } catch (const std::exception&) {
     ::_exit(1);
   }
@@ -186,10 +183,7 @@ Result<pid_t> spawn(const Launch& launch) {
 
 std::optional<int> wait_for_end(pid_t pid) {
   int status = 0;
-  pid_t ended = -1;
-  do {
-    ended = ::waitpid(pid, &status, 0);
-  } while (ended < 0 && errno == EINTR);
+  const pid_t ended = without_interruption([&] { return ::waitpid(pid, &status, 0); });
   return ended == pid ? std::optional(status) : std::nullopt;
 }
 
@@ -221,9 +215,9 @@ Result<std::string> run_in_child(const std::function<std::string()>& work) {
   std::string text;
   std::array<char, 4096> bytes{};
   ssize_t size = 0;
-  while ((size = ::read(pipe.reading.get(), bytes.data(), bytes.size())) > 0 ||
-         (size < 0 && errno == EINTR)) {
-    if (size > 0) text.append(bytes.data(), static_cast<std::size_t>(size));
+  const auto read = [&] { return ::read(pipe.reading.get(), bytes.data(), bytes.size()); };
+  while ((size = without_interruption(read)) > 0) {
+    text.append(bytes.data(), static_cast<std::size_t>(size));
   }
   if (wait_for_end(pid) == 0) return text;
   return fail(ErrorCode::kIo, "a child exited early");

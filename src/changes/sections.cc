@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <utility>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/split.h"
@@ -23,17 +22,6 @@ bool is_section_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxSectionName && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
-}
-
-bool is_text(std::string_view line) {
-  while (!line.empty()) {
-    const auto byte = static_cast<unsigned char>(line[0]);
-    if ((byte < 0x20 && byte != '\t') || byte == 0x7F) return false;
-    const std::size_t length = byte < 0x80 ? 1 : base::utf8_sequence(line);
-    if (length == 0) return false;
-    line.remove_prefix(length);
-  }
-  return true;
 }
 
 /// Starts the section that is named in LINE.
@@ -64,7 +52,7 @@ Result<std::vector<Section>> read_sections(std::string_view text, std::size_t li
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = base::take_until(text, '\n');
-    if (!is_text(line)) {
+    if (!base::is_text(line, "\t")) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("line {} contains a control character or invalid UTF-8", number));
     }

@@ -1,6 +1,5 @@
 #include "quarry/gateway/address_set.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "quarry/base/log.h"

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <string>
 
 #include "address_counts.h"
 #include "exchange.h"

@@ -3,7 +3,6 @@
 #include <event2/buffer.h>
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,9 +2,6 @@
 // replies.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "connection.h"

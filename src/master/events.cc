@@ -1,5 +1,4 @@
 // The event handlers of the master's loop.
-#include <fmt/core.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>

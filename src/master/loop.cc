@@ -6,8 +6,6 @@
 #include <csignal>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 #include <utility>
 
 #include "pool/request_bounds.h"

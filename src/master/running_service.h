@@ -1,7 +1,6 @@
 // A running service: its children, and the Starter that decides when they are started.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>

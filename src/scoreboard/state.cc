@@ -1,7 +1,6 @@
 #include "quarry/scoreboard/state.h"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 
 #include "quarry/base/url.h"

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <array>
-
 #include "quarry/base/log.h"
 #include "status_fields.h"
 

@@ -17,6 +17,7 @@
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
+#include "quarry/base/transfer.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::transport {
@@ -162,10 +163,8 @@ Result<std::size_t> ProgramTransport::read_more() {
                                             base::in_words(options_.idle_timeout)));
   }
   std::array<char, 65536> buffer{};
-  ssize_t size = 0;
-  do {
-    size = ::read(from_.get(), buffer.data(), buffer.size());
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      base::without_interruption([&] { return ::read(from_.get(), buffer.data(), buffer.size()); });
   if (size < 0) return base::fail_errno("cannot read from " + command_[0]);
   received_.append(buffer.data(), static_cast<std::size_t>(size));
   answered_ = answered_ || size > 0;

@@ -6,7 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"

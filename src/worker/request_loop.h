@@ -3,7 +3,6 @@
 // gets an error with status 500, and the loop continues.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <string_view>
 

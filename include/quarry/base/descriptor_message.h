@@ -12,6 +12,8 @@
 #include <cstring>
 #include <span>
 
+#include "quarry/base/transfer.h"
+
 namespace quarry::base {
 
 /// The kernel's limit on descriptors per message (SCM_MAX_FD).
@@ -38,10 +40,8 @@ inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(descriptors.size_bytes());
   std::memcpy(CMSG_DATA(head), descriptors.data(), descriptors.size_bytes());
-  ssize_t size = 0;
-  do {
-    size = ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      without_interruption([&] { return ::sendmsg(socket, &message, flags | MSG_NOSIGNAL); });
   return size == static_cast<ssize_t>(bytes.size());
 }
 
@@ -59,10 +59,8 @@ inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
   message.msg_control = room.data();
   // CMSG_LEN, because with the padding of CMSG_SPACE, the kernel could pass one more descriptor.
   message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
-  ssize_t size = 0;
-  do {
-    size = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      without_interruption([&] { return ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC); });
   const cmsghdr* const head = size < 0 ? nullptr : CMSG_FIRSTHDR(&message);
   if (head == nullptr || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) return 0;
   const std::size_t came = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -3,7 +3,6 @@
 // socket. So any process can read the number at any time.
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>

@@ -7,8 +7,6 @@
 // successor, because the parent keeps the pair open.
 #pragma once
 
-#include <utility>
-
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <functional>

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 
 #include "quarry/changes/daemons.h"

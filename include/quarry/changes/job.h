@@ -20,7 +20,6 @@
 // A job that has landed and is rolled back stays in done/, with ##rollback.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

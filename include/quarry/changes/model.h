@@ -18,9 +18,7 @@
 // Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
 
-#include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

@@ -2,7 +2,6 @@
 // listening, the trigger is lost without an error, because the daemons also scan on a timer.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Elements of HTTP's grammar (RFC 9110, section 5), and percent-encoding.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -10,9 +10,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "quarry/base/access_log.h"

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"

@@ -2,7 +2,6 @@
 // for its path, and its login only for one server.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "mail_sender.h"
 #include "mail_text.h"

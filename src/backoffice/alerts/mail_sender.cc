@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <random>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "quarry/base/command.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/transfer.h"
 #include "quarry/courier/smtp.h"
 #include "quarry/repository/mail_database.h"
 
@@ -39,17 +39,6 @@ constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
 // A server that is silent for this long will probably not answer for the next email either.
 constexpr std::chrono::seconds kSilence{10};
-
-/// Writes and syncs BYTES. Returns false on an error.
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return ::fsync(fd) == 0;
-}
 
 /// Returns a new file name. The name consists of the time in seconds and a random part, which
 /// distinguishes emails of the same second.
@@ -78,7 +67,7 @@ Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble("create a file in");
-  if (!write_all(file.get(), mail.message) ||
+  if (!base::write_all(file.get(), mail.message) || ::fsync(file.get()) != 0 ||
       ::renameat(folder.get(), hidden.c_str(), folder.get(), name.c_str()) != 0) {
     auto error = trouble("write to");
     ::unlinkat(folder.get(), hidden.c_str(), 0);

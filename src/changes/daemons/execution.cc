@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <utility>
 
 #include "quarry/base/log.h"
 #include "quarry/changes/moved.h"

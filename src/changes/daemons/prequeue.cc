@@ -1,7 +1,6 @@
 #include "prequeue.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // The work of a daemon for one queue.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>

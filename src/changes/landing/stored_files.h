@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <string>
 #include <unordered_map>
 
 #include "quarry/artifact/hash_name.h"

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <iterator>
-#include <utility>
 
 namespace quarry::changes {
 namespace {

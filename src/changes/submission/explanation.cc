@@ -4,8 +4,6 @@
 #include <sys/statvfs.h>
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "quarry/changes/frozen.h"

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "quarry/changes/change_log.h"

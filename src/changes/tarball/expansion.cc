@@ -8,10 +8,10 @@
 #include <zlib.h>
 
 #include <array>
-#include <cerrno>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "quarry/base/transfer.h"
 
 namespace quarry::changes {
 namespace {
@@ -28,18 +28,15 @@ class Input {
   explicit Input(int file) : file_(file) {}
 
   Result<std::size_t> read(std::span<char> buffer) {
-    while (true) {
-      const ssize_t size = ::pread(file_, buffer.data(), buffer.size(), offset_);
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0) return base::fail_errno("cannot read the tarball");
-      offset_ += size;
-      return static_cast<std::size_t>(size);
-    }
+    const ssize_t size = base::read_all_at(file_, buffer, offset_);
+    if (size < 0) return base::fail_errno("cannot read the tarball");
+    offset_ += static_cast<std::uint64_t>(size);
+    return static_cast<std::size_t>(size);
   }
 
  private:
   int file_;
-  off_t offset_ = 0;
+  std::uint64_t offset_ = 0;
 };
 
 class Plain : public Expansion {

@@ -21,17 +21,6 @@ constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
 // File systems have this limit, so a tree with a longer name cannot be checked out.
 constexpr std::size_t kMaxComponent = 255;
 
-bool is_plain_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const auto byte = static_cast<unsigned char>(text.front());
-    if (byte < ' ' || byte == 0x7f) return false;
-    const std::size_t length = byte < 0x80 ? 1 : base::utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 template <typename Function>
 void for_each_component(std::string_view path, const Function& function) {
   while (true) {
@@ -67,7 +56,7 @@ Result<void> check_text(std::string_view what, std::string_view text) {
     return fail(ErrorCode::kLimit, fmt::format("{} is longer than {} bytes: {}…", what, kMaxName,
                                                base::printable(text, kShown)));
   }
-  if (!is_plain_utf8(text) || text.find('\\') != std::string_view::npos) {
+  if (!base::is_text(text) || text.find('\\') != std::string_view::npos) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{} is not UTF-8, or contains a control character or a backslash: {}",
                             what, base::printable(text, kShown)));

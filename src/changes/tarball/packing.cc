@@ -1,6 +1,5 @@
 #include "packing.h"
 
-#include <cstdint>
 #include <cstring>
 #include <utility>
 

@@ -17,14 +17,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +38,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
+#include "quarry/base/transfer.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
 #include "utf8_locale.h"
@@ -63,11 +62,7 @@ void send_message(int pipe, std::string_view text) {
   const std::uint64_t size = text.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += text;
-  for (std::string_view rest = bytes; !rest.empty();) {
-    const ssize_t written = ::write(pipe, rest.data(), rest.size());
-    if (written < 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  base::write_all(pipe, bytes);
 }
 
 /// Removes the next message from the front of REST and returns it. Returns an empty string if the
@@ -149,10 +144,8 @@ bool answer(int socket, int status) {
 /// Returns the helper's next answer, or an error if the helper has exited.
 Result<int> answer_of_helper(int socket) {
   int status = 0;
-  ssize_t size = 0;
-  do {
-    size = ::recv(socket, &status, sizeof status, 0);
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      base::without_interruption([&] { return ::recv(socket, &status, sizeof status, 0); });
   if (size == sizeof status) return status;
   return fail(ErrorCode::kIo, "the helper process that starts tarball readers exited unexpectedly");
 }

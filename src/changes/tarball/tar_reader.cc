@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "expansion.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/transfer.h"
 
 namespace quarry::changes {
 namespace {
@@ -273,31 +272,18 @@ Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, in
 }
 
 Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) {
-      const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-      auto failure = base::fail_errno("cannot store the contents of the tarball");
-      if (is_full) failure.error().code = ErrorCode::kNoSpace;
-      return failure;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-    offset += static_cast<std::uint64_t>(size);
-  }
-  return {};
+  if (base::write_all_at(file, bytes, offset)) return {};
+  const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+  auto failure = base::fail_errno("cannot store the contents of the tarball");
+  if (is_full) failure.error().code = ErrorCode::kNoSpace;
+  return failure;
 }
 
 Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset) {
-  while (!buffer.empty()) {
-    const ssize_t size = ::pread(file, buffer.data(), buffer.size(), static_cast<off_t>(offset));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return base::fail_errno("cannot read the contents of the tarball");
-    if (size == 0) return fail(ErrorCode::kCorrupt, "the contents of the tarball are truncated");
-    buffer = buffer.subspan(static_cast<std::size_t>(size));
-    offset += static_cast<std::uint64_t>(size);
-  }
-  return {};
+  const ssize_t size = base::read_all_at(file, buffer, offset);
+  if (size < 0) return base::fail_errno("cannot read the contents of the tarball");
+  if (static_cast<std::size_t>(size) == buffer.size()) return {};
+  return fail(ErrorCode::kCorrupt, "the contents of the tarball are truncated");
 }
 
 }  // namespace quarry::changes

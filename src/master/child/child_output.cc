@@ -1,7 +1,6 @@
 #include "child_output.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "quarry/base/number.h"
 #include "quarry/master/kinds.h"

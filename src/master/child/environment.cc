@@ -1,10 +1,7 @@
 #include "environment.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <span>

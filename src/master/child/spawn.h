@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <optional>
-#include <vector>
 
 #include "child_output.h"
 #include "quarry/base/result.h"

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "quarry/repository/rid.h"

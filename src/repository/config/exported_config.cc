@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "receipt/receipt_state.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <utility>
-
 #include "bulk_load.h"
 #include "derived/checkins/checkin_links.h"
 #include "derived/checkins/file_links.h"

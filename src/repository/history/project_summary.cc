@@ -1,6 +1,5 @@
 #include "quarry/repository/project_summary.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -1,7 +1,6 @@
 #include "markdown_spans.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "quarry/base/ascii.h"
 #include "text_links.h"

@@ -5,8 +5,6 @@
 // A lock ends after `lock-timeout` seconds (default 60), when the check-in is no longer a leaf, or
 // when its owner releases it. Locks are advisory: a second client gets a warning.
 
-#include <fmt/core.h>
-
 #include <vector>
 
 #include "receipt_state.h"

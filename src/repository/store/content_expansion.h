@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "database.h"
 #include "quarry/artifact/hash_name.h"

@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
+#include "quarry/base/transfer.h"
 #include "temporary_files.h"
 
 namespace quarry::repository {
@@ -51,14 +50,7 @@ HeldTexts::Span HeldTexts::add(std::string_view text) {
 
 void HeldTexts::write_out() {
   if (fd_ < 0) fd_ = open_unnamed();
-  std::string_view rest = memory_;
-  while (!rest.empty()) {
-    const ssize_t written =
-        ::pwrite(fd_, rest.data(), rest.size(), static_cast<off_t>(size() - rest.size()));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail(written < 0 ? errno : ENOSPC);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!base::write_all_at(fd_, memory_, in_file_)) fail(errno);
   in_file_ += memory_.size();
   memory_.clear();
 }
@@ -66,13 +58,9 @@ void HeldTexts::write_out() {
 std::string HeldTexts::get(Span span) const {
   if (span.begin >= in_file_) return memory_.substr(span.begin - in_file_, span.size);
   std::string text(span.size, '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t read =
-        ::pread(fd_, text.data() + done, text.size() - done, static_cast<off_t>(span.begin + done));
-    if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) throw cannot_read_temporary(kFile, read < 0 ? std::strerror(errno) : "it ends");
-    done += static_cast<std::size_t>(read);
+  const ssize_t read = base::read_all_at(fd_, text, span.begin);
+  if (read < static_cast<ssize_t>(text.size())) {
+    throw cannot_read_temporary(kFile, read < 0 ? std::strerror(errno) : "it ends");
   }
   return text;
 }

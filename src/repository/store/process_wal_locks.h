@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "wal_lock_rules.h"

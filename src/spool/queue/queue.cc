@@ -1,7 +1,5 @@
 #include "quarry/spool/queue.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <atomic>
 #include <filesystem>

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "disk_store.h"
 #include "quarry/spool/spool.h"

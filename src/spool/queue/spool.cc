@@ -1,7 +1,5 @@
 #include "quarry/spool/spool.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "quarry/base/file_system.h"
 #include "quarry/spool/queue.h"

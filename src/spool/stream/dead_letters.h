@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <exception>
 #include <list>
 #include <system_error>
 #include <utility>

@@ -12,7 +12,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"

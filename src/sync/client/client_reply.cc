@@ -1,14 +1,11 @@
 #include "client_reply.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "cards/file_card.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/escape.h"
-#include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/http/syntax.h"
 

@@ -1,7 +1,5 @@
 #include "configuration.h"
 
-#include <string>
-
 namespace quarry::sync {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "cards/card_reader.h"
 #include "quarry/artifact/blob_reader.h"

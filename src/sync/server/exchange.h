@@ -8,8 +8,6 @@
 // Used by ServerSession.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "cards/bound.h"

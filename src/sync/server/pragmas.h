@@ -12,7 +12,6 @@
 // the right, the pragma is ignored. Used by Exchange.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "cards/card_reader.h"

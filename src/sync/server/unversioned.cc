@@ -1,8 +1,6 @@
 #include "unversioned.h"
 
 #include <algorithm>
-#include <optional>
-#include <string>
 
 #include "cards/file_card.h"
 #include "quarry/artifact/hash_name.h"

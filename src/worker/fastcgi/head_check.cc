@@ -2,9 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-
-#include "quarry/http/fastcgi.h"
 
 namespace quarry::worker {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <utility>
-
 #include "quarry/http/status.h"
 #include "quarry/http/web_page.h"
 #include "quarry/sync/request.h"

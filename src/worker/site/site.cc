@@ -10,7 +10,6 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
-#include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "quarry/pages/repository_page.h"
 #include "quarry/sync/server_session.h"

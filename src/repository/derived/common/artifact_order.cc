@@ -1,7 +1,6 @@
 #include "artifact_order.h"
 
 #include <map>
-#include <utility>
 
 #include "quarry/base/time.h"
 

@@ -14,7 +14,6 @@
 #include <fmt/core.h>
 
 #include <utility>
-#include <vector>
 
 #include "derived/common/backlinks.h"
 #include "derived/common/printed_day.h"
