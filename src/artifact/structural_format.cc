@@ -25,15 +25,6 @@ class CardWriter {
   }
   void end() { text_ += '\n'; }
 
-  /// Adds a T card. VALUE may be empty.
-  void tag(char kind, std::string_view name, std::string_view target, std::string_view value) {
-    begin('T');
-    argument(kind + fossilize(name));
-    argument(target);
-    if (!value.empty()) argument(fossilize(value));
-    end();
-  }
-
   /// Returns the text, including its Z card.
   std::string finish() {
     card('Z', md5_hex(text_));
@@ -88,20 +79,12 @@ std::string format_check_in(CheckInText text) {
     writer.card('Q', (pick.is_backout ? '-' : '+') + std::string(pick.target.str()));
   }
   if (!text.repository_checksum.empty()) writer.card('R', text.repository_checksum);
-  for (const CheckInText::Tag& tag : text.tags) writer.tag(tag.kind, tag.name, "*", tag.value);
-  writer.card('U', fossilize(text.user));
-  return writer.finish();
-}
-
-std::string format_control(ControlText text) {
-  std::ranges::sort(text.tags, {}, [](const ControlText::Tag& tag) {
-    return std::tuple<char, std::string_view, std::string_view>(tag.kind, tag.name,
-                                                                tag.target.str());
-  });
-  CardWriter writer;
-  writer.card('D', base::iso_millis(text.date));
-  for (const ControlText::Tag& tag : text.tags) {
-    writer.tag(tag.kind, tag.name, tag.target.str(), tag.value);
+  for (const CheckInText::Tag& tag : text.tags) {
+    writer.begin('T');
+    writer.argument(tag.kind + fossilize(tag.name));
+    writer.argument("*");
+    if (!tag.value.empty()) writer.argument(fossilize(tag.value));
+    writer.end();
   }
   writer.card('U', fossilize(text.user));
   return writer.finish();

@@ -299,19 +299,6 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
   return fail(granted.error().code, fmt::format("{}: {}", path, granted.error().message));
 }
 
-Result<Fd> connect_to(const SocketAddress& address) {
-  Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return fail_errno(fmt::format("cannot create a socket for {}", address.str()));
-  if (!address.is_unix()) {
-    const int on = 1;
-    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  if (::connect(fd.get(), address.get(), address.size()) != 0) {
-    return fail_errno(fmt::format("cannot connect to {}", address.str()));
-  }
-  return fd;
-}
-
 bool has_peer_left(int fd) {
   pollfd connection{fd, POLLRDHUP, 0};
   ::poll(&connection, 1, 0);

@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "../unit/connect_to.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
@@ -122,7 +123,7 @@ bool wait_until_taken(const base::Fd& socket, double deadline) {
 
 base::Result<void> send(const Options& options) {
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.address));
-  QUARRY_TRY_ASSIGN(const auto socket, base::connect_to(address));
+  QUARRY_TRY_ASSIGN(const auto socket, connect_to(address));
   const double deadline = now() + kPatience;
   const Shape shape;
   std::string text;

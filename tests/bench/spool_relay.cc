@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "../unit/connect_to.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
@@ -53,7 +54,7 @@ class Forwarder {
 
   spool::Delivery take(std::span<const spool::Message> batch, const std::stop_token& stop) {
     if (!socket_) {
-      auto connected = base::connect_to(to_);
+      auto connected = connect_to(to_);
       if (!connected) return {.delivered = 0, .retry_after = kNextTry};
       socket_ = std::move(*connected);
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "../unit/control_artifact.h"
 #include "quarry/artifact/digest.h"
 #include "require.h"
 

@@ -173,18 +173,4 @@ struct CheckInText {
 /// Returns the text of the manifest, including the Z card.
 std::string format_check_in(CheckInText text);
 
-/// The fields of a new control artifact.
-struct ControlText {
-  base::UnixMillis date;
-  std::string user;
-  struct Tag {
-    char kind;
-    std::string name;
-    HashName target;
-    std::string value = {};  // may be empty
-  };
-  std::vector<Tag> tags;  // sorted by format_control()
-};
-std::string format_control(ControlText text);
-
 }  // namespace quarry::artifact

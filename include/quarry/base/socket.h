@@ -110,9 +110,6 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
 /// kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);
 
-/// Returns a connected, close-on-exec, blocking socket (with TCP_NODELAY for TCP). Errors: kIo.
-Result<Fd> connect_to(const SocketAddress& address);
-
 /// Returns whether the other end of FD is closed. FD is a connection or the writing end of a pipe.
 /// A TCP peer that has shut down only its sending side also counts as closed.
 bool has_peer_left(int fd);

@@ -89,24 +89,6 @@ TEST_CASE("a cluster is sorted and has no duplicates") {
   CHECK(it->members.size() == 2);
 }
 
-TEST_CASE("a control artifact is sorted by kind, name and target") {
-  const HashName low = std::min(name_of("1"), name_of("2"));
-  const HashName high = std::max(name_of("1"), name_of("2"));
-  const std::string text = format_control({.date = kFormatMillis,
-                                           .user = "joe",
-                                           .tags = {{'+', "q", high, "v w"},
-                                                    {'-', "p", low, ""},
-                                                    {'+', "q", low, ""},
-                                                    {'*', "r", low, ""}}});
-  CHECK(text == test::with_end_card("D 2020-01-02T03:04:05.678\nT *r " + std::string(low.str()) +
-                                    "\nT +q " + std::string(low.str()) + "\nT +q " +
-                                    std::string(high.str()) + " v\\sw\nT -p " +
-                                    std::string(low.str()) + "\nU joe\n"));
-  const auto it = parse_structural(text);
-  REQUIRE(it);
-  CHECK(it->type == StructuralType::kControl);
-}
-
 std::string awkward_text(test::Random& random) {
   static constexpr std::string_view kBytes = "ab /.\\\n\r\t\v\f*+-\xc3\xa9s0";
   std::string text;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "connect_to.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
 #include "temporary_folder.h"

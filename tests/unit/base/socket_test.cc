@@ -1,4 +1,5 @@
 #include "quarry/base/socket.h"
+#include "connect_to.h"
 #include "temporary_folder.h"
 
 #include <doctest/doctest.h>

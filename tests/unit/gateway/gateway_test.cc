@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "connect_to.h"
 #include "eventually.h"
 #include "fastcgi_records.h"
 #include "world.h"
@@ -469,7 +470,7 @@ TEST_CASE("requests wait while the pool's backlog is full, but not forever") {
   REQUIRE(address);
   const auto listener = quarry::base::listen_on(*address, {.backlog = 0});
   REQUIRE(listener);
-  const auto filler = quarry::base::connect_to(*address);
+  const auto filler = connect_to(*address);
   REQUIRE(filler);
   CHECK(ask(impatient).starts_with("HTTP/1.1 504 "));
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "connect_to.h"
 #include "quarry/base/socket.h"
 #include "temporary_folder.h"
 
@@ -34,7 +35,7 @@ class ControlWorld {
   }
 
   Fd connect() const {
-    auto fd = quarry::base::connect_to(address());
+    auto fd = connect_to(address());
     REQUIRE(fd);
     return std::move(*fd);
   }

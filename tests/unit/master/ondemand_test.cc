@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "connect_to.h"
 #include "eventually.h"
 #include "world.h"
 
@@ -59,7 +60,7 @@ Fd connect(const World& world) {
   const auto address = SocketAddress::parse(world.socket());
   Fd connection;
   REQUIRE(eventually([&] {
-    if (auto connected = quarry::base::connect_to(*address)) connection = std::move(*connected);
+    if (auto connected = connect_to(*address)) connection = std::move(*connected);
     return static_cast<bool>(connection);
   }));
   return connection;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "connect_to.h"
 #include "eventually.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
@@ -112,7 +113,7 @@ class SmallMaster {
   /// Connects to the receiver and returns its answer, or an empty string after kPatience.
   std::string ask_receiver() const {
     const auto address = quarry::base::SocketAddress::parse((folder_ / "s").string());
-    const auto connected = quarry::base::connect_to(*address);
+    const auto connected = connect_to(*address);
     REQUIRE(connected);
     const Fd& fd = *connected;
     pollfd wait{fd.get(), POLLIN, 0};

@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "connect_to.h"
 #include "eventually.h"
 #include "fastcgi_records.h"
 
@@ -38,7 +39,7 @@ Params post(std::string_view path, std::string_view body, std::string_view conte
 }
 
 Client::Client(const quarry::base::SocketAddress& address) {
-  auto connected = quarry::base::connect_to(address);
+  auto connected = connect_to(address);
   REQUIRE(connected);
   fd_ = std::move(*connected);
 }

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "control_artifact.h"
 #include "landing_world.h"
 #include "quarry/artifact/structural.h"
 
@@ -60,7 +61,7 @@ TEST_CASE(
     CHECK(world.tip() == (is_older ? tip : fork));
     CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
     // After one leaf is closed, the change set lands on the other leaf.
-    world.put(artifact::format_control(
+    world.put(format_control(
         {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
     world.landed(order);
     CHECK(world.files() == FilesOf{{"a", {"fork"}}, {"b", {"b"}}});

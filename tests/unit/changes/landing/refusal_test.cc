@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "control_artifact.h"
 #include "landing_world.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
@@ -51,7 +52,7 @@ TEST_CASE("a missing, closed or forked branch is refused with the reason") {
   order.branch = "trunk";
   CHECK(world.refused(order).kind == RefusalKind::kForked);
   CHECK(world.refused(order).reason.find("2 open leaves") != std::string::npos);
-  world.put(artifact::format_control(
+  world.put(format_control(
       {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", one, ""}}}));
   world.landed(order);
 }
@@ -109,7 +110,7 @@ TEST_CASE("files that cannot land are refused by name") {
   const auto refused = [&](const FilesOf& added, const std::vector<std::string>& removed = {}) {
     return world.refused(world.order(2, added, removed));
   };
-  const std::string control = artifact::format_control(
+  const std::string control = format_control(
       {.date = world.clock.now(), .user = "eve", .tags = {{'+', "closed", world.tip(), ""}}});
   for (const FilesOf& files :
        {FilesOf{{"../out", {"x"}}}, FilesOf{{"/abs", {"x"}}}, FilesOf{{"a//b", {"x"}}},

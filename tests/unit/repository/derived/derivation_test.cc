@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "control_artifact.h"
 #include "history.h"
 #include "quarry/artifact/delta.h"
 #include "world.h"
@@ -104,12 +105,12 @@ TEST_CASE("tags that set parents of check-ins have the same effect in any order 
     }
     for (std::int64_t date = 1; date <= 8; ++date) {
       const std::size_t child = 1 + random() % (check_ins.size() - 1);
-      artifact::ControlText text;
+      ControlText text;
       text.date = {History::kStart + date / 2 * 86'400'000};
       text.user = "u";
       text.tags = {{random() % 4 == 0 ? '-' : '+', "parent", check_ins[child],
                     std::string(check_ins[random() % child].str())}};
-      artifacts.push_back(artifact::format_control(text));
+      artifacts.push_back(format_control(text));
     }
     World world, other;
     receive_shuffled(world, artifacts, random);
@@ -186,13 +187,13 @@ TEST_CASE("a tag sets the parents of a check-in") {
     CAPTURE(parents);
     std::string value;
     for (const std::string& parent : parents) value += fmt::format(" {}", name_of(parent).str());
-    artifact::ControlText text;
+    ControlText text;
     text.date = {date + 86'400'000};
     text.user = "u";
     text.tags = {{'+', "parent", name_of(child), value.substr(1)}};
     World world;
     world.put_all(artifacts);
-    world.put(artifact::format_control(text));
+    world.put(format_control(text));
     for (const std::string& parent : parents) {
       CHECK(world.sql(fmt::format(
                 "SELECT isprim FROM plink WHERE cid=(SELECT rid FROM blob WHERE uuid='{}')"

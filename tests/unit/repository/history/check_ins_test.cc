@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "control_artifact.h"
 #include "world.h"
 
 using namespace quarry;
@@ -15,9 +16,9 @@ using base::ErrorCode;
 namespace {
 
 std::string control(const HashName& target, int minute, char kind, const std::string& tag) {
-  return artifact::format_control({.date = {HeldClock().now().value + std::int64_t{60000} * minute},
-                                   .user = "ann",
-                                   .tags = {{kind, tag, target, ""}}});
+  return format_control({.date = {HeldClock().now().value + std::int64_t{60000} * minute},
+                         .user = "ann",
+                         .tags = {{kind, tag, target, ""}}});
 }
 
 /// Calls ASK in a snapshot and returns its result.

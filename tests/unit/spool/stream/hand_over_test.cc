@@ -18,6 +18,7 @@
 #include <set>
 #include <thread>
 
+#include "connect_to.h"
 #include "eventually.h"
 #include "hand_over_frames.h"
 #include "killing_files.h"
@@ -59,7 +60,7 @@ quarry::base::Fd listen_at(const std::string& path) {
 class RawClient {
  public:
   explicit RawClient(const std::string& path) {
-    auto fd = quarry::base::connect_to(quarry::base::SocketAddress::parse(path).value());
+    auto fd = connect_to(quarry::base::SocketAddress::parse(path).value());
     REQUIRE(fd);
     fd_ = std::move(*fd);
   }
