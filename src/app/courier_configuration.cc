@@ -33,6 +33,10 @@ using master::Timeout;
 
 constexpr std::string_view kCourier = "courier";
 constexpr std::string_view kDestination = "destination ";
+constexpr auto kStartTls =
+    std::to_array<std::pair<std::string_view, StartTls>>({{"off", StartTls::kOff},
+                                                          {"if-offered", StartTls::kIfOffered},
+                                                          {"required", StartTls::kRequired}});
 
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
@@ -104,27 +108,6 @@ struct Type {
   static Shown show(DestinationType type) {
     const std::string_view name = courier::name_of(type);
     return name.empty() ? Shown() : Shown{std::string(name)};
-  }
-};
-
-struct StartTlsWord {
-  static constexpr auto kWords =
-      std::to_array<std::pair<StartTls, std::string_view>>({{StartTls::kOff, "off"},
-                                                            {StartTls::kIfOffered, "if-offered"},
-                                                            {StartTls::kRequired, "required"}});
-  static Result<void> put(StartTls& target, const std::string& value) {
-    const auto at =
-        std::ranges::find(kWords, value, &std::pair<StartTls, std::string_view>::second);
-    if (at == kWords.end()) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not one of off, if-offered, required",
-                                                   base::printable(value)));
-    }
-    target = at->first;
-    return {};
-  }
-  static Shown show(StartTls value) {
-    return {std::string(
-        std::ranges::find(kWords, value, &std::pair<StartTls, std::string_view>::first)->second)};
   }
 };
 
@@ -206,7 +189,7 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"allow_redirects", Switch(), QUARRY_FIELD(allow_redirects)},
     {"from", Address(), QUARRY_FIELD(from)},
     {"to", Recipients(), QUARRY_FIELD(to)},
-    {"starttls", StartTlsWord(), QUARRY_FIELD(start_tls)},
+    {"starttls", master::Choice<kStartTls>(), QUARRY_FIELD(start_tls)},
     {"user", Text(), QUARRY_FIELD(user)},
     {"password_file", Path(), QUARRY_FIELD(password_file)},
     {"sendmail", Path(), QUARRY_FIELD(sendmail)},

@@ -14,7 +14,6 @@
 namespace quarry::app {
 namespace {
 
-using backoffice::PeerDirection;
 using backoffice::PeerOptions;
 using base::ErrorCode;
 using base::fail;
@@ -67,21 +66,6 @@ struct PeerUrl : Text {
   }
 };
 
-struct Direction {
-  static Result<void> put(PeerDirection& target, const std::string& value) {
-    const auto named = backoffice::peer_direction_named(value);
-    if (!named) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is not one of push, pull, both", base::printable(value)));
-    }
-    target = *named;
-    return {};
-  }
-  static Shown show(PeerDirection direction) {
-    return {std::string(backoffice::name_of(direction))};
-  }
-};
-
 constexpr auto kPeerDirectives = std::to_array<Directive<PeerSectionOptions>>({
     {"pool", Text(), QUARRY_FIELD(pool)},
     {"repository", Text(), QUARRY_FIELD(repository)},
@@ -89,7 +73,7 @@ constexpr auto kPeerDirectives = std::to_array<Directive<PeerSectionOptions>>({
     {"remote", Text(), QUARRY_FIELD(peer.remote)},
     {"password_file", Path(), QUARRY_FIELD(peer.password_file)},
     {"ca_file", Path(), QUARRY_FIELD(peer.ca_file)},
-    {"direction", Direction(), QUARRY_FIELD(peer.direction)},
+    {"direction", master::Choice<backoffice::kPeerDirections>(), QUARRY_FIELD(peer.direction)},
     {"private", Switch(), QUARRY_FIELD(peer.with_private)},
     {"uv", Switch(), QUARRY_FIELD(peer.with_unversioned)},
     {"interval", Timeout(), QUARRY_FIELD(peer.interval)},

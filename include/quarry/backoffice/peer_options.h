@@ -1,17 +1,23 @@
 // The configuration of a peer: section [peer NAME].
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "quarry/base/result.h"
 
 namespace quarry::backoffice {
 
 enum class PeerDirection : std::uint8_t { kBoth, kPush, kPull };
+inline constexpr std::array<std::pair<std::string_view, PeerDirection>, 3> kPeerDirections{
+    {{"push", PeerDirection::kPush},
+     {"pull", PeerDirection::kPull},
+     {"both", PeerDirection::kBoth}}};
 std::string_view name_of(PeerDirection direction);
 std::optional<PeerDirection> peer_direction_named(std::string_view name);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "quarry/base/spawn.h"
 #include "quarry/repository/personal_address.h"

@@ -2,9 +2,7 @@
 // notifications.
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "commands.h"
 #include "common/exit_codes.h"
@@ -45,26 +43,6 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
   return report->complaints.empty() ? kDone : kFailed;
 }
 
-base::Result<void> print_pending(Repository& repository) {
-  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  repository::Alerts alerts(repository);
-  QUARRY_TRY_ASSIGN(const bool are_set_up, alerts.are_set_up());
-  if (!are_set_up) return {};
-  std::string last;
-  while (true) {
-    QUARRY_TRY_ASSIGN(const auto rows, alerts.marks(kRows, last));
-    for (const repository::AlertMarks& row : rows) {
-      fmt::print("{:>10} {:>7} {:>10} {:>7}\n", row.id, row.sent_at_once ? "sentSep" : "",
-                 row.sent_digest ? "sentDigest" : "", row.sent_to_moderators ? "sentMod" : "");
-    }
-    if (rows.size() < kRows) break;
-    last = rows.back().id;
-  }
-  QUARRY_TRY_ASSIGN(const std::size_t mails, repository::MailOutbox(repository).size());
-  if (mails > 0) fmt::print("emails waiting: {}\n", mails);
-  return {};
-}
-
 }  // namespace
 
 int run_alerts_send(const AlertsArguments& arguments) {
@@ -77,12 +55,26 @@ int run_alerts_send(const AlertsArguments& arguments) {
   return run_step(**repository, backoffice::send_renewals, arguments.is_test);
 }
 
-int run_alerts_pending(const AlertsArguments& arguments) {
-  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
-  auto repository = Repository::open(arguments.file);
-  if (!repository) return failed(repository.error());
-  const auto printed = print_pending(**repository);
-  return printed ? kDone : failed(printed.error());
+base::Result<void> run_alerts_pending(const AlertsArguments& arguments) {
+  QUARRY_TRY(act_as_owner_of(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository, Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
+  repository::Alerts alerts(*repository);
+  QUARRY_TRY_ASSIGN(const bool are_set_up, alerts.are_set_up());
+  if (!are_set_up) return {};
+  std::string last;
+  while (true) {
+    QUARRY_TRY_ASSIGN(const auto rows, alerts.marks(kRows, last));
+    for (const repository::AlertMarks& row : rows) {
+      fmt::print("{:>10} {:>7} {:>10} {:>7}\n", row.id, row.sent_at_once ? "sentSep" : "",
+                 row.sent_digest ? "sentDigest" : "", row.sent_to_moderators ? "sentMod" : "");
+    }
+    if (rows.size() < kRows) break;
+    last = rows.back().id;
+  }
+  QUARRY_TRY_ASSIGN(const std::size_t mails, repository::MailOutbox(*repository).size());
+  if (mails > 0) fmt::print("emails waiting: {}\n", mails);
+  return {};
 }
 
 }  // namespace quarry::app

@@ -1,11 +1,13 @@
 // The `quarry` commands for a local repository. Other commands are in the folders next to this
-// header. Each function returns an exit code (common/exit_codes.h).
+// header. Each function returns a result or an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "quarry/base/result.h"
 
 namespace quarry::app {
 
@@ -15,7 +17,7 @@ struct InitArguments {
   std::string user;
   std::string password;
 };
-int run_init(const InitArguments& arguments);
+base::Result<void> run_init(const InitArguments& arguments);
 
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
@@ -65,7 +67,7 @@ int run_backoffice(const BackofficeArguments& arguments);
 struct LeaseArguments {
   std::string file;
 };
-int run_lease(const LeaseArguments& arguments);
+base::Result<void> run_lease(const LeaseArguments& arguments);
 
 struct AlertsArguments {
   std::string file;
@@ -74,6 +76,6 @@ struct AlertsArguments {
   bool is_test = false;  // print the emails without marking them as sent
 };
 int run_alerts_send(const AlertsArguments& arguments);
-int run_alerts_pending(const AlertsArguments& arguments);
+base::Result<void> run_alerts_pending(const AlertsArguments& arguments);
 
 }  // namespace quarry::app

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/base/spawn.h"
+#include "quarry/base/transfer.h"
 #include "quarry/changes/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/repository_folder.h"
@@ -226,17 +226,6 @@ class Service {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// Writes BYTES to standard output. Returns false if the reader has closed the pipe.
-bool send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
 /// Redirects the log if standard error might be the connection, such as under inetd.
 void keep_log_out_of_replies() {
   struct stat output {};
@@ -256,16 +245,17 @@ int answer_one(const std::filesystem::path& path) {
   RequestReader reader(STDIN_FILENO, service.max_body(), kReadTimeout);
   if (is_cgi()) {
     const auto request = reader.cgi();
-    send(request ? service.answer(*request) : refuse(request.error(), false));
+    base::write_all(STDOUT_FILENO,
+                    request ? service.answer(*request) : refuse(request.error(), false));
     service.tidy_up();
     service.start_backoffice();
     return kDone;
   }
   const auto request = reader.next();
   if (!request) {
-    send(refuse(request.error(), true));
+    base::write_all(STDOUT_FILENO, refuse(request.error(), true));
   } else if (*request) {
-    send(service.answer(**request));
+    base::write_all(STDOUT_FILENO, service.answer(**request));
     service.tidy_up();
     service.start_backoffice();
   }
@@ -278,9 +268,9 @@ int answer_all(const std::filesystem::path& path) {
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   for (bool is_sent = true; is_sent;) {
     const auto request = reader.next();
-    if (!request) send(refuse(request.error(), true));
+    if (!request) base::write_all(STDOUT_FILENO, refuse(request.error(), true));
     if (!request || !*request) break;
-    is_sent = send(service.answer(**request));
+    is_sent = base::write_all(STDOUT_FILENO, service.answer(**request));
     service.tidy_up();
   }
   service.start_backoffice();
@@ -293,7 +283,8 @@ int run_http(const HttpArguments& arguments) {
   keep_log_out_of_replies();
   const auto became = act_as_owner_of(arguments.path);
   if (!became) {
-    send(refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
+    base::write_all(STDOUT_FILENO,
+                    refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
     return kFailed;
   }
   return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);

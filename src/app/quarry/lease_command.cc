@@ -2,10 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string>
 
 #include "commands.h"
-#include "common/exit_codes.h"
 #include "common/owner.h"
 #include "quarry/backoffice/holders.h"
 #include "quarry/backoffice/lease.h"
@@ -30,19 +28,17 @@ void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::i
 
 }  // namespace
 
-int run_lease(const LeaseArguments& arguments) {
-  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
-  auto repository = repository::Repository::open(arguments.file);
-  if (!repository) return failed(repository.error());
-  const auto snapshot = (*repository)->snapshot();
-  if (!snapshot) return failed(snapshot.error());
-  const auto row = (*repository)->settings().get("backoffice");
+base::Result<void> run_lease(const LeaseArguments& arguments) {
+  QUARRY_TRY(act_as_owner_of(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
+  const auto row = repository->settings().get("backoffice");
   const auto lease = backoffice::Lease::parse(row.value_or(""));
   const std::int64_t now = base::system_clock().now().value / 1000;
   fmt::print("lease:   {}\n", row ? lease.text() : "none");
   print_holder("current:", lease.current, lease.current_until, now);
   print_holder("next:", lease.next, lease.next_until, now);
-  return kDone;
+  return {};
 }
 
 }  // namespace quarry::app

@@ -1,7 +1,6 @@
 // quarry: the command line for repositories and for the server. This file defines most of the
 // options; other files implement the commands.
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +10,6 @@
 #include <exception>
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "changes/changes_command_line.h"
@@ -189,8 +187,10 @@ void add_top(CLI::App& command, Run& run) {
       ->check(CLI::Range(1, 1000000000));
 }
 
+template <typename Outcome>
 SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
-                                  const char* description, int (*action)(const SpoolArguments&)) {
+                                  const char* description,
+                                  Outcome (*action)(const SpoolArguments&)) {
   CLI::App* command = spool.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
   command->add_option("DIR", arguments.folder, "Folder of the queue's files")->required();
@@ -286,7 +286,7 @@ void add_spool(CLI::App& spool, Run& run) {
 
 CourierArguments& add_courier_command(CLI::App& courier, Run& run, const char* name,
                                       const char* description,
-                                      int (*action)(const CourierArguments&)) {
+                                      base::Result<void> (*action)(const CourierArguments&)) {
   CLI::App* command = courier.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
   command->add_option("-c,--config", arguments.config, "The server's configuration")

@@ -56,45 +56,43 @@ void print_result(const std::string& file, const repository::CompactedSlice& sli
   }
 }
 
-int compact_and_report(repository::Repository& repository, const CompactArguments& arguments) {
+base::Result<void> compact_and_report(repository::Repository& repository,
+                                      const CompactArguments& arguments) {
   repository::Compaction compaction(repository);
-  const auto slice = compact(compaction, arguments);
-  if (!slice) return failed(slice.error());
-  if (arguments.vacuum && Interruption::signal() == 0) {
-    if (const auto done = compaction.vacuum(); !done) return failed(done.error());
-  }
+  QUARRY_TRY_ASSIGN(const auto slice, compact(compaction, arguments));
+  if (arguments.vacuum && Interruption::signal() == 0) QUARRY_TRY(compaction.vacuum());
   const auto free_space = compaction.free_space();
-  if (!arguments.quiet) print_result(arguments.file, *slice, free_space.value_or(0));
-  for (const std::string& what : slice->damage) fmt::print("{}\n", what);
-  if (slice->damaged == 0) return kDone;
-  return failed(
-      {.message = fmt::format("{}: {} damaged artifact{}, left unchanged; see quarry verify",
-                              arguments.file, slice->damaged, slice->damaged == 1 ? "" : "s")});
+  if (!arguments.quiet) print_result(arguments.file, slice, free_space.value_or(0));
+  for (const std::string& what : slice.damage) fmt::print("{}\n", what);
+  if (slice.damaged == 0) return {};
+  return base::fail(base::ErrorCode::kCorrupt,
+                    fmt::format("{}: {} damaged artifact{}, left unchanged; see quarry verify",
+                                arguments.file, slice.damaged, slice.damaged == 1 ? "" : "s"));
 }
 
 }  // namespace
 
-int run_init(const InitArguments& asked) {
+base::Result<void> run_init(const InitArguments& asked) {
   InitArguments arguments = asked;
   const bool is_random = arguments.password.empty();
   if (is_random) arguments.password = random_password();
-  if (arguments.password.empty()) return failed({.message = "cannot generate a random password"});
+  if (arguments.password.empty()) {
+    return base::fail(base::ErrorCode::kIo, "cannot generate a random password");
+  }
   if (arguments.user.empty()) arguments.user = login_of_caller();
-  if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
-  const auto made = repository::init(arguments.file, {.project_name = arguments.project_name,
-                                                      .user = arguments.user,
-                                                      .password = arguments.password});
-  if (!made) return failed(made.error());
-  const auto opened = repository::Repository::open(arguments.file);
-  if (!opened) return failed(opened.error());
-  fmt::print("project-id: {}\nserver-id:  {}\n", (*opened)->settings().project_code(),
-             (*opened)->settings().server_code());
+  QUARRY_TRY(act_as_owner_of(arguments.file));
+  QUARRY_TRY(repository::init(arguments.file, {.project_name = arguments.project_name,
+                                               .user = arguments.user,
+                                               .password = arguments.password}));
+  QUARRY_TRY_ASSIGN(const auto opened, repository::Repository::open(arguments.file));
+  fmt::print("project-id: {}\nserver-id:  {}\n", opened->settings().project_code(),
+             opened->settings().server_code());
   if (is_random) {
     fmt::print("admin-user: {} (password is \"{}\")\n", arguments.user, arguments.password);
   } else {
     fmt::print("admin-user: {}\n", arguments.user);
   }
-  return kDone;
+  return {};
 }
 
 int run_verify(const WholeFileArguments& arguments) {
@@ -151,7 +149,7 @@ int run_compact(const CompactArguments& arguments) {
   auto repository = repository::Repository::open(
       arguments.file, {.max_artifact_size = repository::kLargestArtifact});
   if (!repository) return failed(repository.error());
-  const int code = compact_and_report(**repository, arguments);
+  const int code = exit_code_of(compact_and_report(**repository, arguments));
   (*repository)->checkpoint();
   // The command was interrupted. Repacked artifacts are already committed.
   if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());

@@ -2,18 +2,17 @@
 
 #include <fmt/core.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 
 #include "quarry/base/blanks.h"
 #include "quarry/base/number.h"
+#include "quarry/base/transfer.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/reply_header.h"
 #include "quarry/http/status.h"
@@ -103,10 +102,8 @@ OrRefusal<bool> RequestReader::read_more() {
       return refuse(408, "timeout while reading the request");
   }
   std::array<char, 65536> buffer{};
-  ssize_t size = 0;
-  do {
-    size = ::read(fd_, buffer.data(), buffer.size());
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      base::without_interruption([&] { return ::read(fd_, buffer.data(), buffer.size()); });
   if (size < 0) return refuse(400, "cannot read the request");
   received_.append(buffer.data(), static_cast<std::size_t>(size));
   return size > 0;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "configuration.h"
 #include "courier_configuration.h"

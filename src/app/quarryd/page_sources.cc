@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -25,6 +23,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/service_manager.h"
+#include "quarry/base/transfer.h"
 #include "quarry/master/config.h"
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
@@ -110,10 +109,8 @@ base::Result<base::Fd> go_to_background() {
   }
   pipe.writing.reset();
   char byte = 0;
-  ssize_t size = -1;
-  do {
-    size = ::read(pipe.reading.get(), &byte, 1);
-  } while (size < 0 && errno == EINTR);
+  const ssize_t size =
+      base::without_interruption([&] { return ::read(pipe.reading.get(), &byte, 1); });
   // If the pipe is closed without a byte, the child has failed and has printed the reason.
   ::_exit(size == 1 ? 0 : 1);
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "quarry/base/escape.h"
 
@@ -11,8 +10,6 @@ namespace quarry::backoffice {
 namespace {
 
 constexpr std::size_t kMaxName = 64;
-// In the order of PeerDirection.
-constexpr auto kDirections = std::to_array<std::string_view>({"both", "push", "pull"});
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -22,13 +19,12 @@ bool is_name_character(char c) {
 }  // namespace
 
 std::string_view name_of(PeerDirection direction) {
-  return kDirections[static_cast<std::size_t>(direction)];
+  return std::ranges::find(kPeerDirections, direction, [](auto& one) { return one.second; })->first;
 }
 
 std::optional<PeerDirection> peer_direction_named(std::string_view name) {
-  const auto at = std::ranges::find(kDirections, name);
-  if (at == kDirections.end()) return std::nullopt;
-  return static_cast<PeerDirection>(at - kDirections.begin());
+  const auto at = std::ranges::find(kPeerDirections, name, [](auto& one) { return one.first; });
+  return at == kPeerDirections.end() ? std::nullopt : std::optional(at->second);
 }
 
 base::Result<void> check_peer_name(std::string_view name) {

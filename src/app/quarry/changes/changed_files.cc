@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -53,15 +53,11 @@ Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> 
 Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
   Rows rows;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::vector<std::string> fields(1);
-    for (const char c : text.substr(at, end - at)) {
-      c == '|' ? void(fields.emplace_back()) : fields.back().push_back(c);
+  for (const auto line : std::views::split(text, '\n')) {
+    rows.emplace_back();
+    for (const auto field : std::views::split(line, '|')) {
+      rows.back().emplace_back(field.begin(), field.end());
     }
-    rows.push_back(std::move(fields));
-    at = end + 1;
   }
   return rows;
 }
@@ -86,11 +82,8 @@ fs::path root_of(fs::path folder) {
 /// Runs `fossil changes`, which scans the files and updates the check-out database.
 Result<void> scan_files(const Checkout& checkout) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(checkout.root, {"changes", "--classify"}));
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
+  for (const auto each : std::views::split(text, '\n')) {
+    const std::string_view line(each.begin(), each.end());
     for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
       if (!line.starts_with(word)) continue;
       return fail(ErrorCode::kInvalid,

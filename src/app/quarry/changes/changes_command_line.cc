@@ -25,9 +25,10 @@ void add_server_options(CLI::App& command, ServerArguments& server, bool is_need
 }
 
 QueueArguments& add_command(CLI::App& queue, Run& run, const char* name, const char* description,
-                            int (*action)(const QueueArguments&)) {
+                            decltype(QueueArguments::run) action) {
   CLI::App* command = queue.add_subcommand(name, description);
-  auto& arguments = arguments_of(*command, run, action);
+  auto& arguments = arguments_of(*command, run, run_queue);
+  arguments.run = action;
   add_server_options(*command, arguments.server, /*is_needed=*/false);
   auto* file = command
                    ->add_option("-R,--repository", arguments.repository,
@@ -52,10 +53,12 @@ void add_id(CLI::App& queue, const char* name, QueueArguments& arguments) {
 
 void add_looking(CLI::App& queue, Run& run) {
   auto& status = add_command(queue, run, "status", "Show the number of change sets in each folder",
-                             run_queue_status);
+                             show_queue);
+  status.list.limit = 0;
+  status.list.is_list = false;
   add_json(queue, "status", status);
   auto& list = add_command(queue, run, "list",
-                           "List waiting change sets in order, then finished ones", run_queue_list);
+                           "List waiting change sets in order, then finished ones", show_queue);
   add_json(queue, "list", list);
   CLI::App& listing = *queue.get_subcommand("list");
   listing.add_option("--branch", list.list.branch, "List only change sets for this branch");
@@ -70,13 +73,14 @@ void add_looking(CLI::App& queue, Run& run) {
   listing.add_option("--after", list.list.after,
                      "Position printed by an earlier list, to continue that list");
   auto& show =
-      add_command(queue, run, "show", "Show everything about a change set", run_queue_show);
+      add_command(queue, run, "show", "Show everything about a change set", show_change_set);
   add_id(queue, "show", show);
   add_json(queue, "show", show);
-  auto& log = add_command(queue, run, "log", "Show the history of a change set", run_queue_log);
+  auto& log = add_command(queue, run, "log", "Show the history of a change set", show_change_set);
+  log.is_log = true;
   add_id(queue, "log", log);
   add_json(queue, "log", log);
-  auto& why = add_command(queue, run, "why", "Show what a change set waits for", run_queue_why);
+  auto& why = add_command(queue, run, "why", "Show what a change set waits for", explain);
   add_id(queue, "why", why);
   add_json(queue, "why", why);
   queue.get_subcommand("why")
@@ -90,7 +94,7 @@ void add_looking(CLI::App& queue, Run& run) {
 void add_action(CLI::App& queue, Run& run, changes::Action action, const char* description,
                 const char* option, const char* about) {
   const std::string name(word_of(action));
-  auto& arguments = add_command(queue, run, name.c_str(), description, run_queue_action);
+  auto& arguments = add_command(queue, run, name.c_str(), description, act);
   arguments.action = action;
   add_id(queue, name.c_str(), arguments);
   queue.get_subcommand(name)->add_option(option, arguments.text, about);
@@ -108,9 +112,8 @@ void add_doing(CLI::App& queue, Run& run) {
   }
   add_action(queue, run, Action::kApprove, "Approve a change set of another user", "--ref",
              "Reference, for example to a ticket");
-  auto& rollback =
-      add_command(queue, run, "rollback", "Roll back change sets, and all that depend on them",
-                  run_queue_rollback);
+  auto& rollback = add_command(queue, run, "rollback",
+                               "Roll back change sets, and all that depend on them", roll_back);
   CLI::App* command = queue.get_subcommand("rollback");
   command->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
       ->required();
@@ -118,18 +121,17 @@ void add_doing(CLI::App& queue, Run& run) {
                     "List the change sets without rolling them back");
   command->add_option("--why", rollback.text, "Reason");
   add_json(queue, "rollback", rollback);
-  auto& freeze =
-      add_command(queue, run, "freeze", "Stop all change sets for a branch", run_queue_freeze);
-  queue.get_subcommand("freeze")->add_option("BRANCH", freeze.branch)->required();
-  auto& thaw =
-      add_command(queue, run, "thaw", "Let the change sets for a branch continue", run_queue_thaw);
+  auto& freezing = add_command(queue, run, "freeze", "Stop all change sets for a branch", freeze);
+  freezing.is_freeze = true;
+  queue.get_subcommand("freeze")->add_option("BRANCH", freezing.branch)->required();
+  auto& thaw = add_command(queue, run, "thaw", "Let the change sets for a branch continue", freeze);
   queue.get_subcommand("thaw")->add_option("BRANCH", thaw.branch)->required();
 }
 
 void add_run(CLI::App& queue, Run& run) {
   CLI::App* command = queue.add_subcommand(
       "run", "Process a local queue that no server processes, for use with cron");
-  auto& arguments = arguments_of(*command, run, run_queue_run);
+  auto& arguments = arguments_of(*command, run, run_queue_daemons);
   command->add_option("-R,--repository", arguments.repository,
                       "Repository file (default: the repository of the open check-out)");
   command->add_option("--queue", arguments.folder,

@@ -1,4 +1,4 @@
-// The `quarry` commands for change sets. Each returns an exit code.
+// The `quarry` commands for change sets.
 #pragma once
 
 #include <string>
@@ -32,9 +32,13 @@ struct ListArguments {
   std::string states;  // folder names, separated by commas
   std::string after;   // the last change set of the previous list
   std::size_t limit = 50;
+  bool is_list = true;  // false: only the status of the queue
 };
 
+class QueueAccess;
+
 struct QueueArguments {
+  base::Result<void> (*run)(const QueueArguments&, QueueAccess&) = nullptr;  // the command
   ServerArguments server;  // for a queue on a server
   std::string repository;  // for a local queue: the repository file
   std::string folder;      // the queue's folder, if it is not next to the repository
@@ -48,18 +52,23 @@ struct QueueArguments {
   bool as_json = false;
   bool dry_run = false;
   bool once = false;
+  bool is_log = false;     // only the history
+  bool is_freeze = false;  // false: thaw
   ListArguments list;
 };
-int run_queue_status(const QueueArguments& arguments);
-int run_queue_list(const QueueArguments& arguments);
-int run_queue_show(const QueueArguments& arguments);
-int run_queue_log(const QueueArguments& arguments);
-int run_queue_why(const QueueArguments& arguments);
+
+// The commands of QueueArguments.
+base::Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue);
+base::Result<void> show_change_set(const QueueArguments& arguments, QueueAccess& queue);
+base::Result<void> explain(const QueueArguments& arguments, QueueAccess& queue);
 /// Applies ARGUMENTS.action to a change set.
-int run_queue_action(const QueueArguments& arguments);
-int run_queue_rollback(const QueueArguments& arguments);
-int run_queue_freeze(const QueueArguments& arguments);
-int run_queue_thaw(const QueueArguments& arguments);
-int run_queue_run(const QueueArguments& arguments);
+base::Result<void> act(const QueueArguments& arguments, QueueAccess& queue);
+base::Result<void> roll_back(const QueueArguments& arguments, QueueAccess& queue);
+base::Result<void> freeze(const QueueArguments& arguments, QueueAccess& queue);
+
+/// Opens the queue of ARGUMENTS and runs their command.
+base::Result<void> run_queue(const QueueArguments& arguments);
+/// Runs the daemons of the queue until all of its work is done.
+base::Result<void> run_queue_daemons(const QueueArguments& arguments);
 
 }  // namespace quarry::app

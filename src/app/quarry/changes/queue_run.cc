@@ -1,17 +1,15 @@
 // quarry queue run --once: runs the three daemons of a queue one after another, each until all of
 // its work is done. The command is meant for cron, if a server does not run the daemons.
 #include <fmt/core.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "changes_commands.h"
+#include "common/apart.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/owner.h"
@@ -38,15 +36,13 @@ Result<void> run(const std::vector<std::string>& words) {
                                  .program = program().string(),
                                  .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}}));
   const Interruption interruption;
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (exit_code_of_child(pid) == kDone) return {};
   return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} failed", words[1]));
 }
 
-Result<void> run_parts(const QueueArguments& arguments) {
+}  // namespace
+
+Result<void> run_queue_daemons(const QueueArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
   QUARRY_TRY(act_as_owner_of(repository));
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
@@ -59,13 +55,6 @@ Result<void> run_parts(const QueueArguments& arguments) {
     QUARRY_TRY(run(words));
   }
   return {};
-}
-
-}  // namespace
-
-int run_queue_run(const QueueArguments& arguments) {
-  const auto done = run_parts(arguments);
-  return done ? kDone : failed(done.error());
 }
 
 }  // namespace quarry::app

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "changed_files.h"
 #include "changes_commands.h"

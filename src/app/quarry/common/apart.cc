@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "exit_codes.h"
@@ -23,11 +24,15 @@ int run_apart(const std::vector<std::string>& arguments, const std::string& what
   if (!pid) {
     return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", what)});
   }
+  return exit_code_of_child(*pid);
+}
+
+int exit_code_of_child(pid_t pid) {
   int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0) {
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     // On Ctrl-C, the terminal also sends SIGINT to the child. Other signals are sent only to this
     // process, so pass them on.
-    if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
+    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
 }

@@ -15,5 +15,8 @@ int failed(const base::Error& error);
 
 /// Returns the exit code for DONE. Returns kFailed if writing to standard output has failed.
 int exit_code_of(const base::Result<void>& done);
+inline int exit_code_of(int code) {
+  return code;
+}
 
 }  // namespace quarry::app

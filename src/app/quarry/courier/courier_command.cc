@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "common/exit_codes.h"
 #include "common/owner.h"
 #include "common/report.h"
 #include "common/table.h"
@@ -115,45 +114,6 @@ void print_table(const spool::StreamStatus& status, const std::vector<Row>& rows
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
 }
 
-Result<void> show_status(const CourierArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
-  std::vector<Row> rows;
-  for (const SubscriptionStatistics& one : status.subscriptions) {
-    rows.push_back({type_of(config, one.name), one});
-  }
-  QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(config));
-  std::ranges::move(hooks, std::back_inserter(rows));
-  if (!arguments.as_json) {
-    print_table(status, rows);
-    return {};
-  }
-  nlohmann::json all = {{"running", status.is_held},
-                        {"bytes", status.bytes},
-                        {"destinations", nlohmann::json::array()}};
-  for (const Row& row : rows) all["destinations"].push_back(json_of(row));
-  fmt::print("{}\n", all.dump());
-  return {};
-}
-
-Result<void> forget(const CourierArguments& arguments) {
-  const std::string& name = arguments.destination;
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  if (type_of(config, name) != "gone") {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is a destination in {}: remove it there first",
-                                                 base::printable(name), arguments.config));
-  }
-  QUARRY_TRY(act_as_owner_of(config.options.spool_directory));
-  auto stream = spool::Stream::open({.location = spool_of(config)}, report);
-  if (!stream && stream.error().code == ErrorCode::kBusy) {
-    return fail(ErrorCode::kBusy, "the courier is running; stop it first");
-  }
-  if (!stream) return std::unexpected(stream.error());
-  QUARRY_TRY((*stream)->unsubscribe(name));
-  fmt::print("deleted {} and its waiting events\n", name);
-  return {};
-}
-
 /// Returns the message ID, or nullopt if it does not exist. VISIT passes one message after another
 /// to its argument, until the argument returns false.
 template <typename Visit>
@@ -210,8 +170,49 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
                                           base::printable(dead->error)));
 }
 
+}  // namespace
+
+base::Result<void> run_courier_status(const CourierArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
+  std::vector<Row> rows;
+  for (const SubscriptionStatistics& one : status.subscriptions) {
+    rows.push_back({type_of(config, one.name), one});
+  }
+  QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(config));
+  std::ranges::move(hooks, std::back_inserter(rows));
+  if (!arguments.as_json) {
+    print_table(status, rows);
+    return {};
+  }
+  nlohmann::json all = {{"running", status.is_held},
+                        {"bytes", status.bytes},
+                        {"destinations", nlohmann::json::array()}};
+  for (const Row& row : rows) all["destinations"].push_back(json_of(row));
+  fmt::print("{}\n", all.dump());
+  return {};
+}
+
+base::Result<void> run_courier_forget(const CourierArguments& arguments) {
+  const std::string& name = arguments.destination;
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  if (type_of(config, name) != "gone") {
+    return fail(ErrorCode::kInvalid, fmt::format("{} is a destination in {}: remove it there first",
+                                                 base::printable(name), arguments.config));
+  }
+  QUARRY_TRY(act_as_owner_of(config.options.spool_directory));
+  auto stream = spool::Stream::open({.location = spool_of(config)}, report);
+  if (!stream && stream.error().code == ErrorCode::kBusy) {
+    return fail(ErrorCode::kBusy, "the courier is running; stop it first");
+  }
+  if (!stream) return std::unexpected(stream.error());
+  QUARRY_TRY((*stream)->unsubscribe(name));
+  fmt::print("deleted {} and its waiting events\n", name);
+  return {};
+}
+
 /// Sends an event to a single destination and waits for the result.
-Result<void> test(const CourierArguments& arguments) {
+base::Result<void> run_courier_test(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
@@ -229,20 +230,6 @@ Result<void> test(const CourierArguments& arguments) {
   QUARRY_TRY(wait_for(config, name, *id, max_wait));
   fmt::print("delivered event {1} to {0}\n", name, *id);
   return {};
-}
-
-}  // namespace
-
-int run_courier_status(const CourierArguments& arguments) {
-  return exit_code_of(show_status(arguments));
-}
-
-int run_courier_test(const CourierArguments& arguments) {
-  return exit_code_of(test(arguments));
-}
-
-int run_courier_forget(const CourierArguments& arguments) {
-  return exit_code_of(forget(arguments));
 }
 
 }  // namespace quarry::app

@@ -1,8 +1,9 @@
-// The `quarry courier` commands. Each returns an exit code.
+// The `quarry courier` commands.
 #pragma once
 
 #include <string>
 
+#include "quarry/base/result.h"
 #include "status/server_control.h"
 
 namespace quarry::app {
@@ -13,8 +14,8 @@ struct CourierArguments {
   double timeout = 30;  // seconds
   bool as_json = false;
 };
-int run_courier_status(const CourierArguments& arguments);
-int run_courier_test(const CourierArguments& arguments);
-int run_courier_forget(const CourierArguments& arguments);
+base::Result<void> run_courier_status(const CourierArguments& arguments);
+base::Result<void> run_courier_test(const CourierArguments& arguments);
+base::Result<void> run_courier_forget(const CourierArguments& arguments);
 
 }  // namespace quarry::app

@@ -4,12 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <limits>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "common/apart.h"

@@ -2,7 +2,6 @@
 // connection, and messages to the user. Commands return an exit code.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "quarry/base/result.h"

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/exit_codes.h"
 #include "common/owner.h"
 #include "common/report.h"
 #include "common/table.h"
@@ -100,28 +98,6 @@ Result<void> show_stream_status(const SpoolArguments& arguments) {
   return {};
 }
 
-Result<void> show_status(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
-  if (of_stream) return show_stream_status(arguments);
-  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
-  if (arguments.as_json) {
-    fmt::print("{}\n", nlohmann::json{{"messages", status.messages},
-                                      {"bytes", status.bytes},
-                                      {"segments", status.segments},
-                                      {"damaged", status.damaged},
-                                      {"writer", status.has_writer},
-                                      {"reader", status.has_reader}}
-                           .dump());
-    return {};
-  }
-  print_size(status, status.has_writer && status.has_reader ? "a writer and a reader"
-                     : status.has_writer                    ? "a writer"
-                     : status.has_reader                    ? "a reader"
-                                                            : "nobody");
-  for (const std::string& name : status.damaged) fmt::print("set aside: {}\n", name);
-  return {};
-}
-
 // --- messages ---------------------------------------------------------------------------------
 
 bool is_utf8(std::string_view text) {
@@ -179,26 +155,6 @@ Result<void> show_all(const SpoolArguments& arguments, Format&& format) {
   return spool::visit_spool(location, show_queued, report);
 }
 
-Result<void> list(const SpoolArguments& arguments) {
-  return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
-    std::string why;
-    if (!arguments.dead.empty()) {
-      why = fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error));
-    }
-    return fmt::format("{:>8} {} {:>8} {}{}\n", message.id, message.severity,
-                       message.content.size(), why,
-                       base::printable(message.content, kShownContent));
-  });
-}
-
-Result<void> export_all(const SpoolArguments& arguments) {
-  const char end = arguments.is_null ? '\0' : '\n';
-  return show_all(arguments, [&](const StreamedMessage& message, bool of_stream) {
-    if (arguments.as_json) return json_of(message, of_stream).dump() + "\n";
-    return message.content + end;
-  });
-}
-
 // --- replay and purge -------------------------------------------------------------------------
 
 /// Calls ACTION with the subscription from --dead, which must exist.
@@ -221,7 +177,51 @@ Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&
   return action(*subscription);
 }
 
-Result<void> replay(const SpoolArguments& arguments) {
+}  // namespace
+
+base::Result<void> run_spool_status(const SpoolArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
+  if (of_stream) return show_stream_status(arguments);
+  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
+  if (arguments.as_json) {
+    fmt::print("{}\n", nlohmann::json{{"messages", status.messages},
+                                      {"bytes", status.bytes},
+                                      {"segments", status.segments},
+                                      {"damaged", status.damaged},
+                                      {"writer", status.has_writer},
+                                      {"reader", status.has_reader}}
+                           .dump());
+    return {};
+  }
+  print_size(status, status.has_writer && status.has_reader ? "a writer and a reader"
+                     : status.has_writer                    ? "a writer"
+                     : status.has_reader                    ? "a reader"
+                                                            : "nobody");
+  for (const std::string& name : status.damaged) fmt::print("set aside: {}\n", name);
+  return {};
+}
+
+base::Result<void> run_spool_list(const SpoolArguments& arguments) {
+  return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
+    std::string why;
+    if (!arguments.dead.empty()) {
+      why = fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error));
+    }
+    return fmt::format("{:>8} {} {:>8} {}{}\n", message.id, message.severity,
+                       message.content.size(), why,
+                       base::printable(message.content, kShownContent));
+  });
+}
+
+base::Result<void> run_spool_export(const SpoolArguments& arguments) {
+  const char end = arguments.is_null ? '\0' : '\n';
+  return show_all(arguments, [&](const StreamedMessage& message, bool of_stream) {
+    if (arguments.as_json) return json_of(message, of_stream).dump() + "\n";
+    return message.content + end;
+  });
+}
+
+base::Result<void> run_spool_replay(const SpoolArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto again = [](spool::Subscription& one) { return one.replay_dead(); };
@@ -233,7 +233,7 @@ Result<void> replay(const SpoolArguments& arguments) {
   return {};
 }
 
-Result<void> purge(const SpoolArguments& arguments) {
+base::Result<void> run_spool_purge(const SpoolArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto removal = [](spool::Subscription& one) { return one.purge_dead(); };
@@ -242,24 +242,6 @@ Result<void> purge(const SpoolArguments& arguments) {
                               : spool::purge_spool(spool_of(arguments), report));
   fmt::print("{} messages were removed\n", count);
   return {};
-}
-
-}  // namespace
-
-int run_spool_status(const SpoolArguments& arguments) {
-  return exit_code_of(show_status(arguments));
-}
-int run_spool_list(const SpoolArguments& arguments) {
-  return exit_code_of(list(arguments));
-}
-int run_spool_export(const SpoolArguments& arguments) {
-  return exit_code_of(export_all(arguments));
-}
-int run_spool_replay(const SpoolArguments& arguments) {
-  return exit_code_of(replay(arguments));
-}
-int run_spool_purge(const SpoolArguments& arguments) {
-  return exit_code_of(purge(arguments));
 }
 
 }  // namespace quarry::app

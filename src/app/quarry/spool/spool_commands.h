@@ -36,11 +36,11 @@ SpoolHelp spool_help(std::string_view parameter);
 /// effect.
 base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
-int run_spool_status(const SpoolArguments& arguments);
-int run_spool_list(const SpoolArguments& arguments);
-int run_spool_export(const SpoolArguments& arguments);
-int run_spool_replay(const SpoolArguments& arguments);
-int run_spool_purge(const SpoolArguments& arguments);
+base::Result<void> run_spool_status(const SpoolArguments& arguments);
+base::Result<void> run_spool_list(const SpoolArguments& arguments);
+base::Result<void> run_spool_export(const SpoolArguments& arguments);
+base::Result<void> run_spool_replay(const SpoolArguments& arguments);
+base::Result<void> run_spool_purge(const SpoolArguments& arguments);
 int run_spool_feed(const SpoolArguments& arguments);
 int run_spool_drain(const SpoolArguments& arguments);
 

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "quarry/base/transfer.h"
+
 namespace quarry::app {
 namespace {
 
@@ -23,16 +25,6 @@ constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
 constexpr std::string_view kEndOfLine = "\x1b[K";
 constexpr std::string_view kClearBelow = "\x1b[J";
-
-bool write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
-}
 
 std::size_t rows() {
   winsize size{};
@@ -72,11 +64,11 @@ void Terminal::enter() {
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
   }
-  if (is_terminal_) write_all(kEnter);
+  if (is_terminal_) base::write_all(STDOUT_FILENO, kEnter);
 }
 
 void Terminal::leave() {
-  if (is_terminal_) write_all(kLeave);
+  if (is_terminal_) base::write_all(STDOUT_FILENO, kLeave);
   if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
 }
 
@@ -90,7 +82,7 @@ bool Terminal::show(const std::vector<std::string>& lines) {
     if (!is_terminal_ || i + 1 < shown) frame += "\n";
   }
   if (is_terminal_) frame += kClearBelow;
-  return write_all(frame);
+  return base::write_all(STDOUT_FILENO, frame);
 }
 
 Terminal::Input Terminal::wait(std::chrono::milliseconds time) {

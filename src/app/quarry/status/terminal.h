@@ -4,7 +4,6 @@
 #include <termios.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 

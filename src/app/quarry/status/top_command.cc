@@ -1,5 +1,4 @@
 // quarry top: a live view of a running server.
-#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdint>
