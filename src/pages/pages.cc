@@ -75,7 +75,8 @@ int run(const Options& options, const ServedRepositories& served, const Handles&
   base::Event reaping(loop, starter->ended_fd(), EV_READ | EV_PERSIST, [&] {
     const auto ended = starter->ended();
     if (!ended) {
-      // The master starts another pages process, which starts another starter.
+      // End this process, because it cannot replace the starter. The master starts another pages
+      // process, which starts another starter.
       base::log(LogLevel::kError, "{}", ended.error().message);
       has_failed = true;
       event_base_loopbreak(loop);

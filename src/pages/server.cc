@@ -36,10 +36,11 @@ constexpr std::size_t kSmallBody = std::size_t{64} << 10;
 // After a larger reply, unused memory is returned to the system. The buffers of such a reply
 // consist of many small pieces, which the allocator would otherwise keep.
 constexpr std::uint64_t kLargeReply = std::uint64_t{1} << 20;
-// libevent frees some buffers only after the connection.
+// Time between the end of a large reply and the return of memory to the system: libevent frees some
+// buffers only after the connection has been closed.
 constexpr std::chrono::milliseconds kTrimDelay{100};
-// Clients often repeat refused requests immediately. Without a delay, the refusals would use most of
-// the processor time.
+// Clients often repeat refused requests immediately. Without a delay, the refusals would use most
+// of the processor time.
 constexpr std::chrono::milliseconds kRefusalDelay{1000};
 
 std::string network_of(PageConnection& connection) {
@@ -221,7 +222,8 @@ void Server::begin(Waiting waiting) {
   }
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
-  // A request without a target waits for a shared page, so it does not contain a password.
+  // Only a request for a page of its own has a target. Other requests wait for a shared page, so
+  // they do not contain a password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);
@@ -345,7 +347,8 @@ void Server::log_access(PageConnection& connection) {
 }
 
 void Server::remove_waiting(PageConnection& connection) {
-  // A shared page is made and cached even if all its clients have disconnected.
+  // If fossil has begun to make a shared page, the page is completed and cached even if all its
+  // clients have disconnected.
   for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
   refused_.remove_if([&](const Waiting& each) { return each.connection == &connection; });
   waiting_.remove_if([&](const Waiting& each) {

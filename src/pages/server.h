@@ -2,8 +2,9 @@
 // `fossil`, and sends pages to clients.
 //
 // Requests from one address do not delay the requests of others: the number of its processes is
-// limited, and waiting addresses take turns (fair_queue.h). Clients that do not read their pages do not
-// exhaust the memory: readers of a cached page share its bytes, and the unread bytes are limited.
+// limited, and waiting addresses take turns (fair_queue.h). Clients that do not read their pages do
+// not exhaust the memory: readers of a cached page share its bytes, and the unread bytes are
+// limited.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +76,9 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     bool is_post = false;
     std::uint32_t repository = 0;  // its number
   };
-  /// A request that waits for a fossil process until it is NETWORK's turn, for itself or for all
-  /// requests of SHARED, which may wait for several networks.
+  /// An entry in the queue for a fossil process, which waits until it is NETWORK's turn. The entry
+  /// is for a single request, or for all requests that wait for the page SHARED. A shared page can
+  /// have entries for several networks.
   struct Waiting {
     std::string network = {};
     PageConnection* connection = nullptr;
@@ -104,8 +106,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// requests start again.
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page);
-  /// Closes the connection with the most unread bytes while there are too many in total. The caller's
-  /// connection may be destroyed in this call.
+  /// While there are too many unread bytes in total, closes the connection with the most unread
+  /// bytes. The caller's connection may be destroyed in this call.
   void limit_unread();
   /// Called when a shared page is complete.
   void finish_shared(Shared& shared);

@@ -17,7 +17,8 @@ constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 constexpr std::size_t kMaxErrors = 4096;
 // Maximum number of bytes in one read.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
-// Time to exit after the reply is complete. Fossil might still be writing to the repository.
+// After the reply is complete, fossil gets this much time to exit before it is killed, because it
+// might still be writing to the repository.
 constexpr std::chrono::milliseconds kExitTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
@@ -51,7 +52,7 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(options.timeout);
-  if (!input_ || !output_ || !errors_) return;  // the deadline handler reports the error
+  if (!input_ || !output_ || !errors_) return;  // the run ends at its deadline
   // Close fossil's standard input after everything was written, or after an error: fossil does not
   // have to read all of its input.
   bufferevent_setcb(

@@ -80,10 +80,12 @@ class Starter {
 
  private:
   void set_up() {
-    if (plan_.confinement) add_temporary_folder();  // while the log is open
+    // Do this while the log is still open, because it can log an error.
+    if (plan_.confinement) add_temporary_folder();
     base::close_all_but(std::array{orders_, ended_, temporary_lock_.get()});
     ::prctl(PR_SET_NAME, "page starter");
-    // Block all signals. Signals to a group or a terminal are meant for the pages process.
+    // Block all signals. SIGCHLD is read with a signalfd, and signals to the process group or the
+    // terminal are meant for the pages process.
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);
@@ -104,7 +106,8 @@ class Starter {
       return;
     }
     temporary_ = name;
-    // Programs that remove old temporary files skip a locked folder (systemd-tmpfiles(8)).
+    // Lock the folder, so that programs that remove old temporary files skip it
+    // (systemd-tmpfiles(8)).
     temporary_lock_.reset(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     ::flock(temporary_lock_.get(), LOCK_SH);
     std::erase_if(plan_.environment, [](const std::string& variable) {

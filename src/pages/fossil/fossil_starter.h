@@ -35,7 +35,8 @@ class FossilStarter {
     std::vector<std::string> environment;
     int nice;                // added to the niceness of the processes, and of their session
     std::size_t max_memory;  // maximum address space of each process in bytes
-    /// Nullopt: the processes are not confined. The starter adds a temporary folder.
+    /// Nullopt: the processes are not confined. Otherwise, the starter adds a temporary folder to
+    /// which the processes can write.
     std::optional<base::Confinement> confinement;
   };
   struct Ended {

@@ -51,7 +51,8 @@ std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
   const bool is_split = !request.get(parameter::kPathInfo).empty();
   append(pairs, parameter::kScriptName, is_split ? request.get(parameter::kScriptName) : "");
   append(pairs, parameter::kPathInfo, request.path());
-  // Fossil would use the first value of a parameter, but get() returns the last one.
+  // Pass on only the last value of each parameter, which is also the value that get() returns.
+  // Fossil would use the first value.
   std::set<std::string_view> names;
   for (const Parameter& each : request.parameters | std::views::reverse) {
     const bool is_new = names.insert(each.name).second;

@@ -17,8 +17,8 @@ namespace quarry::pages {
 /// path, and SCRIPT_NAME is the prefix that the web server has removed.
 std::string scgi_head(const PageRequest& request, bool trust_remote_user);
 
-/// Returns the header block of a reply for the web server. The web server itself adds Date and
-/// Connection.
+/// Returns the header block of a reply for the web server. Leaves out Date, because the web server
+/// itself adds it.
 std::string header_block(const http::ReplyHeader& header);
 
 }  // namespace quarry::pages

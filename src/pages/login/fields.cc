@@ -18,9 +18,10 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr auto kNames = std::to_array<std::string_view>(
     {"u", "p", "n1", "n2", "n", "name", "pw", "repo", "login", "password", "resid", "token"});
-// Length of the longest relevant name. Names of cookies can be longer.
+// Number of bytes of a name to compare. All names in kNames are shorter, and in the name of a
+// cookie only the beginning matters.
 constexpr std::size_t kLongestKey = 15;
-// Fossil's own limit is 15.
+// Maximum depth of nested JSON. Fossil's own limit, 15, is lower.
 constexpr int kMaxDepth = 30;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -77,8 +78,9 @@ std::optional<std::string_view> name_in(std::string_view line) {
   return line.empty() ? name : std::nullopt;
 }
 
-/// Returns whether LINE is a part's Content-Type whose parameters all have the form KEY=VALUE. In
-/// other lines, fossil could find a name after the word "name=" or an abbreviation of this word.
+/// Returns whether LINE is a part's Content-Type whose parameters all have the form KEY=VALUE.
+/// Other lines are refused, because fossil might find a name in them, after the word "name=" or an
+/// abbreviation of this word.
 bool is_content_type(std::string_view line) {
   if (!take_prefix(line, "content-type: ")) return false;
   const auto is_word = [](std::string_view text) {

@@ -32,8 +32,9 @@ class Fields {
   /// Returns false if TEXT has too many parts, or parts with other headers, in which fossil could
   /// find other names.
   bool add_parts(std::string_view text);
-  /// Adds the string members of objects in a JSON document, at any depth. Writes the document again
-  /// and returns it. Returns nullopt if TEXT is not JSON or is nested too deeply for fossil.
+  /// Adds the string members of objects in a JSON document, at any depth. Returns the document as
+  /// it was parsed, written as JSON. Returns nullopt if TEXT is not JSON or is nested too deeply
+  /// for fossil.
   std::optional<std::string> add_json(std::string_view text);
 
   /// Returns all distinct values of NAME, which must be in lower case.

@@ -32,7 +32,8 @@ constexpr char kJsonType[] = "application/json";
 constexpr std::string_view kMultipart = "multipart/form-data";
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
-// The page shows the password of this user as a captcha.
+// A login as this user is not a guess, because the login page shows the user's password as a
+// captcha.
 constexpr std::string_view kAnonymous = "anonymous";
 // The two fields for the new password in a request that changes a password.
 constexpr std::string_view kNewPassword = "n1";
@@ -41,7 +42,7 @@ constexpr std::string_view kNewPasswordAgain = "n2";
 constexpr std::string_view kTokenUser = "resid";
 constexpr std::string_view kToken = "token";
 constexpr char kTooMany[] = "too many parameters";
-// The words in a path for which fossil shows its login page.
+// If one of these words follows the repository's name in a path, fossil shows its login page.
 constexpr auto kLoginPages = std::to_array<std::string_view>({"login", "logout", "my"});
 
 // Values of Guess::sign. kFailedJson matches all permission errors from the JSON API; the codes of
@@ -56,7 +57,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
 }
 
-/// Returns all values of NAME in REQUEST. Fossil does not always use the last value.
+/// Returns all values of NAME in REQUEST, while REQUEST.get() returns only the last one.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -65,8 +66,9 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// The kinds of pages with regard to passwords. A page that fossil does not list might be an alias
-/// of the login page. Fossil does not read the forms of the operator's scripts.
+/// The kinds of pages, by the passwords that fossil reads from a request. kAlias is a page that is
+/// not in fossil's list of pages, so it might be an alias of the login page. kScript is one of the
+/// operator's scripts, whose forms fossil does not read.
 enum class Page { kOther, kScript, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -85,7 +87,9 @@ bool takes_passwords(Page page) {
   return page != Page::kOther && page != Page::kScript;
 }
 
-/// Reads the body of REQUEST into FIELDS. Replaces the body if PAGE accepts passwords.
+/// Reads the parameters in the body of REQUEST into FIELDS. If PAGE accepts passwords, also
+/// replaces a form or JSON document with what was read from it, so that fossil cannot parse it
+/// differently.
 std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields) {
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0 || page == Page::kScript) return std::nullopt;
@@ -112,7 +116,8 @@ std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields
   return std::nullopt;
 }
 
-/// Returns the parameters of REQUEST. Replaces them in REQUEST if PAGE accepts passwords.
+/// Returns the parameters of REQUEST. If PAGE accepts passwords, also replaces the parameters in
+/// REQUEST with the result, so that fossil cannot parse them differently.
 std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
   Fields fields;
   std::string cookies;
@@ -135,7 +140,7 @@ std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
 }
 
 /// Returns the only value of the fields NAMES (users or repositories), or nullopt if they do not
-/// have a value.
+/// have a value. Refuses several different values.
 std::expected<std::optional<std::string>, Refusal> only_one(
     const Fields& fields, std::initializer_list<std::string_view> names) {
   std::set<std::string> values;
@@ -156,9 +161,9 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Returns the users whose old password is in FIELDS together with a new password. REMOTE_USER is the
-/// user that the web server has authenticated, or "". If FIELDS contain several cookies, only fossil
-/// can decide which of them is valid.
+/// Returns the users whose old password is in FIELDS together with a new password. REMOTE_USER is
+/// the user that the web server has authenticated, or "". If FIELDS contain several login cookies,
+/// returns the users of all of them, because only fossil can decide which cookie is valid.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields,
                                                                   std::string_view remote_user) {
   std::vector<std::string> users;
@@ -196,7 +201,8 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;
   words.resize(end);
-  // The web server has already checked this password.
+  // Not a guess: if the web server has authenticated this user, it has already checked the
+  // password.
   if (trust_remote_user && words == request.get(parameter::kRemoteUser)) return std::nullopt;
   return words;
 }
@@ -221,8 +227,8 @@ std::string_view sign_of(Page page) {
 /// Returns the guess for a password that fossil might find in REQUEST although FIELDS do not
 /// contain one.
 Guess hidden_guess(const PageRequest& request, const Fields& fields, Page page) {
-  // An alias usually leads to a page without a form. The reply then stays compressed, because it is
-  // not inspected.
+  // Inspect the reply of a possible alias only if the request contains a form. Most such pages are
+  // not aliases of the login page, and replies that are not inspected can stay compressed.
   const bool is_form = fields.has("p") || evbuffer_get_length(request.body.get()) > 0;
   const bool reads_body = page != Page::kAlias || is_form;
   return {.kind = Kind::kHidden, .sign = reads_body ? sign_of(page) : std::string_view()};

@@ -51,7 +51,8 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// As in the workers' log, the address precedes all text from the client.
+// The client chooses the name and the URL. Therefore, its address precedes both, as in the workers'
+// log.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -102,7 +103,8 @@ void LoginAttempt::skip(Tried& one) {
 }
 
 void LoginAttempt::on_unauthorized(const http::ReplyHeader& header) {
-  // Only the operator's scripts, not fossil, ask for a login in this way.
+  // Fossil never sends WWW-Authenticate, so a reply with this header is from one of the operator's
+  // scripts. It does not show that fossil has found a hidden password.
   const bool is_challenge = std::ranges::any_of(header.fields, [](const auto& field) {
     return http::same_name(field.first, "WWW-Authenticate");
   });
@@ -118,9 +120,9 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
     if (is_hidden(one.guess)) continue;
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // If the cookie is for another user than the entered name, the entered name is an e-mail
-    // address. Users can enter any address, so success does not prove that the password of the user
-    // with this address was correct.
+    // Count a success only if the cookie is for the entered name. Otherwise, the entered name is an
+    // e-mail address. Users can enter any address as their own, so the success does not prove that
+    // the password of another user with this address was correct.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -129,7 +131,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // The body of a redirect cannot show a failure.
+    // The reply to a HEAD request does not have a body that could show a wrong password, so the
+    // guess counts as wrong. A redirect never reports a wrong password.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }

@@ -16,7 +16,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Longer than a tick of the file system's clock, which is at most 1/100 s.
+// A summary is used again only if the files were last changed at least this long before it was
+// read. Otherwise, another change in the same tick of the file system's clock (at most 1/100 s)
+// would not be noticed.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
@@ -63,7 +65,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // A locked repository is skipped, and read again for the next list.
+  // Skip a locked repository after a short wait. It is read again for the next list.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }
@@ -101,7 +103,8 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
     auto& entry = cached[name.str()];
     if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // The cached summary is not shown, because the repository might have become private.
+      // The time is up, so leave out all remaining repositories. Their cached summaries are not
+      // shown, because the repositories might have become private.
       list.is_cut = true;
       continue;
     }

@@ -77,7 +77,8 @@ std::string PageRequest::in_words() const {
 }
 
 std::optional<Refusal> refuse_request(const PageRequest& request) {
-  // Fossil would interpret the rest of the value as further parameters.
+  // Refuse values with a NUL byte, because fossil would interpret the bytes after it as further
+  // parameters.
   const auto has_nul = [](const Parameter& each) { return each.value.contains('\0'); };
   if (std::ranges::any_of(request.parameters, has_nul)) {
     return Refusal{400, "a header or the URL contains a NUL byte"};
@@ -89,7 +90,8 @@ std::optional<Refusal> refuse_request(const PageRequest& request) {
   if (!http::is_host(request.get(parameter::kHost))) {
     return Refusal{400, "the Host header is malformed"};
   }
-  // Fossil would serve this sync without the limits of the workers.
+  // Refuse syncs that Quarry's sync server does not support, because fossil would serve them
+  // without the workers' limits.
   if (request.is_sync()) return Refusal{415, "this kind of sync request is not supported here"};
   return std::nullopt;
 }

@@ -24,7 +24,8 @@ bool is_draft(std::string_view segment) {
 }
 
 Target target_in(std::filesystem::path file, std::string_view name, std::string_view rest) {
-  // Newer versions of fossil decode the path after the web server has done so.
+  // Decode the path again. Newer versions of fossil also decode it, although the web server has
+  // already done so.
   const std::string decoded = http::form_decode_leniently(rest);
   std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
   Target target{.file = std::move(file),
@@ -45,8 +46,8 @@ base::Result<Target> target_of(const ServedRepositories& served, std::string_vie
   for (const auto& candidate : candidates) {
     auto found = repository::locate(served.repositories, candidate.name);
     if (found) return target_in(std::move(found->path), candidate.name.str(), candidate.rest);
-    // A shorter name that leads out of the folder is an error, because fossil would serve that
-    // file.
+    // Stop if this name leads out of the folder, and do not try longer names: fossil would serve
+    // the file that this name leads to.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
   return base::fail(base::ErrorCode::kNotFound, "no such repository");
