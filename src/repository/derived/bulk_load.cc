@@ -9,7 +9,8 @@ void BulkLoad::begin() {
   work_.lineage.hold();
   work_.tags.hold();
   work_.names.hold();
-  // event_i1 is in the list because the times of check-ins can change during the computation.
+  // Also drop event_i1: the times of check-ins can change during the computation, and each change
+  // would update this index.
   for (const char* index :
        {"plink_i2", "tagxref_i1", "mlink_i1", "mlink_i2", "mlink_i3", "mlink_i4", "event_i1"}) {
     drop_index(index);

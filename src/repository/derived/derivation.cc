@@ -134,7 +134,7 @@ void DerivationRun::add_controls_and_others() {
 void DerivationRun::refresh_stale() {
   checkin_links_.resolve_cherrypicks();
   for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
-  checkin_links_.resolve_cherrypicks();  // their targets might have been added above
+  checkin_links_.resolve_cherrypicks();  // compute_mlinks() might have added more targets
   for (const Rid rid : work_.pending.stale_events) event_tags_.refresh_event(rid);
   work_.lineage.read_picks();
   event_times_.adjust_times();

@@ -200,7 +200,9 @@ OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   }
   const Rid parent = parent_in_file(rid);
   if (file != passed_on(tag_in_file(tag, parent))) {
-    // A check-in keeps inherited entries when a tag sets its parents.
+    // The entry differs from the entry that the parent passes on. This is possible only if a tag
+    // has set the parents of RID: fossil's rebuild then keeps entries that RID inherited from other
+    // parents.
     const std::vector<TagEntry> possible = inheritable(tag, rid);
     const bool is_kept = !file || std::ranges::find(possible, *file) != possible.end();
     if (!has_other_parents(rid) || !is_kept) return std::nullopt;

@@ -69,7 +69,8 @@ std::optional<OrderDependence::TimelineRow> OrderDependence::expected_technote(R
   return row;
 }
 
-/// A version of a technote can lack a row if another version, which is not older, has a row.
+/// The row of RID can be missing if RID is a version of a technote, and another version, which is
+/// not older, has a row.
 OrderClass OrderDependence::of_missing_technote(Rid rid) {
   const auto note = expected_technote(rid);
   const bool has_later =
@@ -83,9 +84,9 @@ OrderClass OrderDependence::of_missing_technote(Rid rid) {
   return has_later ? OrderClass(kTechnotes) : std::nullopt;
 }
 
-/// If fossil's rebuild processes the tag that sets the parents of a check-in before the check-in,
-/// the check-in already has rows for files. Fossil then does not add its event or the links of its
-/// comment.
+/// Returns whether the event of the check-in RID can be missing. If a tag sets the parents of RID,
+/// fossil's rebuild might process this tag before it processes RID. RID then already has rows for
+/// its files, and fossil does not add its event or the links of its comment.
 bool OrderDependence::may_lack_event(Rid rid) {
   return parent_lists(rid).size() > 1 && work_.lineage.is_check_in(rid) &&
          has("SELECT 1 FROM before_mlink WHERE mid=?1", rid) &&

@@ -149,7 +149,8 @@ void TagEntries::walk(Lineage& lineage) {
   for (const Rid rid : roots) {
     if (lineage.primary_parent(rid) == 0) visit_tree(rid);
   }
-  // Artifacts in cycles are not below a root.
+  // Also visit artifacts in cycles of parent links, which cannot be reached from an artifact
+  // without a parent.
   for (const Rid rid : roots) {
     if (!positions_.contains(rid)) visit_tree(rid);
   }

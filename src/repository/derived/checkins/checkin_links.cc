@@ -88,7 +88,8 @@ void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
          .baseline = manifest.is_delta_manifest() ? work_.names.need(manifest.baseline) : 0});
     is_primary = false;
   }
-  // The branch tag might have arrived before the check-in.
+  // If the check-in already has a branch tag, the tag arrived first, when the parents were not
+  // linked yet. Therefore, recompute now whether they are leaves.
   if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
 }
 

@@ -34,15 +34,15 @@ std::vector<HashName> parents_in(std::string_view value) {
 }
 
 std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
-  if (work_.is_whole) return {};  // is_whole is never set if such a tag exists
+  if (work_.is_whole) return {};  // is_whole is never set if a tag `parent` exists
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
   return parents_in(*entry->value);
 }
 
-/// Marks the check-ins whose parents are set by a tag. A rebuild first compares such a check-in
-/// with the parents in its manifest, which adds file names. One of these parents might have arrived
-/// now.
+/// Marks the check-ins whose parents are set by a tag, because a parent that is named in one of
+/// their manifests might have arrived now. A rebuild first compares these check-ins with the
+/// parents in their manifests, which adds file names, and the same names must be added here.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   const std::vector<Rid> reparented = work_.database.integers(

@@ -33,8 +33,8 @@ class Reparenting {
   /// manifest. If RID has to wait, or is not a check-in, returns false and does not change
   /// anything.
   bool reparent(Rid rid);
-  /// Marks all check-ins whose parents are set by a tag, because a parent that is named in a
-  /// manifest might have arrived.
+  /// Marks all check-ins whose parents are set by a tag, because a parent that is named in one of
+  /// their manifests might have arrived.
   void note_reparented();
 
  private:

@@ -27,8 +27,9 @@ void Events::note_for_alerts(char type, Rid rid) {
                          fmt::format("{}{}", type, rid));
 }
 
-// When fossil next updates its index, it processes rows whose `idxed` is 0. The index still has the
-// words of the older text, because only fossil's own SQL functions can remove these words.
+// Sets `idxed` to 0, so that fossil indexes the document again when it next updates its search
+// index. Until then, the index has the words of the older text, because only fossil's own SQL
+// functions can remove these words.
 void Events::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;

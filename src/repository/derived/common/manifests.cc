@@ -34,8 +34,8 @@ std::optional<StructuralType> Manifests::add(Rid rid, std::string_view content) 
   if (!parsed) return std::nullopt;
   const std::string text = artifact::text_without_files(content, *parsed);
   const std::scoped_lock lock(mutex_);
-  // Release the texts before the limit is exceeded, because a worker might not have a folder for
-  // temporary files.
+  // Release the texts before the limit is exceeded. Above the limit, they would be moved to a
+  // temporary file, and a worker might not have a folder for temporary files.
   if (!holds_all_ && texts_.size() + text.size() > kTextsOfReceipt) forget_all();
   stored_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
   return parsed->type;

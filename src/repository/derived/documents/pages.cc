@@ -1,8 +1,8 @@
 // Wiki pages and technotes: documents with several versions (document_links.h).
 //
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
-//   event     a row for every version of a wiki page, and for the last version of a technote in the
-//             order of artifact_order.h
+//   event     a row for every version of a wiki page, and usually only for the last version of a
+//             technote (see refresh_technote())
 //   backlink  the links in the latest version of a wiki page; technotes do not have rows
 
 #include "pages.h"
@@ -79,8 +79,10 @@ void Pages::add_technote(Rid rid, const Structural& note, double day) {
   work_.pending.stale_targets.insert(std::string(note.technote_id));
 }
 
-// Recomputes the events of a technote. A version has a row unless a later version exists. If a
-// version refers to the previous version, it also removes the rows of all other versions.
+// Recomputes the events of the technote with TAG, with the same result as fossil. Versions are
+// processed in the order of artifact_order.h. A version gets a row if it is dated later than all
+// versions before it. If this version also refers to its previous version, the rows of all versions
+// before it are removed.
 void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
@@ -115,7 +117,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    // Without the name, fossil crashes when a search finds the technote.
+    // Pass the comment as the title: fossil crashes when a search finds a technote without one.
     events_.touch_search('e', rid, note->comment);
     events_.put_event(
         rid, *note,

@@ -75,8 +75,8 @@ void remake_tickets(Database& database) {
   try {
     make_ticket_tables(database);
   } catch (const SqliteError& error) {
-    // After some errors, SQLite rolls back the whole transaction. An interruption ends the whole
-    // request.
+    // Rethrow an interruption, which ends the whole request, and an error after which SQLite has
+    // rolled back the whole transaction. After other errors, keep the old tables.
     if (!database.in_transaction() || error.is_interrupt()) throw;
     base::log(base::LogLevel::kWarning,
               "cannot recreate the ticket tables, keeping the old ones: {}", error.what());
@@ -116,9 +116,10 @@ void Tickets::refresh_tickets() {
       const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
       refresh_ticket(id, fields, changes_of(tag));
     } catch (const SqliteError& error) {
-      // The project defines these tables. A push is not rejected if a value violates their
-      // constraints. A rebuild fails, as in fossil. An interruption, or an error that has rolled
-      // back the transaction, cannot be skipped.
+      // The project defines these tables, and a value can violate their constraints. In a push,
+      // skip the ticket and log the error, so that the push is not rejected. In a rebuild, fail, as
+      // fossil does. An interruption, or an error that has rolled back the transaction, cannot be
+      // skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(

@@ -50,7 +50,7 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (tag == kTagPrivate) {
     work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
-    // During a rebuild, do not remove the row: as in fossil, the rebuild has filled `unclustered`
+    // During a rebuild, keep the row: fossil also keeps it, because its rebuild fills `unclustered`
     // before it processes tags.
     if (!work_.is_quiet) {
       work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
@@ -92,7 +92,8 @@ void Tags::inherit_anew(Rid rid) {
       spread_tag(tag, parent);
       continue;
     }
-    // A cancelled tag had given parents to a check-in whose manifest does not name any.
+    // The tag `parent` of this check-in was cancelled, and the manifest does not name any parents.
+    // Remove the entry for TAG, which the check-in had inherited.
     work_.tags.remove(tag, rid);
     work_.pending.note_tag_change(tag, rid);
     spread_tag(tag, rid);
