@@ -81,7 +81,8 @@ class StoredRows {
     return false;
   }
 
-  // If more consecutive row ids than this are unused, a scan of all rows is faster.
+  // After this number of consecutive unused row ids, a query for the next row is faster than
+  // looking up more ids, even if SQLite scans the whole table.
   static constexpr int kWideGap = 10000;
 
   Database& database_;

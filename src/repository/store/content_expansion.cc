@@ -107,7 +107,8 @@ void ContentExpansion::store_whole(Rid rid) {
 }
 
 void ContentExpansion::remember(Rid rid, Content content) {
-  // Do not cache an artifact that needs more than half of the cache.
+  // Do not cache an artifact that needs more than half of the cache, because it would displace most
+  // of the others.
   if (content->size() > cache_limit_ / 2) return;
   forget(rid);
   cached_size_ += content->size();

@@ -224,7 +224,7 @@ bool Database::has_table(std::string_view name) {
 bool Database::has_column(const char* table, const char* name) {
   const int code = sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr,
                                                  nullptr, nullptr, nullptr);
-  // SQLite does not have a specific code for a missing column.
+  // SQLITE_ERROR stands for a missing column, which does not have a code of its own.
   if (code != SQLITE_OK && code != SQLITE_ERROR) raise(code);
   return code == SQLITE_OK;
 }
@@ -319,7 +319,7 @@ Transaction::~Transaction() {
   try {
     database_.end_transaction("ROLLBACK");
   } catch (const SqliteError&) {
-    // The next BEGIN will report the error of the connection.
+    // Ignore the error: if the connection is broken, the next BEGIN fails.
   }
 }
 

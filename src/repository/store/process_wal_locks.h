@@ -43,7 +43,8 @@ class ProcessWalLocks {
   template <typename Below>
   void released(const File& file, std::uintptr_t thread, LockBytes asked, Below&& below) {
     Entry* holder = find(file, thread);
-    // A connection can be used in another thread after a call.
+    // If THREAD does not hold the bytes, find the thread that does: a connection can be used in
+    // different threads, one call after another.
     if (holder == nullptr || (holder->locks.held() & asked.mask()) == 0) {
       holder = find_holder(file, asked);
     }

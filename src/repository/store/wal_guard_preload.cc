@@ -45,7 +45,8 @@ class RealFunction {
 constinit RealFunction<int (*)(int, int, ...)> real_fcntl("fcntl64");
 constinit RealFunction<int (*)(int)> real_close("close");
 
-/// The locks of this process. A forked child does not inherit them.
+/// The locks of this process. This object is cleared in a forked child, which does not inherit
+/// locks.
 class Guard {
  public:
   void begin();
@@ -68,7 +69,8 @@ class Guard {
     int lock(LockBytes bytes) const { return set(bytes, F_WRLCK); }
     void unlock(LockBytes bytes) const { set(bytes, F_UNLCK); }
   };
-  /// A child of vfork(2) shares its parent's memory but not its locks.
+  /// Returns whether this object describes the locks of the calling process. A child of vfork(2)
+  /// shares its parent's memory but not its locks.
   bool is_own_memory() const { return pid_ == ::getpid(); }
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;

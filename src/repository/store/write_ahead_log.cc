@@ -80,8 +80,8 @@ void WriteAheadLog::keep_short(CheckpointBarrier& barrier, std::uint64_t file) {
   // have to be copied while the barrier is raised.
   checkpoint(SQLITE_CHECKPOINT_FULL);
   if (size() <= hard_limit()) return;
-  // While another connection writes, the barrier does not help. That connection truncates the log
-  // after its commit.
+  // Do not raise the barrier while another connection writes, because the log cannot be truncated
+  // now. That connection truncates it after its commit.
   if (!is_being_written()) truncate_with_barrier(barrier, file);
 }
 
