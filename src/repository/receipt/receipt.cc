@@ -40,7 +40,8 @@ void Receipt::set_sender(Sender sender) {
 /// Returns the row of `rcvfrom` for this request. Creates it at the first call.
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
-  // A repeated request has the same nonce, but the column must be unique.
+  // Leave out the nonce of a repeated request: the first request has stored the same nonce, and the
+  // column must be unique.
   if (sender.login_nonce &&
       r.database.has_row("SELECT 1 FROM rcvfrom WHERE nonce=?1", *sender.login_nonce)) {
     sender.login_nonce.reset();
@@ -109,7 +110,8 @@ bool Receipt::State::may_do_harm(std::string_view content) {
        at = content.find(kCard, at + 1)) {
     std::string_view name = content.substr(at + kCard.size());
     name = name.substr(0, name.find_first_of(" \n"));
-    // A name with a backslash might be one of these names with an escaped letter.
+    // Also return true for a name with a backslash, because it might be `parent` or `tkt-…` with an
+    // escaped letter.
     if (name.ends_with("parent") || name.find("tkt-") != std::string_view::npos ||
         name.find('\\') != std::string_view::npos) {
       return true;

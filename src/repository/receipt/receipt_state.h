@@ -18,7 +18,7 @@ struct Receipt::State {
   }
   ~State() {
     if (!committed) {
-      // Caches might contain data from the transaction that is rolled back.
+      // Clear the caches, because they might contain data from the transaction that is rolled back.
       r.derivation.forget_pending();
       r.forget();
     }

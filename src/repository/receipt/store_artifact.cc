@@ -91,7 +91,8 @@ base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (!arrival_.is_private && r_.privacy.is_private(rid_)) {
     QUARRY_TRY(state_.publish_if_proven(rid_, arrival_));
   }
-  // A delta that is still waiting for its source is replaced.
+  // A stored delta that is still waiting for its source is replaced by the artifact that has
+  // arrived.
   return r_.contents.delta_source(rid_) != 0 && !r_.contents.get(rid_);
 }
 
@@ -117,8 +118,9 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   if (*size > r_.options.max_artifact_size)
     return wrong("the result of its delta exceeds the size limit");
   source_ = r_.names.find(name);
-  // The source will never arrive, or is private and must not be revealed by deltas on it. The whole
-  // artifact is requested instead.
+  // Ignore a delta whose source is shunned, because the source will never arrive. Also ignore a
+  // public delta on a private artifact, because it would reveal the private one. The artifact
+  // remains a phantom, so that it is requested as a whole.
   if (source_ == 0 ? state_.is_shunned(name)
                    : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);

@@ -112,7 +112,8 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
-        // If the content of a file has never arrived, fossil stores the file with size 0.
+        // Leave out files whose content has never arrived. Fossil stores them with size 0, but with
+        // a hash that is not the hash of an empty file.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
         "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))",
         name);
