@@ -83,7 +83,8 @@ Snapshot::~Snapshot() {
   try {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
-    // Only reads are affected. The next BEGIN will report the error of the connection.
+    // It is enough to log the error: only reads are affected, and if the connection is broken, the
+    // next BEGIN fails.
     base::log(base::LogLevel::kWarning, "cannot end a read transaction: {}", error.what());
   }
 }
@@ -276,7 +277,7 @@ base::Result<Snapshot> Repository::snapshot() {
   return guarded(state_->path, [&] {
     state_->database.query("BEGIN").run();
     Snapshot snapshot(&state_->database);
-    // The snapshot begins with the first read.
+    // Read now, because the snapshot begins with the first read and not with BEGIN.
     state_->refresh();
     return snapshot;
   });

@@ -135,7 +135,7 @@ std::string complete_schema(Database& database) {
     add_missing(database);
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
-    // The other missing objects are only needed for writing.
+    // Of the objects that can be missing, only this index is needed for reading.
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(
         error.code(),

@@ -146,8 +146,8 @@ base::Result<SecurityMark> SecurityLog::end() {
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
   return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
     SecurityNews news{.mark = mark, .is_at_end = true};
-    // The mark must not be after the last row: if rows were deleted, new rows can have the same
-    // ids.
+    // Clamp the mark to the last row. After rows are deleted, new rows can reuse their ids, and
+    // would be skipped.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
     news.mark.admin = std::min(news.mark.admin, last.admin);

@@ -12,8 +12,8 @@
 namespace quarry::repository {
 namespace {
 
-// An email is never deferred for longer than this. If its due time is later, the clock has been set
-// back.
+// Maximum time for which an email is deferred. An email whose due time is later than this counts as
+// due, because the clock must have been set back.
 constexpr MailTime kLongestDelay{24 * 3600};
 
 constexpr std::array<std::string_view, 4> kKinds{"alert", "post", "digest", "renewal"};

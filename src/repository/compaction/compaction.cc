@@ -24,7 +24,8 @@ constexpr std::size_t kMaxDamage = 100;
 constexpr std::size_t kMaxPlanned = 200;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// If more consecutive row ids than this are unused, a scan of all rows is faster.
+// After this number of consecutive unused row ids, a query for the next row is faster than looking
+// up more ids, even if SQLite scans the whole table.
 constexpr int kWideGap = 10000;
 // Time for which the write lock is held. It is sufficient for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
@@ -159,7 +160,6 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database);
   const auto begin = steady_clock::now();
-  // Clear the caches if another connection has written.
   r_.refresh();
   std::vector<const Rewriting*> done;
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
@@ -171,8 +171,8 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   }
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {
-    // Until all planned changes have been written, an interrupted run has to be repeated from the
-    // same position.
+    // Save the new position only when all planned changes have been written. Otherwise, an
+    // interrupted run would not repeat the changes that are missing.
     CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
     reached.turned = noted_.turned = progress_.turned;
     reached.write(r_.database, now());
@@ -250,7 +250,8 @@ base::Result<CompactedSlice> CompactionRun::work() {
 base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
   auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
-  // Caches might contain data from a transaction that was rolled back.
+  // After an error, clear the caches, which might contain data from a transaction that was rolled
+  // back.
   if (!slice) r.forget();
   return slice;
 }

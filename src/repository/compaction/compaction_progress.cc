@@ -35,7 +35,8 @@ void CompactionProgress::begin(Rid last, std::int64_t phantoms_now, bool is_whol
   const bool goes_on = is_under_way() && next <= last && (bottom == 0 || !is_whole);
   if (goes_on) return;
   next = 0;
-  // If rows were deleted or a phantom was filled, any artifact might be new.
+  // If rows were deleted or a phantom was filled, an artifact with any rid can be new, so the pass
+  // has to process all artifacts.
   const bool is_odd = last < done || phantoms_now != phantoms;
   const bool has_grown = last - whole > whole / 4;
   if (!is_odd && last == done && (!is_whole || whole == done)) return;

@@ -102,7 +102,8 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (later.empty()) return plan;
   const auto content = sound_content(rid, *row);
   if (!content) {
-    // The artifact is waiting for its source, or is too large.
+    // Skip an artifact that is waiting for its delta source or is too large, because it is not
+    // damaged.
     const ErrorCode code = content.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kLimit) return plan;
     return std::unexpected(content.error());

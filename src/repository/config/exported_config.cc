@@ -33,7 +33,8 @@ constexpr std::array kSources = {
     Source{kConfigSubscriber, "subscriber", "subscriber WHERE sverified AND"},
 };
 
-// The table is created when mail is first used or when the first subscriber is received.
+// The tables for email. Fossil creates them when email is first used. Here, they are created when
+// the first subscriber is received.
 constexpr const char* kMailSchema =
     "CREATE TABLE subscriber("
     "subscriberId INTEGER PRIMARY KEY,subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE,"

@@ -106,7 +106,7 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
-  // Receipt 0 is not a request; it stands for phantoms.
+  // Receipt 0 stands for phantoms and not for a request, so there is no rest to read.
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
@@ -261,7 +261,8 @@ base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
       database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
     }
     if (!has_deferred(database)) return;
-    // A reported artifact might have been deferred as a phantom.
+    // Remove the reported artifacts from the deferred rows, because some of them might have been
+    // deferred as phantoms.
     remove(database, batch.reported);
     Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
     for (const Rid rid : batch.deferred) query.bind(rid).run();

@@ -26,7 +26,8 @@ bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
       rid, tag);
 }
 
-/// Returns whether RID is a version of a technote. Its earlier versions are not in the timeline.
+/// Returns whether RID is a version of a technote. Checks tags, because earlier versions are not in
+/// the timeline.
 bool is_technote(Database& database, Rid rid) {
   return database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
@@ -65,8 +66,8 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // Any other kind might be wrong, because the timeline row of an attachment has the type of the
-  // attachment's target.
+  // Use only these two kinds without further checks. Every other kind might belong to an
+  // attachment, whose row in the timeline has the type of its target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }

@@ -218,7 +218,8 @@ void MarkdownSpans::read(std::string_view text) {
 }
 
 void MarkdownSpans::read_footnote(std::string_view label) {
-  // Extract the footnote first, because it might refer to itself.
+  // Remove the footnote from the map before it is read. If it refers to itself, it is then not read
+  // again.
   const auto note = footnotes_.extract(markdown_name(label));
   if (!note.empty()) read(note.mapped());
 }

@@ -28,7 +28,7 @@ base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   for (int tries = 0; tries < 8; ++tries) {
     const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
-    // EAGAIN means that the kernel could not check the path because of a concurrent rename.
+    // Try again after EAGAIN: because of a concurrent rename, the kernel could not check the path.
     if (fd >= 0 || errno != EAGAIN) return base::Fd(static_cast<int>(fd));
   }
   return {};

@@ -53,7 +53,8 @@ TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.da
   lower(limits_[3], SQLITE_LIMIT_COLUMN, kMaxColumns);
   lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMaxCompound);
   lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMaxOperations);
-  // This limit applies to the whole process, which does not do other work in the meantime.
+  // The heap limit can only be set for the whole process. This is acceptable, because the process
+  // does not do other work in the meantime.
   heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMaxMemory +
                                           8 * static_cast<std::int64_t>(stored));
 }

@@ -28,8 +28,8 @@ class TicketRestraint {
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 
-  /// Raises the limit on the length of texts for a value of SIZE bytes that will be stored. The
-  /// limit is at least the total size of these values.
+  /// Raises the limit on the length of texts, because a value of SIZE bytes will be stored. The
+  /// raised limit is at least the total size of all values that were passed to this function.
   void allow(std::size_t size);
 
   /// Calls WORK, which runs the statements, and returns its result. The time limit starts with the
