@@ -44,7 +44,7 @@ void PreviousGeneration::read_control(Line& line, pid_t pid) {
       line.channel, [&](const control::Message& message) { on_message_(line.service, message); });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
-    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message: its channel is closed",
+    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message; closing its channel",
               line.service, pid);
   }
   line.on_control.stop_waiting();
