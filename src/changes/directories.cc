@@ -130,7 +130,8 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
   };
   auto published = publish();
   if (published) return {};
-  // If a daemon has already moved the job file, this call does not remove the file.
+  // Delete the other files only if no daemon has taken the job. If the job file was created and is
+  // now missing, a daemon has moved it to another folder.
   const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
   const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
   if (!is_taken) give_up(name);
@@ -224,7 +225,8 @@ Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
   if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": locked by another process");
-  // The file might have been changed or moved before it was locked.
+  // Check the name after locking, because another process might have replaced or moved the file
+  // before it was locked.
   QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
   if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": moved by another process");
   return file;
@@ -272,8 +274,8 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocati
     unsynced_[static_cast<std::size_t>(location.stage)] = true;
     gone.push_back(&location);
   }
-  // Sync the deletions before the other files are deleted. A job that still exists after a crash of
-  // the machine then has all its files.
+  // Sync the deletions of the job files first, so that a job that still exists after a crash of the
+  // machine has all its other files.
   QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
   for (const JobLocation* location : gone) {

@@ -37,8 +37,8 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   const std::string_view time_word = base::take_until(rest, ' ');
   const std::string_view state = base::take_until(rest, ' ');
   const auto time = base::parse_iso(time_word);
-  // The size is checked because the rounding of a fraction of a second can result in the year
-  // 10000.
+  // Check the size, because rounding a fraction of a second can result in the year 10000, which has
+  // five digits.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
     return wrong(section, line, "is not a line of the history");

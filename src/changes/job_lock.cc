@@ -14,7 +14,8 @@ fs::path JobLock::temporary() const {
 /// Writes the job to a file in tmp/, without syncing it.
 Result<std::unique_ptr<base::File>> JobLock::write() const {
   base::FileSystem& files = directories_->files_;
-  // A crash might have left the file behind. Only the holder of this lock writes to the file.
+  // Remove the file that a crash might have left behind. This is safe, because only the holder of
+  // this lock writes to the file.
   [[maybe_unused]] const auto removed = files.remove(temporary());
   QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));

@@ -87,7 +87,7 @@ Result<Meta> meta_of(std::vector<Section> sections) {
   Meta meta;
   bool has_type = false;
   for (Section& section : sections) {
-    // A section without content counts as missing.
+    // Skip a section without content, as if it were missing.
     const bool is_blank = std::ranges::all_of(section.lines, &std::string::empty);
     has_type = has_type || section.name == "movetype";
     if (is_blank && section.name != "movetype") continue;

@@ -181,7 +181,8 @@ void Model::enter_lanes(ModelNode& node) {
   }
 }
 
-/// Removes NODE from all sets and lanes. The rank of NODE can be changed after that.
+/// Removes NODE from all sets and lanes. This has to be done before the rank of NODE changes,
+/// because the sets and lanes are sorted by rank.
 void Model::leave_lanes(ModelNode& node) {
   node.is_placed = false;
   waiting_.erase(&node);

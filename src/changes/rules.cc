@@ -27,8 +27,9 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .precursors = job.meta.precursors,
                  .is_approved = true,
                  .held = job.held,
-                 // In any other stage, a move was interrupted after it had set rolled_back: either
-                 // the job is about to be rolled back, or its rollback was undone.
+                 // In a stage that is not final, ignore rolled_back. It is left there by an
+                 // interrupted move: either the job is about to be rolled back, or its rollback was
+                 // undone.
                  .is_rolled_back = is_over(stage) && job.rolled_back.has_value(),
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},
@@ -61,7 +62,8 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       return {.to = Stage::kFail,
               .why = fmt::format("deferred {} times; last reason: {}", job.deferrals - 1, why)};
     case Verdict::kNoRoom:
-      // A full disk increases the delay, but never makes the job fail.
+      // Do not exceed the limit on deferrals, because a full disk increases the delay but never
+      // makes the job fail.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kInterrupted:

@@ -70,7 +70,7 @@ Result<void> make_folders(Directories& directories) {
   for (std::size_t i = 0; i < kStages; ++i) {
     std::error_code error;
     if (std::filesystem::is_directory(directories.folder(static_cast<Stage>(i)), error)) continue;
-    // If the repository is in a subfolder, the parent might not exist yet.
+    // Also create the parent folder, which might not exist yet if the repository is in a subfolder.
     std::filesystem::create_directories(directories.base().parent_path(), error);
     return directories.make();
   }

@@ -40,7 +40,7 @@ base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
 
 void pull(const fs::path& ctrl, Trigger trigger) {
   const base::Fd fd = open_fifo(ctrl / file_of(trigger), O_WRONLY);
-  // If the FIFO is full, the daemon has already been woken.
+  // Ignore errors: if the FIFO is full, the daemon has already been woken.
   if (fd) [[maybe_unused]]
     const auto written = ::write(fd.get(), "!", 1);
 }

@@ -41,8 +41,9 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   return go_on();
 }
 
-/// Returns the change sets to roll back. If the list was made before a crash, it can include change
-/// sets that have already been rolled back. These are skipped later.
+/// Returns the change sets to roll back. After a crash, the job already has a list (##closure),
+/// which can include change sets that were rolled back before the crash. They stay in the list, and
+/// later steps skip them.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
@@ -99,8 +100,8 @@ Result<void> Rollback::go_on() {
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
-  // Wait until only the rollback is in run/. Children of a previous daemon might still be executing
-  // jobs.
+  // Wait until the rollback is the only job in run/. Waiting for our own children is not
+  // sufficient, because children of a previous daemon might still be executing jobs.
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
   if (auto extended = extend(); !extended) {
@@ -118,7 +119,7 @@ Result<void> Rollback::go_on() {
 /// Moves the waiting job ID to abandon/, and records its previous stage.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
   const ChangeSetId& by = lock_->job.name.id;
-  // The queueing daemon might be moving the job.
+  // Retry, because the queueing daemon might be moving the job.
   for (int attempt = 0;; ++attempt) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_rolled_back) return {};
@@ -126,7 +127,8 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
     auto lock = context_.directories.lock_job(known->stage, known->name);
     if (lock && lock->stage() == Stage::kAbandon) {
-      // The job was running, and has been stopped.
+      // The job was stopped while it was running, and is already in abandon/. Record pending/ as
+      // its previous stage, because jobs in run/ come from there.
       lock->job.rolled_back = RolledBack{.by = by, .from = Stage::kPending};
       QUARRY_TRY(lock->update());
     } else if (lock) {
@@ -176,7 +178,8 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
-  // If the move fails, the job stays in run/ without a lock, as after a crash.
+  // Release the lock on return in any case: if the move fails, the job stays in run/ without a
+  // lock, as after a crash.
   JobLock lock = std::move(*lock_);
   lock_.reset();
   deadline_.reset();

@@ -96,7 +96,8 @@ class SignalledStop final : public Stop {
     action.sa_handler = on_stop;
     ::sigemptyset(&action.sa_mask);
     for (const int signal : {SIGTERM, SIGHUP, SIGUSR1}) ::sigaction(signal, &action, nullptr);
-    // Ignore signals that are sent to the daemon and its children by a terminal.
+    // Ignore the signals that a terminal sends to the daemon and its children (Ctrl-C), because the
+    // daemon stops its children.
     for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
     ::sigemptyset(&none);
@@ -159,7 +160,8 @@ std::optional<Order> next_order(Mailbox& mailbox) {
                           return mailbox.stops().contains(name.id);
                         });
   if (is_meant) return order;
-  // Stop requests that have arrived before the order are for previous jobs.
+  // Discard the stop requests, because none of them is for a job of this order. They are for
+  // previous jobs.
   mailbox.forget_stops();
   if (is_exiting()) return std::nullopt;
   SignalledStop::forget();
@@ -204,7 +206,7 @@ void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directori
     const auto begun = [&](const ChangeSetId& id) {
       if (!reports_begin) return;
       const std::string line = fmt::format("{}{}\n", kBegun, id.str());
-      // Sending fails only if the daemon has exited.
+      // Ignore errors: sending fails only if the daemon has exited.
       [[maybe_unused]] const auto sent =
           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     };

@@ -11,7 +11,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on finished jobs in the model. If a removed job is needed again, it is read again.
+// Maximum number of finished jobs in the model. A job that was removed is read from its file again
+// when it is needed.
 constexpr std::size_t kMaxFinished = 20'000;
 
 }  // namespace
@@ -51,8 +52,8 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // A finished rollback has moved or marked the change sets that it has rolled back, so find
-    // these again.
+    // Find the change sets in the job's list again: if the job is a finished rollback, it has moved
+    // or marked them.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));
@@ -82,7 +83,7 @@ Result<void> Tracker::locate(const ChangeSetId& id) {
   const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
-  // Search twice, because jobs can also move to earlier stages.
+  // Search twice, because the first search can miss a job that moves back to an earlier stage.
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
@@ -103,7 +104,8 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // A job in queue/ can change without moving.
+      // Skip jobs that are already known in this stage, except in queue/, where a job can change
+      // without moving.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
     }

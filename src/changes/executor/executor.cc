@@ -74,7 +74,7 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
 base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
-  // The contents might have been cached when the tarball was checked.
+  // Use the contents that were cached when the tarball was checked, if they are still in the cache.
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -179,7 +179,7 @@ class RepositoryExecutor final : public Executor {
                               std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
-  TarballReaders readers_;  // created early, while this process is small
+  TarballReaders readers_;  // created early, to fork its helper from a small process
   std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<Lander> lander_;  // lands in repository_
 };
@@ -278,12 +278,14 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const auto wanted = stop.wanted();
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
-  // A deferral has a cause in the system, and applies to all jobs.
+  // Do not try the halves after a deferral: its cause is in the system and not in a job, so it
+  // applies to all jobs.
   if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
-  // With a gate, the items do not have files in common, so SECOND does not have to wait for FIRST.
+  // Without a gate, SECOND can contain files of FIRST, so it must not overtake a deferred job. With
+  // a gate, the items do not have files in common.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }
@@ -311,7 +313,8 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Land the collected jobs now. The next job is then deferred behind this one.
+      // Land the collected jobs now. The next iteration then defers the next job because of this
+      // one.
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }

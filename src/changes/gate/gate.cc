@@ -123,7 +123,8 @@ Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
                         const std::function<bool()>& interrupted) {
   QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options, interrupted));
   const auto sent = send_tree(process, gate_case);
-  // The verdict of a gate is valid even if the gate does not read its whole tree.
+  // Ignore kDiscarded, because the verdict of a gate is valid even if the gate does not read its
+  // whole tree.
   if (!sent && sent.error().code != ErrorCode::kDiscarded) return std::unexpected(sent.error());
   process.wait();
   return verdict_on(process, options);

@@ -23,7 +23,7 @@ constexpr uid_t kInnerUser = 1000;  // user id inside the sandbox
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// Prevents core files. A limit of 0 is not used, because the kernel would still start a
+/// Prevents core files. The limit is not 0, because the kernel would then still start a
 /// core_pattern program.
 constexpr const char* kNoCore = "--core=1";
 
@@ -35,9 +35,10 @@ constexpr auto kSystemFiles =
     std::to_array<const char*>({"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
                                 "/etc/alternatives", "/etc/localtime"});
 
-/// A script whose arguments are the gate's command line. The script does not contain file names.
-/// Files get the current time, because make does not work well with files from 1970. The warning is
-/// turned off because tar does not support the pax keyword for names that are not UTF-8.
+/// A shell script that unpacks the tree and then executes the gate. The gate's command line is
+/// passed in the arguments, so the script does not need to quote it. With -m, files get the current
+/// time, because make does not work well with files from 1970. The warning is turned off because
+/// tar does not support the pax keyword for names that are not UTF-8.
 constexpr const char* kUnpack =
     "umask 022\n"
     "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
@@ -177,7 +178,8 @@ std::vector<std::string> inner_words(const GateOptions& options) {
       "/usr/bin/prlimit", kNoCore, fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
   if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
-  // Without a sandbox, this limit would also count the user's processes outside the gate.
+  // Limit the number of processes only in a sandbox. Without a sandbox, the limit would also count
+  // the user's processes outside the gate.
   if (options.is_sandboxed) words.push_back(fmt::format("--nproc={}", options.processes));
   append(words, {"--", "/bin/sh", "-c", kUnpack, "gate"});
   append(words, options.command);

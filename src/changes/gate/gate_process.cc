@@ -30,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCheckInterval{100};
-/// Time limit for waiting until killed processes exit. The kernel might have to free gigabytes of
-/// memory.
+/// Maximum time to wait for killed processes to exit. It is long because the kernel might have to
+/// free gigabytes of memory.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMaxStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -156,7 +156,7 @@ bool GateProcess::has_ended() {
   int status = 0;
   const pid_t pid = ::waitpid(pid_, &status, WNOHANG);
   if (pid == 0 || (pid < 0 && errno == EINTR)) return false;
-  // If another thread has reaped the process, its status is unknown.
+  // If another thread has reaped the process, leave its status unknown.
   if (pid == pid_) status_ = status;
   has_ended_ = true;
   return true;
@@ -205,7 +205,7 @@ void GateProcess::read_status() {
     status_text_.append(buffer.data(), static_cast<std::size_t>(size));
   }
   if (first_) return;
-  // bwrap has not reaped the process yet, so the pid is still valid.
+  // The pid is still valid, because bwrap has not reaped the first process of the sandbox yet.
   if (const auto pid = number_in(status_text_, "child-pid")) {
     first_pid_ = *pid;
     first_ = process_handle(*pid);

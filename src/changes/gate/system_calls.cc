@@ -24,11 +24,13 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "the number of this architecture (linux/audit.h) has to be added here"
 #endif
 
-/// On x86-64, higher numbers are system calls of the x32 ABI.
+/// Numbers from this one on are system calls of the x32 ABI on x86-64. The filter refuses all of
+/// them.
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({
-    // Memory from these calls does not have to be mapped, and is not counted if it is not mapped.
+    // These calls can allocate memory without mapping it. Such memory is not counted, and would
+    // therefore not be limited.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,

@@ -57,7 +57,8 @@ Usage usage_of(pid_t first) {
   const std::string root = fmt::format("/proc/{}/root", first);
   struct stat its {};
   struct stat ours {};
-  // Before the sandbox has its own root, `root` is our root.
+  // Report nothing until the sandbox has its own root. Before that, `root` is the root of this
+  // machine.
   if (::stat(root.c_str(), &its) != 0 || ::stat("/", &ours) != 0 || its.st_dev == ours.st_dev) {
     return usage;
   }

@@ -62,7 +62,8 @@ TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
   return checksums[branch];
 }
 
-/// Caches the landed check-ins for the next landing. Called before the receipt is committed.
+/// Caches the landed check-ins for the next landing. Called directly after the commit, when
+/// repository.state() does not include changes by other processes yet.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
@@ -77,10 +78,10 @@ void Lander::State::remember(const Prospect& prospect) {
 }
 
 /// Returns whether PROSPECT is still valid: its tip is the only open leaf of the branch, and none
-/// of its change sets has landed. PROSPECT becomes invalid even if a leaf has been pushed that is
-/// older than the tip. Fossil would continue from the tip, but the result must not depend on when
-/// the leaf was pushed. If the file has not changed, queries are skipped, because they take a long
-/// time if there are many branches.
+/// of its change sets has landed. A leaf that has been pushed meanwhile makes PROSPECT invalid,
+/// even if the leaf is older than the tip: fossil would continue from the tip, but the result must
+/// not depend on when the leaf was pushed. If the repository file has not changed, no queries are
+/// made, because they take a long time if there are many branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);

@@ -155,8 +155,9 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("changed on both sides, and a symbolic link on one of them");
   }
-  // Files that are not links have only two possible permissions. If both sides have changed the
-  // permission, their permissions are therefore equal.
+  // only_change() always returns a permission here: files that are not links have only two possible
+  // permissions, so two sides that have both changed the permission have changed it to the same
+  // value.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

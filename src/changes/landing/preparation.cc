@@ -68,7 +68,8 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // This order is refused, and other orders must not use the new contents that it has added.
+    // This order has failed. Remove the new contents that it has added, so that later orders do not
+    // use them.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
     LandingError error = std::move(outcome).error();
     if (!error.is_refusal()) return std::unexpected(std::move(error).error());
@@ -126,8 +127,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Rolls back the change sets of ORDER, the last one first. When a change set is rolled back, later
-/// change sets of the order no longer have an effect on its files.
+/// Rolls back the change sets of ORDER, the last one first, so that each rollback finds the files
+/// as they were before the later change sets of ORDER.
 Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const auto& [id, submitter] : order.rolls_back | std::views::reverse) {
@@ -182,8 +183,8 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // An artifact that is already known is private or a phantom. It is stored in full, because
-  // storing the full content makes a private artifact public.
+  // Store an artifact that is already known in full and not as a delta. It is private or a phantom,
+  // and storing the full content makes a private artifact public.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);
@@ -198,11 +199,12 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   return {};
 }
 
-/// Returns the argument of the R card, or an empty string if there is no such card.
+/// Returns the argument of the R card, or an empty string if the check-in does not get an R card.
 base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
   auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
-  // A tree with a missing file cannot be checked out, so its checksum is not needed.
+  // Omit the R card if a file is missing. Such a tree cannot be checked out, so its checksum is not
+  // needed.
   if (!checksum && checksum.error().code == ErrorCode::kNotFound) return std::string();
   return checksum;
 }

@@ -36,7 +36,7 @@ class TreeChange {
   struct Added {
     artifact::HashName name;
     Content content;
-    std::optional<artifact::HashName> prior;  // previous content of the same file
+    std::optional<artifact::HashName> prior;  // name of the file's previous content
   };
   /// Returns the new contents. LABELS are the names of the versions for messages. Refusals:
   /// kConflict (with all conflicts), kNothing.

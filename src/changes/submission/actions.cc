@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "r
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "released",
                                                    "abandoned", "retried", "terminated"};
-// Except during execution, a daemon holds the lock of a job only briefly.
+// Number of attempts to lock a job. Except during execution, a daemon holds the lock of a job only
+// briefly.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMaxText = 500;
@@ -115,7 +116,8 @@ Result<Job> act_on(Directories& directories, const JobLocation& location,
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // The data of a job in prequeue/ are not known, because the job has not been checked.
+  // In run/, only a stop is possible. In prequeue/, no action is possible, because the data of a
+  // job are not known before the job has been checked.
   if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
@@ -188,9 +190,9 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
     case Action::kRetry:
       job.crashes = 0;
       job.deferrals = 0;
-      // The queueing daemon determines the precursors again.
+      // Clear the precursors, because the queueing daemon determines them again.
       job.meta.precursors.clear();
-      // A job that failed because of its meta file is checked again.
+      // Check the job again if it failed because of its meta file.
       if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
       break;
   }

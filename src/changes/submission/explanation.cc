@@ -33,7 +33,8 @@ class Reading {
   }
   /// Reads the dependencies of known jobs.
   Result<void> read_unknown() {
-    // Stop when only jobs that do not exist are unknown.
+    // Stop when a pass does not reduce the number of unknown jobs. The remaining jobs probably do
+    // not exist.
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {
@@ -72,7 +73,8 @@ class Reading {
   std::size_t files_ = 0;
 };
 
-/// Free space, in bytes, below which a disk is treated as full. A job file needs more space.
+/// Free space, in bytes, below which a disk is treated as full, because a job file needs more
+/// space.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
 /// Returns a remark for waiting jobs if the disk of the queue is full, otherwise an empty string.

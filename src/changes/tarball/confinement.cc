@@ -39,8 +39,8 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kMachine = 0;  // no filter: system calls are unknown
 #endif
 
-/// Allowed system calls: for memory, for open files and for exiting. glibc implements fstat() by
-/// newfstatat.
+/// Allowed system calls: for memory, for open files and for exiting. newfstatat is included because
+/// glibc implements fstat() with it.
 constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_read,         SYS_write,      SYS_pread64,    SYS_pwrite64,      SYS_lseek,
     SYS_fstat,        SYS_newfstatat, SYS_brk,        SYS_mmap,          SYS_munmap,
@@ -48,7 +48,7 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
-/// Prevents core files. A limit of 0 is not used, because the kernel would still start a
+/// Prevents core files. The limit is not 0, because the kernel would then still start a
 /// core_pattern program.
 constexpr rlim_t kNoCore = 1;
 

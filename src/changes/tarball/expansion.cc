@@ -74,7 +74,7 @@ class Gzip : public Expansion {
         stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());
         stream_.avail_in = static_cast<uInt>(size);
       }
-      // A gzip file can consist of several members.
+      // Start the next member, because a gzip file can consist of several members.
       if (is_between_members_) ::inflateReset(&stream_);
       is_between_members_ = false;
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
@@ -112,7 +112,7 @@ class Zstd : public Expansion {
 
  private:
   Result<void> open() {
-    // A warning means that libarchive uses an external program.
+    // Also reject ARCHIVE_WARN, which means that libarchive would use an external program.
     if (::archive_read_support_filter_zstd(archive_) != ARCHIVE_OK) {
       return fail(ErrorCode::kIo, "libarchive does not support zstd");
     }
@@ -121,8 +121,8 @@ class Zstd : public Expansion {
       return failure();
     archive_entry* entry = nullptr;
     if (::archive_read_next_header(archive_, &entry) != ARCHIVE_OK) return failure();
-    // Only the zstd filter and our source are allowed, because the output of another filter is not
-    // limited.
+    // Require exactly two filters: zstd, and our source, which libarchive counts as a filter. The
+    // output of any other filter would not be limited.
     if (::archive_filter_count(archive_) != 2) {
       return fail(ErrorCode::kInvalid, "the tarball is compressed more than once");
     }

@@ -18,7 +18,8 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
-// File systems have this limit, so a tree with a longer name cannot be checked out.
+// Maximum length of a component of a path. It is the limit of file systems, so a tree with a longer
+// name could not be checked out.
 constexpr std::size_t kMaxComponent = 255;
 
 template <typename Function>

@@ -28,8 +28,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Larger contents are not cached, but read again from the tarball when they land. Reading is fast
-// compared to landing.
+// Maximum size of cached content. Larger contents are read again from the tarball when the change
+// set lands. Compared to landing, this is fast.
 constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 

@@ -51,7 +51,8 @@ using base::fail;
 using base::Result;
 
 constexpr int kFailed = 1;
-/// A time limit, in case the disk does not respond. CPU time is limited separately.
+/// Time limit for reading the output of a reader, in case the disk does not respond. CPU time is
+/// limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
 static_assert(1 + 2 * TarballReaders::kMax <= base::kMaxDescriptors);
@@ -83,7 +84,7 @@ std::string_view next_message(std::string_view& rest) {
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // its files cannot be opened after confine()
+  const Utf8Locale locale;  // created before confine(), after which its files cannot be opened
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("cannot sandbox the tarball reader");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
@@ -115,13 +116,13 @@ bool answer(int socket, int status) {
 [[noreturn]] void fork_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
-  // The helper exits when its owner exits, and ignores signals from the terminal or to the process
-  // group.
+  // Block all signals, so that the helper ignores signals from the terminal or to the process
+  // group. The helper exits when its owner exits.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
   base::close_all_but(std::array{socket});
-  // The locale is loaded once, before the readers are forked.
+  // Load the locale once, so that the readers, which are forked later, inherit it.
   const Utf8Locale locale;
   TarballLimits limits;
   std::vector<int> descriptors;

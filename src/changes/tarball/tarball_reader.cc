@@ -97,7 +97,8 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 Result<base::Fd> make_contents_file(const std::filesystem::path& folder) {
   base::Fd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  // Some file systems do not support unnamed files.
+  // Create a file with a name and delete the name, because some file systems do not support unnamed
+  // files.
   std::string name = (folder / "contents-XXXXXX").string();
   file.reset(::mkostemp(name.data(), O_CLOEXEC));
   if (!file) return base::fail_errno("cannot create a temporary file in " + folder.string());

@@ -61,7 +61,7 @@ Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compress
   if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
   if (code != ARCHIVE_OK)
     return fail(ErrorCode::kIo, "libarchive does not support this compression");
-  // Leave out the time in the gzip header.
+  // Omit the time in the gzip header, so that the same files always result in the same tarball.
   if (compression == TarballCompression::kGzip) {
     ::archive_write_set_filter_option(out, "gzip", "timestamp", nullptr);
   }
@@ -94,7 +94,7 @@ Result<void> TarballWriter::add(std::string_view path, char permission, std::str
     ::archive_entry_set_size(entry.get(), 0);
     ::archive_entry_set_symlink(entry.get(), std::string(content).c_str());
   }
-  // A warning means that the name is not UTF-8 and is written unchanged.
+  // Accept ARCHIVE_WARN, which means that the name is not UTF-8 and is written unchanged.
   if (const int code = ::archive_write_header(out, entry.get()); code != ARCHIVE_WARN) {
     QUARRY_TRY(outcome(code));
   }
@@ -114,12 +114,13 @@ Result<void> TarballWriter::finish() {
 Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                            std::span<const FileToSubmit> files, TarballCompression compression) {
   const std::string text = meta.text();
-  // Do not write a tarball that read_tarball() rejects.
+  // Parse the meta file, to avoid writing a tarball that read_tarball() rejects.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
     QUARRY_TRY(check_file_name(name));
-    // If writing and parsing changes a name, the change set would change a different file.
+    // Refuse a name that writing and parsing changes, because the change set would change a
+    // different file.
     if (!std::ranges::binary_search(same.files, name)) {
       return fail(ErrorCode::kInvalid, fmt::format("the name \"{}\" cannot be written in ##files",
                                                    base::printable(name, 120)));
