@@ -53,8 +53,8 @@ bool Channel::send(Message message) const {
 
 Received Channel::receive(Message* message) const {
   WireBytes bytes{};
-  // With MSG_TRUNC, recv(2) returns the length of the whole packet, even if the packet does not
-  // fit.
+  // MSG_TRUNC makes recv(2) return the full length of a packet that is too long, so that the check
+  // below rejects it.
   const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
   if (size < 0) {
     const bool is_nothing = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
