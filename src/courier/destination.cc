@@ -66,7 +66,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // A test contains the name of its destination. Filters do not apply to tests.
+  // Only the destination that is named in a test gets the test. Filters do not apply to tests.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
     return test->destination == destination.name;
   }
@@ -241,8 +241,8 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // After kNoSpace, this process keeps the settlements until it exits, so they do not have to be
-    // recorded again.
+    // Do not retry after kNoSpace, because the settlements are then valid in this process until it
+    // exits.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

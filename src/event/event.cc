@@ -75,8 +75,8 @@ void visit_fields(auto& fields, Hook& hook) {
   fields("input", hook.input, kMaxInput);
 }
 
-/// The names of a record in JSON: the event's type, and the object that contains the members of the
-/// record.
+/// The names that belong to a type of record: `type` is the event's type in JSON, and `part` is the
+/// name of the JSON object that contains the members of the record.
 struct RecordNames {
   std::string_view type;
   const char* part;

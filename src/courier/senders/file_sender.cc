@@ -43,7 +43,7 @@ class FileSender final : public Sender {
   base::Result<void> finish() override {
     if (!is_dirty_ || !file_) return {};
     is_dirty_ = false;
-    // Pipes and similar files cannot be synced.
+    // Ignore EINVAL and EROFS, because pipes and similar files cannot be synced.
     if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
     auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
     file_.reset();
@@ -55,13 +55,15 @@ class FileSender final : public Sender {
  private:
   base::Result<void> open() {
     constexpr mode_t kMode = 0640;
-    // Opening a pipe without a reader would block and prevent the courier from stopping.
+    // Use O_NONBLOCK, because opening a pipe without a reader would otherwise block and prevent the
+    // courier from stopping.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_.reset(::open(options_.path.c_str(), kFlags, kMode));
     if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
-    // Start a new line, because the interrupted event will be delivered again.
+    // If the last line is incomplete, start a new line. The interrupted event will be delivered
+    // again.
     if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1)
       return {};
     auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));

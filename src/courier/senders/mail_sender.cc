@@ -101,7 +101,8 @@ class MailSender final : public Sender {
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options) {
   if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
-  // A test goes to the sender's own address.
+  // If mail goes to submitters, send a test to the sender's own address, because a test does not
+  // have a submitter.
   if (options.is_to_submitter()) return {options.from};
   return options.to;
 }

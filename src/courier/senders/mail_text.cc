@@ -107,11 +107,12 @@ struct Text {
 
 std::string subject_of(const event::Event& event) {
   const auto& head = event.head;
-  // A test event belongs neither to a project nor to a repository.
+  // Omit the name in brackets for a test event, which belongs neither to a project nor to a
+  // repository.
   const std::string& of = head.project_name.empty() ? head.repository : head.project_name;
   std::string subject = of.empty() ? "" : fmt::format("[{}] ", of);
   subject += std::visit(Subject(), event.record);
-  // Use only the first line of the comment.
+  // Use only the first line, because a comment can have several lines.
   subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
   std::ranges::replace_if(
       subject, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');

@@ -158,7 +158,8 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // libcurl calls the debug function only in verbose mode. Nothing is printed.
+  // Use verbose mode, because libcurl calls the debug function only in this mode. Nothing is
+  // printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
@@ -217,7 +218,7 @@ MailReport SmtpSender::send(const Mail& mail) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
                                            {MailOutcome::kDeferred, "out of memory"})};
     }
-    // LONGER is the same pointer as before, except for the first element.
+    // Replace the pointer without freeing the list: LONGER is the same list with one more element.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);

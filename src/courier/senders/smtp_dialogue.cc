@@ -25,8 +25,8 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // next_recipient_ is the recipient of the last RCPT command, because a reply belongs to the
-    // last command.
+    // Go on to the next recipient only when its RCPT command is sent, because all replies before
+    // that belong to the previous command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {
@@ -41,7 +41,7 @@ std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view lin
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   const auto status = base::parse_number<int>(line.substr(0, 3));
   if (!status || line.size() < 3) return std::nullopt;
-  // A continuation line.
+  // Skip continuation lines, because the last line of a reply is sufficient.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
   return Answer{*status, base::printable(line.substr(0, kMaxLine), kMaxShown)};
 }
@@ -86,7 +86,8 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // The reason for refusing a recipient is more useful than the outcome of the whole email.
+    // If this recipient was refused, report the reason for that, which is more useful than the
+    // outcome of the whole email.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

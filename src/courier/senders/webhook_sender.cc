@@ -5,8 +5,8 @@
 //   any other status, such as 3xx      retry, because an administrator might fix the server or the
 //   and 401 to 404                     configuration
 //
-// Retry-After is respected with any status. libcurl does not follow redirects here, because it would
-// send the headers, which contain secrets and the signature, to any host.
+// Retry-After is respected with any status. libcurl does not follow redirects here, because it
+// would send the headers, which contain secrets and the signature, to any host.
 #include <curl/curl.h>
 #include <fmt/core.h>
 
@@ -104,7 +104,7 @@ class WebhookSender final : public Sender {
       received_ = 0;
       beginning_.clear();
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now());
-      // 0 would mean no limit.
+      // Use at least one millisecond, because 0 would mean no limit.
       const auto timeout = static_cast<long>(std::max<std::int64_t>(left.count(), 1));
       curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
       curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
@@ -164,7 +164,8 @@ class WebhookSender final : public Sender {
       if (longer != nullptr) headers = longer;
     };
     add("Content-Type: application/json");
-    // Without this header, libcurl waits for `100 Continue` before it sends a long body.
+    // Remove the Expect header, because libcurl would otherwise wait for `100 Continue` before it
+    // sends a long body.
     add("Expect:");
     add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
     add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
