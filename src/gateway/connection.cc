@@ -134,7 +134,8 @@ void Connection::on_deadline() {
   }
   if (state_ == State::kSending) {
     if (has_sent_all()) {
-      // Until now, the client was waiting for the pool. The client's time limit starts now.
+      // All bytes were sent, so the client was waiting for the pool until now. Start the client's
+      // time limit again.
       started_ = steady_clock::now();
       pace_.begin();
       sent_ = 0;
@@ -149,7 +150,7 @@ void Connection::on_deadline() {
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to arrive"});
   }
-  // A request that has just arrived must be answered before the connection is closed.
+  // If a request has just arrived, do not close the connection before the request is answered.
   if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
   close();
 }
@@ -225,11 +226,12 @@ void Connection::inspect() {
     pace_.add(received_);
     set_deadline(has_pending_refusal() ? kRequestGrace : options_.client_timeout);
   }
-  // Check at most the permitted number of bytes and the end of the head.
+  // Look at one byte more than a head is allowed to have, so that a head that is too long is
+  // detected.
   const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
-  // For example, TLS on the wrong port. Without a refusal, a TLS client would wait for an answer
-  // forever.
+  // Detect input that cannot become a request, such as TLS on the wrong port. It is refused below,
+  // because a TLS client would otherwise wait for an answer forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= options_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
@@ -282,11 +284,13 @@ void Connection::on_output(const evbuffer_cb_info& info) {
                               static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {
     pace_.add(info.n_deleted);
-    // Until now, the client was waiting for the pool.
+    // Start measuring when bytes are added to an empty output, because the client was waiting for
+    // the pool until now.
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
-  // In other states, the reply is evhttp's own.
+  // In all other states, evhttp itself has added the output: `100 Continue`, or an error page,
+  // which is replaced by a refusal below.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
   constexpr std::string_view kContinue = "HTTP/1.1 100";
@@ -304,7 +308,7 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   state_ = State::kRefusing;
   pace_.begin();
   drain(bufferevent_get_input(bev_));
-  // evhttp must not complete the request before the wake-up.
+  // Stop reading until the wake-up, because evhttp must not complete the request before that.
   bufferevent_disable(bev_, EV_READ);
   // Do not count the body any longer, although evhttp frees it only when it frees the connection.
   // Otherwise, the front would refuse other clients.
@@ -375,7 +379,7 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
 
 void Connection::on_closed() {
   if (request_ != nullptr) {
-    // evhttp has removed the request from the connection and will not free the request.
+    // If evhttp has removed the request from the connection, it will not free the request.
     if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
     request_ = nullptr;
   }

@@ -46,7 +46,7 @@ void Connection::reply(const http::ReplyHeader& header, evbuffer* body, bool las
 
 void Connection::begin_reply(const http::ReplyHeader& header, bool last) {
   prepare_reply(header, last);
-  // With a Content-Length among the headers, evhttp does not send chunks.
+  // evhttp does not use the chunked encoding here, because the headers contain a Content-Length.
   evhttp_send_reply_start(request_, header.status, header.reason.c_str());
 }
 
@@ -76,7 +76,8 @@ void Connection::on_replied() {
   owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  // The connection must not be closed here, because evhttp is on the stack.
+  // Only set a deadline, even if the server is stopping: the connection must not be closed here,
+  // because evhttp is on the stack.
   set_deadline(owner_.stopping() ? options_.stop_grace : options_.keepalive_timeout);
   owner_.on_replied(*this);
   if (received_ > 0) inspect();

@@ -22,7 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};
-/// Small, because these bytes are buffered for each client that reads slowly.
+/// Maximum number of bytes of a page to read at once. Small, because these bytes are buffered for
+/// each client that reads slowly.
 constexpr std::size_t kMaxReadOfPage = std::size_t{32} << 10;
 
 std::string errno_text(std::string_view what) {
@@ -56,7 +57,7 @@ void FastcgiCall::start() {
 }
 
 void FastcgiCall::pause() {
-  // The request must be sent completely first.
+  // Pause only replies of the page server, and only after the request has been sent completely.
   if (destination_.address != nullptr || watched_ != EV_READ) return;
   is_paused_ = true;
   event_del(event_.get());

@@ -16,7 +16,8 @@ constexpr std::size_t kMaxErrors = 4096;
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body) {
   std::string start;
   start.reserve(params.size() + 64);
-  // Without FCGI_KEEP_CONN, the worker closes the connection after its reply.
+  // begin_content() does not set FCGI_KEEP_CONN, so the worker closes the connection after its
+  // reply.
   http::append_record(start, FCGI_BEGIN_REQUEST, kRequestId, http::begin_content());
   http::append_stream(start, FCGI_PARAMS, kRequestId, params);
   http::append_record(start, FCGI_PARAMS, kRequestId, {});

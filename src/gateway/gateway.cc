@@ -80,7 +80,8 @@ int run(const GatewayOptions& wanted) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Server server(base.get(), options);
-  // Signals must be handled before the first connection.
+  // Install the handlers before the first connection is accepted. Without them, SIGTERM and SIGQUIT
+  // would end the process immediately.
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });

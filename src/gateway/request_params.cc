@@ -47,12 +47,12 @@ bool is_plain(char c) {
 /// Returns whether the HTTP_ variable for the header NAME is unambiguous and safe.
 bool is_forwarded(std::string_view name, bool through_proxy) {
   if (!std::ranges::all_of(name, is_plain)) return false;
-  // This header would become HTTP_PROXY, which some programs use as the proxy for their own
-  // requests.
+  // Drop the header Proxy, because it would become HTTP_PROXY, which some programs use as the proxy
+  // for their own requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
-  // These two headers have the variables CONTENT_LENGTH and CONTENT_TYPE instead.
+  // Drop these two headers, which have the variables CONTENT_LENGTH and CONTENT_TYPE instead.
   return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
 }
 

@@ -194,8 +194,8 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // If memory was exhausted, evhttp has created its own bufferevent, which does not have a
-  // Connection.
+  // Answer with 503 if there is no Connection for the bufferevent. evhttp creates its own
+  // bufferevent if memory is exhausted.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }
@@ -250,9 +250,10 @@ void Server::on_part(Exchange& exchange) {
 
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
-  // A small reply is sent only after it is complete, because it might be malformed.
+  // Do not forward a small reply before it is complete, because it might be malformed.
   if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
-  // Errors in the header are handled after the reply is complete.
+  // If the header has an error or no Content-Length, wait until the reply is complete. forward()
+  // then handles the reply.
   auto start = start_of(body);
   if (!start || !start->header.content_length) return false;
   const std::uint64_t length = *start->header.content_length;
@@ -286,7 +287,7 @@ void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
     if (*exchange.left != 0) return break_off(exchange, "it sent less than its Content-Length");
     exchange.left.reset();
     exchange.call.reset();
-    // This call might destroy the connection and the exchange.
+    // Do not use EXCHANGE after this call, which might destroy the connection and the exchange.
     exchange.connection->end_reply();
     return bounds_.limit_replies();
   }

@@ -24,7 +24,7 @@ std::unexpected<base::Error> broken(std::string what) {
 base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
   const std::string_view number = value.substr(0, 3);
   header.status = base::parse_number<int>(number).value_or(0);
-  // 1xx statuses are interim responses, not replies.
+  // Reject 1xx statuses, because they are interim responses and not replies.
   if (number.size() != 3 || header.status < 200 || header.status > 599 ||
       (value.size() > 3 && value[3] != ' ')) {
     return broken(fmt::format("invalid status \"{}\"", value));

@@ -14,8 +14,8 @@
 namespace quarry::http {
 namespace {
 
-/// Far more fields than any client sends. The limit is needed because some checks take quadratic
-/// time.
+/// Maximum number of fields, which is far more than any client sends. The limit is needed because
+/// some checks take quadratic time.
 constexpr std::size_t kMaxFields = 100;
 
 using Verdict = std::optional<Refusal>;
