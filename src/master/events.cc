@@ -35,7 +35,7 @@ void Loop::take_signals() {
         reap_ended_children();
         break;
       case SIGQUIT:
-        // A second Ctrl-C stops immediately.
+        // The first SIGQUIT stops gracefully, a second SIGQUIT immediately.
         stop(master_state_.is_running);
         break;
       case SIGUSR1:
@@ -133,13 +133,14 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // A pool without workers has priority over the pool of the child that has just ended.
+    // First offer the free place to pools without workers, which have priority over the pool of the
+    // child that has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
     service.starter->fill_vacancy(remains);
   }
-  // A pool that process.max has held back might get the free place.
+  // If a place is still free, offer it to the pools that process.max has held back.
   for (const auto& one : services_) {
     if (is_short(*one)) one->starter->room_available();
   }
@@ -152,7 +153,7 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     is_program = one->service().is_program();
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
-    // A new child of the service might be waiting for this child to exit.
+    // Start a new child if the service was waiting for this child to exit.
     if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
@@ -194,7 +195,8 @@ void Loop::reopen_logs() {
   }
   base::log(LogLevel::kNotice, "the logs were reopened");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // Children of the previous generation write to their logs until their requests are finished.
+  // Also tell the previous generation, because its children write to their logs until their
+  // requests are finished.
   previous_generation_.signal(SIGUSR1);
 }
 

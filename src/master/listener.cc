@@ -45,7 +45,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // Not fatal, because connections on the socket still work.
+    // Continue after a failure, because existing connections still work.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: the socket gets no new connections until quarryd is restarted",

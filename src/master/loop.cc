@@ -96,7 +96,7 @@ base::Result<void> Loop::watch_signals() {
 }
 
 void Loop::begin_control_server() {
-  // A note from an earlier generation has priority.
+  // Do not replace the note of an earlier generation, because the process is still the same.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
       .config = control_.config,

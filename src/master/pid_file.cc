@@ -31,7 +31,7 @@ bool has_ended(const std::string& process) {
   std::string text;
   std::ifstream stat("/proc/" + process + "/stat");
   std::getline(stat, text);
-  // The state follows the name. The name can contain any characters.
+  // Search for the last parenthesis, because the name before the state can contain any characters.
   const std::size_t name_end = text.rfind(") ");
   if (name_end == std::string::npos) return true;
   const char state = text[name_end + 2];

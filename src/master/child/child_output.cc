@@ -13,7 +13,8 @@ namespace quarry::master {
 namespace {
 
 constexpr std::size_t kMaxLine = 768;  // with its prefix, a line fits into log_limit
-// If a child prints continuously, its output must not delay other events.
+// Maximum number of bytes to read at once, so that a child that prints continuously does not delay
+// other events.
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 

@@ -29,8 +29,8 @@ std::string value_of(const std::string& name, const std::vector<std::string>& en
 std::span<char> original_memory() {
   std::ifstream file("/proc/self/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  // The program's name, in parentheses, can contain any characters. The next field is number 3 in
-  // proc(5).
+  // Search for the last parenthesis, because the program's name, which is in parentheses, can
+  // contain any characters. The field after the name is number 3 in proc(5).
   const std::size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return {};
   std::istringstream fields(stat.substr(bracket + 1));

@@ -44,7 +44,7 @@ void set_priority(std::optional<int> priority) {
 
 base::Result<void> change_root(const std::string& folder) {
   if (folder.empty()) return {};
-  // Without chdir("/"), the process could leave the new root with "..".
+  // Call chdir("/"), because the process could otherwise leave the new root with "..".
   if (::chroot(folder.c_str()) == 0 && ::chdir("/") == 0) return {};
   return base::fail_errno(fmt::format("cannot chroot to {}", folder));
 }

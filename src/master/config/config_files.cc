@@ -30,7 +30,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path, error);
   if (error) return unreadable(error.message());
   if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
-  // A FIFO must not be opened, because the call would wait for a writer.
+  // Do not open a FIFO, because the call would wait for a writer.
   if (!std::filesystem::is_regular_file(status)) return unreadable("it is not a regular file");
   std::ifstream file(path, std::ios::binary);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -156,7 +156,8 @@ class ConfigReader {
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
-    // If the name is not a pattern, the file must exist. Reading a missing file reports the error.
+    // If the name is not a pattern, the file must exist. Add the missing file, so that reading it
+    // reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
       files_.remarks.push_back({include.line, fmt::format("include: no file matches {}", pattern)});

@@ -25,7 +25,8 @@ class Checker {
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
-      // Without the main file, all other errors would be misleading.
+      // A negative line means that the main file cannot be read. Report only this, because all
+      // other errors would be misleading.
       if (mistake.line < 0) return {{}, {mistake.message}, {}};
       report(mistake.line, mistake.message);
     }

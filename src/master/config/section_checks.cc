@@ -63,7 +63,7 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
   const std::size_t min = limits.min_spare_servers;
   const std::size_t max = limits.max_spare_servers;
-  // Invalid values were already reported.
+  // Skip the checks if a value is invalid, which was already reported.
   if (min == 0 || max == 0) return;
   if (max > limits.max_children) {
     findings.mistake("pm.max_spare_servers",

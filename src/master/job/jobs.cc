@@ -81,7 +81,7 @@ bool Jobs::may_start() const {
   return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// A child can repeat a message, but each job counts only once.
+// A child can repeat a message. Repeated messages must not count, so the stage is checked first.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:
@@ -140,7 +140,8 @@ bool Jobs::take_place() {
   }
   const auto next = first_to_start();
   if (next == waiting_.end()) return false;
-  // The configured numbers might have changed since the request.
+  // Determine the program again, because the configured numbers might have changed since the
+  // request. Drop the request if its number does not exist any more.
   const auto program = service_.on_request->program_for(next->from, next->number);
   if (program && !children_.start({.program = &*program, .number = next->number})) return false;
   if (program) ++figures_.started;

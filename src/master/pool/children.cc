@@ -17,7 +17,8 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// If a child sends messages continuously, it must not delay other events.
+// Maximum number of messages to read at once, so that a child that sends messages continuously does
+// not delay other events.
 constexpr int kMessagesAtOnce = 64;
 // Failed starts are retried every second, but logged only once in this interval.
 constexpr std::chrono::minutes kBetweenFailures{1};
@@ -56,7 +57,8 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 }
 
 bool Children::start(const StartOptions& options) {
-  // Check the limit, because the board has additional slots for children of earlier generations.
+  // Check the limit here, because the board has more slots than max_children, for children of
+  // earlier generations.
   const std::size_t paused = service_.on_request ? service_.on_request->max_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
@@ -177,7 +179,7 @@ IdleChildren Children::idle() const {
     if (child->asked_to_end_at || !child->slot) continue;
     const auto reading = board_.read(*child->slot);
     if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
-    // The child can write any number, so the value is not trusted.
+    // Clamp the value, because it is not trusted: the child can write any number.
     const std::int64_t since = std::clamp<std::int64_t>(reading.state.stage_since, 0, now);
     found.emplace_back(milliseconds((now - since) / 1000), child.get());
   }

@@ -94,10 +94,12 @@ class Children {
   /// Why the last start failed; "" if it succeeded.
   const std::string& start_failure() const { return start_failure_; }
 
-  /// Passes each message of a child first to LISTENER, and to on_message if LISTENER returns false.
-  /// Called before the first start, only for jobs.
+  /// Sets LISTENER, which gets the messages of all children first. A message goes to
+  /// Dependencies::on_message only if LISTENER returns false. Called before the first start, only
+  /// for services that run jobs.
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
-  /// Sets the board and its free SLOTS. Called once, before the first start.
+  /// Sets the board and the allocator of its slots. Called once, before the first start. FORMER is
+  /// the state of the same pool in the previous master, or null.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
                 const scoreboard::PoolState* former, std::size_t previous_children);
   scoreboard::Board& board() { return board_; }
@@ -173,8 +175,8 @@ class Starter {
   virtual bool is_short() const = 0;
 };
 
-/// Passes messages from CHANNEL to ON_MESSAGE, up to a limit per call. Returns kNothing unless
-/// CHANNEL is closed or broken.
+/// Passes the waiting messages from CHANNEL to ON_MESSAGE, up to a limit per call. Then returns
+/// kNothing, or kClosed or kMalformed if CHANNEL can no longer be used.
 control::Received take_messages(const control::Channel& channel,
                                 const std::function<void(const control::Message&)>& on_message);
 

@@ -87,8 +87,8 @@ class OndemandPolicy final : public PoolPolicy {
             .advice = advice_};
   }
 
-  // A replacement is not started here. If a connection still waits, the listening socket wakes the
-  // pool.
+  // Does not start a replacement, because the listening socket wakes the pool if a connection still
+  // waits.
   Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }

@@ -108,7 +108,7 @@ void PoolWatch::refresh(const scoreboard::SlotAllocator& slots) {
     }
     if (child.pid != 0 && child.stage != scoreboard::Stage::kAccepting) ++active;
   }
-  // The slots are not trusted, so the value is limited to the number of children.
+  // Limit the value to the number of children, because the slots are not trusted.
   state_.max_active =
       std::max(state_.max_active, std::min(active, state_.children + state_.previous_children));
   if (const auto queue = queue_.length()) {

@@ -41,7 +41,8 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
                  std::int64_t now) {
   const Service& service = children.service();
   const std::int64_t micros = micros_between(state.request_started, now);
-  // Only the worker's own time counts, not the time that it waits for its client.
+  // Count only the stages in which the worker itself works, not those in which it waits for its
+  // client.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
   if (std::exchange(child.logged, state.request_started) == state.request_started) return;
@@ -59,7 +60,8 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
 
 void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
-  // The time to send a finished reply depends on the client and has a separate timeout.
+  // Unless terminate_track_finished is set, do not count the time to send a finished reply: it
+  // depends on the client and has a separate timeout.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;

@@ -148,7 +148,7 @@ void Scaling::watch_listener() {
 }
 
 void Scaling::on_accepted() {
-  // Only the arrival of the data matters. The pids in the data are not trusted.
+  // Discard the pids, which are not trusted. Only the arrival of the data matters.
   std::array<char, 4096> pids;
   while (::read(child_accept_.reading.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
@@ -168,7 +168,8 @@ void Scaling::on_connection() {
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // The child might be stopped, or might have been killed after it was woken for the connection.
+    // After kIdleDelay, ignore the idle children: they might be stopped, or might have been killed
+    // after they were woken for the connection.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

@@ -66,7 +66,7 @@ class PreviousGeneration {
   struct Line {
     std::string service;
     control::Channel channel;
-    base::Event on_control;  // declared after `control`, so it is destroyed first
+    base::Event on_control;  // declared after `channel`, so it is destroyed first
   };
 
   void read_control(Line& line, pid_t pid);

@@ -63,7 +63,7 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
     taken.state->past.add(of_previous);
     return taken;
   }
-  // Children might have left arbitrary data in the slots.
+  // Clear the free slots, because children might have left arbitrary data in them.
   for (std::size_t i = 0; i < board->slot_count(); ++i) {
     if (taken.slots.is_free(i)) board->clear(i);
   }
