@@ -88,7 +88,7 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   if (connection == nullptr) return;
   ConnectionState& state = connections_.at(connection);
   state.run = nullptr;
-  // The reply has already begun. Close the connection without an END_REQUEST record, so that the
+  // If the reply has already begun, close the connection without an END_REQUEST record, so that the
   // web server treats the reply as incomplete.
   if (state.has_head) return on_gone(*connection);
   answer(*connection, refusal);

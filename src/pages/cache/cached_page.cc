@@ -20,7 +20,8 @@ constexpr std::string_view kBeforeNonce = "'nonce-";
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
 // An empty final deflate block.
 constexpr std::string_view kLastBlock("\x03\0", 2);
-// The text could contain a shorter nonce by chance.
+// Minimum length of the nonce in a cached page. A shorter nonce could also occur in the text by
+// chance, and would then be replaced there.
 constexpr std::size_t kMinNonce = 16;
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kGzipTrailer = 8;
@@ -191,7 +192,7 @@ std::vector<BodyPart> CachedPage::plain_body(const std::string& nonce) const {
 }
 
 std::vector<BodyPart> CachedPage::gzip_body(const std::string& nonce) const {
-  std::string stored_nonce(1, '\0');  // a stored block, not final
+  std::string stored_nonce(1, '\0');  // block type: stored, not the last block
   append_little(stored_nonce, static_cast<std::uint16_t>(nonce.size()), 2);
   append_little(stored_nonce, static_cast<std::uint16_t>(~nonce.size()), 2);
   stored_nonce += nonce;

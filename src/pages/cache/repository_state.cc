@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::size_t kDatabaseHeader = 100;
 constexpr std::size_t kIndexHeaders = 96;
-// Longer than a tick of the file system's clock, which is at most 1/100 s.
+// Minimum age of a file's last change for a reliable key. Longer than a tick of the file system's
+// clock, which is at most 1/100 s.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
@@ -60,8 +61,9 @@ std::optional<std::string> state_of(const std::filesystem::path& database) {
   std::string key;
   const auto file = append(key, database.string(), kDatabaseHeader);
   if (!file) return std::nullopt;
-  // The times of the WAL index do not matter, because SQLite writes to it through mmap. The index
-  // covers the whole WAL.
+  // If there is a WAL index, its headers are sufficient, because they cover the whole WAL. The
+  // times of the index are not used, because SQLite writes to it through mmap, which does not
+  // update them reliably.
   const base::Fd index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
   if (index) {
     std::array<char, kIndexHeaders> headers{};

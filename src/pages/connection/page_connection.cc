@@ -72,8 +72,8 @@ void PageConnection::on_output() {
   if (state_ == State::kHandled) return owner_.on_drained(*this);
   if (unsent() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
-  // The web server might still be sending. If the connection were closed now, the web server could
-  // lose the reply.
+  // Keep the connection open for a while, because the web server might still be sending. If the
+  // connection were closed now, the web server could lose the reply.
   const timeval time = base::to_timeval(kDrainTime);
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }

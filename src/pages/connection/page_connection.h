@@ -7,8 +7,8 @@
 // keep it open. The next request might be a sync, which only workers can answer.
 //
 // A connection is also closed if the web server does not read any bytes of the reply for
-// pages.timeout. The state of the socket is not sufficient to detect that, because the socket is not
-// writable until the web server has read most of the kernel's buffer.
+// pages.timeout. The state of the socket is not sufficient to detect that, because the socket is
+// not writable until the web server has read most of the kernel's buffer.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -69,8 +69,8 @@ class PageConnection {
   void end();
   /// Returns the number of bytes of the reply that the web server has not read.
   std::size_t unsent() const;
-  /// Returns how many bytes of memory the unread reply takes. A shared page counts in equal parts for
-  /// each of its users.
+  /// Returns how many bytes of memory the unread reply takes. A shared page counts in equal parts
+  /// for each of its users.
   std::size_t memory() const;
   /// Returns the status, or 0 until the reply starts.
   int status() const { return status_; }
@@ -101,11 +101,11 @@ class PageConnection {
   int status_ = 0;
   std::uint64_t replied_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  /// Bytes that the kernel had not accepted, and bytes that the web server had not read, at the last
-  /// timeout.
+  /// Bytes that the kernel had not accepted, and bytes that the web server had not read, at the
+  /// last timeout.
   std::pair<std::size_t, std::size_t> left_{};
-  // Declared before bev_, whose output refers to them. If headers were copied, the output would
-  // allocate a large block for each.
+  // page_ and headers_ are declared before bev_, whose output refers to their bytes. The headers
+  // are not copied into the output, because it would allocate a large block for each copy.
   std::shared_ptr<const CachedPage> page_;
   std::deque<Header> headers_;
   std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>> bev_;

@@ -44,7 +44,7 @@ void FossilPool::drop_outdated() {
 
 base::Result<FossilProcess> FossilPool::take() {
   drop_outdated();
-  // New processes are started later, so that this request does not have to wait.
+  // Replenish the spare processes later, so that this request does not have to wait for that.
   replenishing_.wait(retry_delay_);
   if (spare_.empty()) {
     auto started = FossilProcess::start(starter_);

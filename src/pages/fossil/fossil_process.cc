@@ -37,7 +37,8 @@ base::Result<std::string> output_of(std::vector<std::string> words) {
 }
 
 base::Confinement confinement_of(const Options& options, const ServedRepositories& served) {
-  // SQLite follows links, and creates files beside the repository.
+  // Resolve links, and make the whole folder writable, because SQLite follows links and creates
+  // files beside the repository.
   std::error_code error;
   const auto folder = served.repository.empty()
                           ? served.repositories
@@ -63,7 +64,7 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepo
   if (options.is_confined && base::has_landlock()) {
     plan.confinement = confinement_of(options, served);
   }
-  // Fossil needs HOME to find its user's configuration.
+  // Add HOME if it is missing, because fossil needs it to find its user's configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());
   if (user != nullptr && std::ranges::none_of(plan.environment, is_home)) {
