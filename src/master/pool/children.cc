@@ -122,7 +122,7 @@ void Children::read_control(Child& child) {
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
-    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message: its channel is closed",
+    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message; closing its channel",
               service_.name, child.pid);
   }
   child.on_control.stop_waiting();
