@@ -120,7 +120,7 @@ struct CommandWords {
   }
 };
 
-/// A size that is unlimited if it is not set.
+/// A size. 0 means unlimited, and is shown as not set.
 struct Limit : Size {
   static Shown show(std::uint64_t size) { return size == 0 ? Shown() : Size::show(size); }
 };

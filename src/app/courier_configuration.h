@@ -1,8 +1,8 @@
 // The directives of [courier] and [destination NAME]. Used by quarryd (to check them and to start
 // the courier), by the courier itself, and by `quarry courier`.
 //
-// Each directive is defined in one place, with its type and its field. The field contains the
-// default value.
+// Each directive is defined in one place, with its type and its field. The default is the initial
+// value of the field.
 #pragma once
 
 #include <filesystem>
@@ -22,8 +22,8 @@ std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name)
 /// Returns the options in CONFIG's sections, or nullopt if CONFIG does not have a [courier]
 /// section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
-/// Returns the folder that contains a folder of waiting hooks for each pool. This folder is beside
-/// the courier's own folder and not inside it, because it belongs to the master's user.
+/// Returns the folder that contains a folder of waiting hooks for each pool. This folder must
+/// belong to the master's user, so it is beside the courier's own folder and not inside it.
 std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);

@@ -27,8 +27,8 @@ using master::Timeout;
 
 constexpr std::string_view kPeer = "peer ";
 
-/// Checks only the scheme and the user of a URL. The first sync reports other errors. A full check
-/// needs libcurl, which the server does not load.
+/// A URL, of which only the scheme and the user are checked. The first sync reports other errors,
+/// because a full check needs libcurl, which the server does not load.
 struct PeerUrl : Text {
   static bool is_file(std::string_view url) {
     return url.starts_with('/') || url.starts_with("file:");

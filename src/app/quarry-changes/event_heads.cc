@@ -64,7 +64,7 @@ const event::Head& EventHeads::of(const std::filesystem::path& file) {
   for (std::string* text :
        {&cached.head.project_code, &cached.head.project_name, &cached.head.url}) {
     const std::size_t end = rest.find('\0');
-    if (end == rest.npos) return cached.head;  // incomplete: read the data again next time
+    if (end == rest.npos) return cached.head;  // incomplete: try again at the next call
     *text = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }

@@ -13,7 +13,7 @@
 namespace quarry::app {
 
 /// Reads heads from the repositories, and caches them. A short-lived child process opens the
-/// repository, because a process that has used SQLite must not fork later.
+/// repository, because the daemon forks, and a process that has used SQLite must not fork.
 class EventHeads {
  public:
   /// Creates a reader. FOLDER is the folder of the served repositories, or "" for a single

@@ -94,8 +94,8 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 
 event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                       const changes::Job& job, changes::Stage from, changes::Stage to) {
-  // The key of the event contains this time. The time comes from the history, so that an event that
-  // is sent again has the same key.
+  // Use the time in the job's history, because the time is part of the event's key, and an event
+  // that is sent again must have the same key.
   const base::UnixMillis time =
       job.history.empty() ? base::system_clock().now() : job.history.back().time;
   event::Event event;

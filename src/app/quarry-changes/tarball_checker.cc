@@ -21,8 +21,8 @@ namespace {
 // Limits on extracted tarballs that are kept until their change sets land.
 constexpr std::size_t kMaxKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
-// Maximum size of a tarball that is read together with others. All tarballs of a group are
-// extracted at the same time.
+// Maximum size of a tarball that is read in a group. The limit bounds the size of a group, because
+// all its tarballs are extracted at the same time.
 constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -61,7 +61,7 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
                                             const changes::ChangeSetContent& content) {
   const changes::Meta& meta = content.meta();
   if (meta.type != given.name.type) {
-    // Without this check, a rollback could be submitted as a change, for example.
+    // Refuse, for example, a rollback that was submitted as a change.
     return fail(ErrorCode::kInvalid,
                 fmt::format("##movetype is {}, but the change set was submitted as {}",
                             word_of(meta.type), word_of(given.name.type)));
@@ -102,7 +102,8 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
   std::map<std::string, std::vector<std::size_t>> by_submitter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string& submitter = cases[i].submission.submitter;
-    // Several people use these logins, so their tarballs are not read in a group.
+    // Do not group the tarballs of these logins, which several people use: a hostile tarball can
+    // falsify the results of other tarballs in its group.
     if (submitter.empty() || submitter == "nobody" || submitter == "anonymous") continue;
     by_submitter[submitter].push_back(i);
   }

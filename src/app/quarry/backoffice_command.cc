@@ -60,8 +60,7 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
   return false;
 }
 
-// Timeout for sending events to the courier. The courier answers after it has written the events to
-// disk.
+// Timeout for sending events to the courier, which answers only after it has written them to disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
 
 /// Returns the name of the repository PATH on the server.
@@ -112,7 +111,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
 void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
                      const backoffice::RunReport& report) {
   if (report.failures.empty()) return;
-  // The first failure is reported as the error of the command.
+  // Skip the first failure, which result_of() returns as the error of the command.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
@@ -132,9 +131,9 @@ class BackofficeRun {
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Runs the jobs for FILE, now or when its lease begins. Only sends events if another process does
-  /// the work, or if this process was interrupted. Errors: the file cannot be opened or written, or
-  /// the error of the first job that failed.
+  /// Runs the jobs for FILE, now or when its lease begins. Only sends events if another process
+  /// does the work, or if this process was interrupted. Errors: the file cannot be opened or
+  /// written, or the error of the first job that failed.
   base::Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
@@ -333,8 +332,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      // The state is read before the run, so that commits during the run cause another run. This
-      // includes the run's own commits, but a run without work does not write.
+      // Read the state before the run, so that commits during the run cause another run. The run's
+      // own commits also cause another run, but that run does not find any work and does not write.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_for_file(arguments, file);

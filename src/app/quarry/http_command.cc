@@ -264,7 +264,7 @@ int answer_one(const std::filesystem::path& path) {
 
 int answer_all(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/true);
-  // The time between requests is not limited, because the client might wait for its user.
+  // Do not set a timeout, because the client might wait for its user between two requests.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   for (bool is_sent = true; is_sent;) {
     const auto request = reader.next();

@@ -179,7 +179,7 @@ void add_top(CLI::App& command, Run& run) {
                   "Interval between updates in seconds, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))
-      // NaN would pass every range check.
+      // Reject NaN, which CLI::Range accepts.
       ->check([](const std::string& text) {
         return std::isnan(std::stod(text)) ? "not a number" : "";
       });

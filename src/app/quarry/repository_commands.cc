@@ -151,7 +151,7 @@ int run_compact(const CompactArguments& arguments) {
   if (!repository) return failed(repository.error());
   const int code = exit_code_of(compact_and_report(**repository, arguments));
   (*repository)->checkpoint();
-  // The command was interrupted. Repacked artifacts are already committed.
+  // After a signal, nothing has to be undone, because repacked artifacts are already committed.
   if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   return code;
 }

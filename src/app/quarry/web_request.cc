@@ -84,8 +84,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Cookie")) request.cookie = value;
     if (http::same_name(name, "Accept")) request.accept = value;
     if (http::same_name(name, "X-Quarry-Date")) request.date = value;
-    // Over ssh, fossil's client expects a CGI head, and closes the connection after an HTTP/1.0
-    // reply.
+    // Over ssh, fossil's client expects a reply without a status line, and closes the connection
+    // after an HTTP/1.0 reply.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;

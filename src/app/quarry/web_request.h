@@ -37,8 +37,8 @@ using OrRefusal = std::expected<T, http::Refusal>;
 /// Reads requests from a descriptor, one after another.
 class RequestReader {
  public:
-  /// Creates a reader of FD, which is not owned. PATIENCE is the timeout for data within a request;
-  /// 0: no timeout.
+  /// Creates a reader of FD, which is not owned. PATIENCE is the maximum time to wait for more
+  /// data; 0: no limit.
   RequestReader(int fd, std::size_t max_body, std::chrono::seconds patience)
       : fd_(fd), max_body_(max_body), patience_(patience) {}
 

@@ -112,8 +112,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
       return shared->reopen(base::Reopening::kMakesFile);
     };
   }
-  // `service.run` keeps the connections alive, and kept_descriptors keeps the descriptor open in
-  // children.
+  // Workers pass connections to the pages process through a socket pair. `service.run` keeps the
+  // pair open in the master, and kept_descriptors keeps the workers' end open in the workers.
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();
@@ -181,7 +181,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     if (has_index) options.pool_paths.emplace_back("/");
     options.has_folders = has_index;
   }
-  // The front must exit before the master's timeout, because the master then kills it.
+  // Let the front exit before process_control_timeout, after which the master kills it.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options), connections](ChildContext&) {
     return gateway::run(options);
@@ -218,7 +218,8 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   master::Control control;
   control.config = std::move(about);
   if (!config.global.control) return control;
-  // In addition to the mode, the server checks the credentials of each peer.
+  // Only the owner may connect. In addition to this mode, the server checks the credentials of each
+  // peer.
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {

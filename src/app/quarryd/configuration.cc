@@ -86,7 +86,8 @@ std::string confinement_error(const master::PoolConfig& pool) {
 }
 
 master::ConfigReading checked(master::ConfigReading reading) {
-  // Errors in a pool cause misleading errors about its peers and gates.
+  // Do these checks only if no other mistake was found, because mistakes in a pool cause misleading
+  // errors about its peers and gates.
   if (reading.mistakes.empty()) {
     reading.mistakes = peers_in(reading.config).mistakes;
     for (const master::PoolConfig& pool : reading.config.pools) {

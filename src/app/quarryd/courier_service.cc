@@ -96,11 +96,11 @@ base::Result<std::optional<master::Service>> courier_service(
   service.kind = master::ServiceKind::kReceiver;
   service.starts_alone = true;
   service.processes.max_children = 1;
-  // The courier writes its output in the format of the log.
+  // Pass the courier's output on unchanged, because it already has the format of the log.
   service.process.catch_output = true;
   service.process.decorate_output = false;
-  // no_new_privs disables setgid, but sendmail can be a setgid program, or start one, like
-  // Postfix's postdrop.
+  // Do not set no_new_privs if a destination uses sendmail, because sendmail can be a setgid
+  // program, or start one, like Postfix's postdrop. no_new_privs disables setgid.
   service.process.no_new_privs =
       std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
                           &courier::DestinationOptions::sendmail);

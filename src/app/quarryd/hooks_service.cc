@@ -46,8 +46,8 @@ base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::pat
           path.string(), ::geteuid()));
 }
 
-/// Returns whether the folder PATH, which is in PARENT, exists. Error: kDenied (it is not a folder, or
-/// does not belong to USER).
+/// Returns whether the folder PATH, which is in PARENT, exists. Errors: kDenied (it is not a
+/// folder, or does not belong to USER).
 base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
                                 const std::filesystem::path& path) {
   struct stat status {};
@@ -88,7 +88,7 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
-  // The name of a pool can contain a slash, which must not be part of a file name.
+  // Encode the name of the pool, which can contain a slash, for use in file names.
   const std::string name = http::percent_encode(pool.name, "-_", "%20");
   QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(
                                       fmt::format("{}.hooks.{}", courier->options.socket, name)));
@@ -125,7 +125,7 @@ base::Result<std::optional<master::Service>> hooks_service(
   service.processes.max_children = 1;
   service.run_as = pool.run_as;
   service.process = pool.process;
-  // The process writes its output in the format of the log.
+  // Pass the output on unchanged, because it already has the format of the log.
   service.process.catch_output = true;
   service.process.decorate_output = false;
   QUARRY_TRY_ASSIGN(service.listener,

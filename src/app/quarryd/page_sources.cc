@@ -156,8 +156,8 @@ void add_destinations(const spool::StreamStatus& status, const std::string& suff
   }
 }
 
-/// HOOKS are the folders of waiting hooks by the names of their pools. Folders that this pool's user
-/// cannot read are left out.
+/// Reads the courier's files in FOLDER. HOOKS maps the names of pools to the folders of their
+/// waiting hooks; folders that this pool's user cannot read are left out.
 pages::CourierView read_courier(const std::filesystem::path& folder,
                                 const std::map<std::string, std::filesystem::path>& hooks) {
   const auto status = spool::stream_status({folder, courier::kStreamName});
@@ -200,7 +200,8 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // The files of other pools are not accessible inside a chroot.
+  // Inside a chroot, leave out the queues of other pools and the courier, whose files are not
+  // accessible.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {

@@ -51,7 +51,8 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.process = pool.process;
   service.processes.max_children = 1;
   service.ends_last = true;
-  // Failed logins on pages count together with failed logins of syncs.
+  // Write to the pool's scoreboard, so that failed logins on pages count together with failed
+  // logins of syncs.
   service.observes = fmt::format("pool {}", pool.name);
   service.writes_observed = true;
   service.kept_descriptors.push_back(shared->taking.get());
@@ -62,7 +63,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
-  // This is the pool's log, and the pool reopens it.
+  // Do not set reopen_logs: this is the pool's access log, which the service of the pool reopens.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
   service.run = [options, served, shared, figures, refusals, log, name = pool.name,

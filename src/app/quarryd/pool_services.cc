@@ -143,7 +143,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   }
   master::Service service = job_service(pool, fmt::format("backoffice {}", pool.name));
   service.processes.max_children = options.max_children;
-  // A process must not be killed while it sleeps until its lease begins.
+  // The limit must be long enough for a process that first sleeps until its lease begins.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool),
                     pages = name_of_pages_service(pool);
@@ -163,8 +163,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
-    // With a courier, a run at startup records the current state. The next run compares its state
-    // with the recorded one to find events.
+    // With a courier, start a run at startup. It records the current state, and the next run finds
+    // events by comparing its state with the recorded one.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
   }

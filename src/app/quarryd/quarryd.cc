@@ -173,7 +173,7 @@ int run(const master::Config& config, const CommandLine& line,
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
-  // Sockets that were inherited but are not in use now belong to pools that were removed.
+  // Remove the inherited sockets that are not used any more, because their pools were removed.
   for (const master::InheritedSocket& socket : inherited) {
     if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
   }
@@ -228,7 +228,7 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   if (line.test > 0) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
     if (!could_start(line, reading.config)) return kFailed;
-    // Standard output contains only the dump.
+    // Print the result on standard error if standard output contains the dump.
     if (line.test > 1) fmt::print("{}", master::dump(reading.config));
     fmt::print(line.test > 1 ? stderr : stdout, "configuration file {} test is successful\n",
                line.config);

@@ -45,7 +45,6 @@ base::Result<PrivateFolder> private_folder(const std::string& existing) {
     std::error_code error;
     const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
     name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
-    // mkdtemp(3) sets the mode to 0700.
     if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot create " + name);
   }
   return PrivateFolder(new std::filesystem::path(name), [](const std::filesystem::path* path) {
@@ -90,8 +89,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto user, user_to_become(path, options.user));
-    // After a reload, the folder might be missing because a cleanup of temporary files has removed
-    // it. The sockets are still open.
+    // Ignore a missing folder. A cleanup of temporary files might have removed it before a reload,
+    // and the inherited sockets are still open.
     if (::chown(folder->c_str(), user.uid, user.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }

@@ -48,8 +48,8 @@ Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> 
                                                base::printable(text.substr(0, text.find('\n')))));
 }
 
-/// Runs SQL in the check-out at ROOT. SQL must return a single column, in which '|' separates the
-/// fields. The separator of columns depends on the version of fossil.
+/// Runs SQL in the check-out at ROOT. SQL must join the fields of a row with '|' into a single
+/// column, because fossil's own separator of columns depends on its version.
 Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
   Rows rows;
@@ -133,8 +133,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // Maps current names to whether the file is deleted. A name is not deleted if another file was
-  // renamed to it.
+  // Maps each changed name to whether the file is deleted. If a file was deleted and another file
+  // was renamed to its name, the name is not deleted.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
@@ -142,7 +142,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // Files that were added after the check-in are not in the repository, and do not have to be
+    // A file that was added after the check-in is not in the repository, so it does not have to be
     // deleted there.
     const bool was_there = row[3] == "1";
     if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));

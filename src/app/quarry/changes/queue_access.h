@@ -13,7 +13,7 @@
 
 namespace quarry::app {
 
-/// Maximum size of the tarball of a rollback. The tarball does not contain files.
+/// Maximum size of the tarball of a rollback, which is small because it does not contain files.
 inline constexpr std::size_t kMaxRollback = std::size_t{16} << 20;
 
 class QueueAccess {

@@ -51,7 +51,8 @@ std::string target_of(const std::string& url) {
   return path == std::string::npos ? "/" : url.substr(path);
 }
 
-/// Returns a random word, which makes all requests different. The server refuses repeated requests.
+/// Returns a random word that makes a request unique, because the server refuses a repeated request
+/// as a replay.
 std::string random_word() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
@@ -92,10 +93,10 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
   return client;
 }
 
-/// Gets the project code, which is part of the hash of a password. The code is not secret.
+/// Gets the project code, which is part of the hash of a password. The request is not signed,
+/// because the signature depends on the code.
 Result<void> QueueClient::learn_project_code() {
-  // Some servers do not support ask=project. For such servers, waiting and over keep the reply
-  // short.
+  // Some servers ignore ask=project. waiting=0 and over=0 keep the replies of such servers short.
   const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));

@@ -30,8 +30,8 @@ int run_apart(const std::vector<std::string>& arguments, const std::string& what
 int exit_code_of_child(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    // On Ctrl-C, the terminal also sends SIGINT to the child. Other signals are sent only to this
-    // process, so pass them on.
+    // Stop the child with SIGTERM, because the signal might have been sent only to this process.
+    // After Ctrl-C, the child also gets SIGINT from the terminal, which does no harm.
     if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;

@@ -3,8 +3,9 @@
 
 namespace quarry::app {
 
-/// While an object exists, the first SIGINT, SIGTERM or SIGHUP is recorded and interrupts system
-/// calls (EINTR). The second signal kills the process. Ignored signals stay ignored.
+/// While an object exists, SIGINT, SIGTERM and SIGHUP are recorded and interrupt system calls
+/// (EINTR). If the same signal arrives a second time, it kills the process. Ignored signals stay
+/// ignored.
 class Interruption {
  public:
   Interruption();

@@ -12,7 +12,8 @@ base::Result<void> act_as_owner_of(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   auto owner = master::owner_of(path);
   if (!owner) owner = master::owner_of(std::filesystem::absolute(path).parent_path());
-  // If PATH and its folder are missing, the command itself reports the error.
+  // Do nothing if neither PATH nor its folder exists, because the command then reports the error
+  // itself.
   if (!owner || owner->uid == 0) return {};
   QUARRY_TRY(master::become(*owner));
   ::setenv("USER", owner->user.c_str(), 1);

@@ -33,8 +33,7 @@ using std::chrono::seconds;
 using transport::RemoteUrl;
 using What = PeerReport::What;
 
-// Timeout for sending events to the courier. The courier answers after it has written the events to
-// disk.
+// Timeout for sending events to the courier, which answers only after it has written them to disk.
 constexpr seconds kHandOverTimeout{20};
 // Delay before another attempt to open a repository.
 constexpr milliseconds kAfterTrouble{60'000};

@@ -54,8 +54,8 @@ class TemporaryClone {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
       return base::fail_errno(file);
     }
-    // Ignore errors, because the clone already exists, and a folder that cannot be read cannot be
-    // synced.
+    // Ignore errors, because the clone is already complete. A folder without read permission, for
+    // example, cannot be synced.
     (void)base::FileSystem::real().sync_directory(folder_of(file));
     return {};
   }

@@ -51,7 +51,7 @@ std::string_view query_values_in(std::string_view argument) {
   const std::size_t question = argument.find('?', scheme);
   if (question == std::string_view::npos) return {};
   const std::string_view query = argument.substr(question + 1);
-  return query.substr(query.find('=') + 1);  // npos + 1 is 0
+  return query.substr(query.find('=') + 1);  // without "=": npos + 1 is 0
 }
 
 /// Replaces PART of ARGUMENT by a single star, which hides the length of PART. Moves the text after
@@ -120,7 +120,8 @@ std::string random_password() {
   while (password.size() < 10) {
     unsigned char byte = 0;
     if (RAND_bytes(&byte, 1) != 1) throw std::runtime_error("cannot get random numbers");
-    // Reject larger bytes, which would make some letters more likely.
+    // Use only bytes below the largest multiple of the alphabet's size, because the others would
+    // make some letters more likely.
     if (byte < 256 / kAlphabet.size() * kAlphabet.size())
       password += kAlphabet[byte % kAlphabet.size()];
   }
@@ -175,7 +176,7 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
       line += byte;
     }
-    // After a signal, the line is incomplete.
+    // Discard an incomplete line, for example after a signal.
     if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);

@@ -116,7 +116,8 @@ base::Result<RemoteUrl> stored_url(const std::string& url) {
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept) {
-  // Access to a file: or ssh: URL does not need a login, and the client has all capabilities.
+  // Only a login over HTTP needs a password. Over file: and ssh:, the client has all capabilities
+  // without a login.
   if (!url.is_http() || url.user.empty()) return {};
   if (!arguments.password_file.empty()) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));

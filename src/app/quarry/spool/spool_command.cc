@@ -58,7 +58,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"given_up", one.given_up},
           {"dead", one.dead},
           {"unreadable", one.unreadable},
-          // The error can contain any bytes.
+          // Escape the error, which can contain any bytes, because JSON must be valid UTF-8.
           {"last_error", base::printable(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }

@@ -1,6 +1,6 @@
-// quarry spool drain: the reading end of the pipe. Writes messages to its reader. A message is
-// deleted after the reader has received it, according to the kernel (see spool_output.h), or has
-// acknowledged it (see acknowledgements.h).
+// quarry spool drain: writes the messages of a queue to standard output. A message is deleted after
+// the reader has received it, according to the kernel (see spool_output.h), or has acknowledged it
+// (see acknowledgements.h).
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -158,8 +158,8 @@ Result<void> DrainLoop::wait(int ms) {
     ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
     poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
-  // A reader that sends acknowledgements can close its input first and acknowledge later. So its
-  // exit is an error only if no acknowledgement is missing.
+  // Do not watch for the reader's exit while acknowledgements are missing, because a reader can
+  // close its input first and send acknowledgements later.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},

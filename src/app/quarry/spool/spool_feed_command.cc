@@ -1,4 +1,4 @@
-// quarry spool feed: the writing end of the pipe. Writes its input to a queue.
+// quarry spool feed: stores messages from standard input in a queue.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -33,8 +33,8 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 constexpr int kMaxInputWait = 5000;
 // Milliseconds between attempts to use a full or locked queue.
 constexpr int kRetryInterval = 100;
-// Number of attempts to open a locked queue. A process that is ending holds the lock for a short
-// time.
+// Number of attempts to open a locked queue. Retries help if a process that is ending still holds
+// the lock for a short time.
 constexpr int kMaxOpenAttempts = 20;
 
 /// Makes a feed wait at queue.fulldelaymark, as if the queue were full. A feed can wait there,
@@ -45,8 +45,8 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
     return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
   }
   whole.size = *whole.full_delay_mark;
-  // The default of light_delay_mark depends on the size, which has changed. A feed does not use
-  // this mark.
+  // Clear the default of light_delay_mark, because it might exceed the new size. A feed does not
+  // use this mark.
   whole.light_delay_mark.reset();
   if (whole.type == spool::QueueType::kDisk) {
     whole.high_watermark.reset();
@@ -236,7 +236,8 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(auto options, options_of(arguments));
   const spool::milliseconds patience = options.timeout_enqueue;
   QUARRY_TRY(stop_at_full_delay_mark(options));
-  // Short waits, to handle signals in between.
+  // Let the queue wait only briefly for space, so that QueueFeeder can check for signals.
+  // QueueFeeder repeats the wait until PATIENCE is over.
   options.timeout_enqueue = std::min(patience, spool::milliseconds(kRetryInterval));
   QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
@@ -245,7 +246,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
                    spool::max_content(options));
   QueueFeeder feeder(*queue, signals, patience, options.type == spool::QueueType::kDisk);
   auto fed = feed_all(feeder, lines, watch, signals);
-  // The shutdown can wait for disk space. Another signal aborts the shutdown.
+  // The shutdown can wait for disk space, so let another signal abort it.
   if (signals.received() != 0) signals.restore_default();
   const spool::Ending ending = queue->shutdown();
   if (feeder.discarded() > 0) {

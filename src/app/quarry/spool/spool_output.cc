@@ -20,8 +20,8 @@ int unread_in_pipe(int fd) {
 
 int unread_in_socket(int fd) {
   const auto count = static_cast<int>(base::unacknowledged(fd));
-  // When the other end closes, the kernel discards unread data, so the number is not valid any
-  // more.
+  // After the other end has closed, the number is not valid, because the kernel discards unread
+  // data.
   pollfd now{fd, 0, 0};
   ::poll(&now, 1, 0);
   return (now.revents & POLLERR) == 0 ? count : -1;
@@ -45,12 +45,12 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // On a closed socket, the kernel reports unread data only once. The failed write might have
-  // received that report.
+  // On a closed socket, the kernel reports unread data only once. If a write has failed, that write
+  // might have consumed the report, and the amount of unread data is unknown.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
-  // The output can also contain data of other processes.
+  // Unread data can also come from other processes, so it can be more than WRITTEN.
   const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));
   return taken_ = std::max(taken_, written - left);
 }

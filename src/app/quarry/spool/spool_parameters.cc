@@ -24,7 +24,8 @@ QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
-  // A pipe can wait, and the queue has only one producer.
+  // Producers do not have to wait before the queue is full, because the only producer is a feed,
+  // whose input is a pipe.
   options.full_delay_mark = options.size;
   // Lines from a pipe are never discarded unless the user sets a timeout.
   options.timeout_enqueue = spool::kEternal;

@@ -91,7 +91,7 @@ Terminal::Input Terminal::wait(std::chrono::milliseconds time) {
   if (count <= 0) return {};
   if (sources[0].revents != 0) return {0, take_signal()};
   char key = 0;
-  // The terminal was closed.
+  // If the terminal was closed, end the program as after SIGHUP.
   if (::read(STDIN_FILENO, &key, 1) != 1) return {0, SIGHUP};
   return {key, 0};
 }

@@ -91,7 +91,7 @@ class Top {
       if (signal_ != 0 || input.key == 'q') return false;
       if (const auto order = order_of(input.key)) order_ = *order;
       if (steady_clock::now() >= end) return true;
-      // The sort order or the size of the window has changed.
+      // Redraw, because the sort order or the size of the window might have changed.
       if (!show()) return false;
     }
   }
@@ -125,7 +125,7 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // The terminal is already restored.
+  // Raise the signal only after the destructor of `top` has restored the terminal.
   return exit_by_signal(signal);
 }
 
