@@ -13,7 +13,7 @@ namespace quarry::artifact {
 using base::ErrorCode;
 using base::fail;
 
-// Uses zlib. libdeflate, which blob.cc uses, cannot decompress a blob in pieces.
+// Uses zlib, because libdeflate, which blob.cc uses, cannot decompress a blob in pieces.
 struct BlobReader::State {
   State() {
     if (::inflateInit(&stream) != Z_OK) throw std::bad_alloc();
@@ -48,7 +48,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   }
   auto state = std::make_unique<State>();
   state->left = declared;
-  // The interface of zlib does not use const by default.
+  // The cast is safe, because zlib does not write to its input.
   state->stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(blob.data()));
   state->stream.avail_in = static_cast<unsigned>(blob.size());
   return BlobReader(std::move(state));

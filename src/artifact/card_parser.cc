@@ -27,13 +27,13 @@ struct TypeRule {
   std::uint32_t required;
 };
 
-// In old projects, check-ins can lack a comment or a user.
+// C and U cards are not required, because check-ins of old projects can lack a comment or a user.
 constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), letters("BCDFNPQRTUZ"),
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The type of an artifact is the first of these types of which the artifact has a mark. An artifact
-// without any mark is a check-in if it has parents, otherwise a control artifact.
+// The first rule that has one of the artifact's cards among its marks determines the type. An
+// artifact without any mark is a check-in if it has parents, otherwise a control artifact.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
@@ -44,7 +44,7 @@ constexpr std::array<TypeRule, 7> kTypeRules{{
     kCheckInRule,
 }};
 
-// Cards that are allowed more than once. Fossil treats a second Z card like the first.
+// Cards that are allowed more than once. As in fossil, even the Z card is one of them.
 constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
 
 /// Returns ARGUMENT without escapes, up to the first NUL. Fossil's strings end at a NUL.
@@ -173,8 +173,8 @@ bool CardParser::file() {
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Old versions of fossil allowed their own files in check-ins. The cards of such files are
-  // ignored, and can be at any position.
+  // Ignore the cards of fossil's own files, which old versions of fossil allowed in check-ins. The
+  // order of later cards does not depend on ignored cards.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }
@@ -210,7 +210,7 @@ bool CardParser::ticket_field() {
   if (value) field.value = unescape(*value);
   if (!out_.ticket_fields.empty()) {
     const TicketField& before = out_.ticket_fields.back();
-    // The sort key includes the sign.
+    // The fields must be sorted by their names as written, including a leading '+'.
     const std::size_t sign = before.appends ? 1 : 0;
     const std::string_view key(before.name.data() - sign, before.name.size() + sign);
     if (key >= view(*name)) return false;
@@ -340,7 +340,7 @@ bool CardParser::accept_hash(Argument argument, std::string_view& field) {
 
 /// Determines the type, and checks required and forbidden cards.
 bool CardParser::find_type() {
-  // F cards that were ignored do not count.
+  // Ignored F cards do not make the artifact a check-in.
   const std::uint32_t marks = out_.files.empty() ? seen_ & ~letters("F") : seen_;
   const TypeRule* rule = std::find_if(kTypeRules.begin(), kTypeRules.end(),
                                       [&](const auto& each) { return (marks & each.marks) != 0; });

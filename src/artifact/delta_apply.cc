@@ -108,7 +108,8 @@ base::Result<std::string> delta_apply(std::string_view source, std::string_view 
   base::Result<void> done;
   std::string target;
   target.resize_and_overwrite(declared, [&](char* out, std::size_t) {
-    // libstdc++ 12 passes the capacity as the size.
+    // Use `declared` instead of the argument, because libstdc++ 12 passes the capacity and not the
+    // size.
     done = Application(source, delta, out, declared).run();
     return done ? declared : 0;
   });

@@ -77,9 +77,9 @@ std::optional<Structural> parse_structural(std::string_view content) {
 std::string text_without_files(std::string_view content, const Structural& artifact) {
   const std::string_view text = without_signature(content);
   if (artifact.files.empty()) return std::string(text);
-  // A name has the same position in TEXT as in the artifact's copy of the text. The F cards in
-  // ARTIFACT are contiguous. Ignored F cards before or after them can remain in the result, and
-  // parse_without_files() ignores them again.
+  // Cut out the text from the first F card in ARTIFACT to the last one. A name has the same
+  // position in TEXT as in the artifact's copy of the text. Ignored F cards before or after the cut
+  // can remain in the result, and parse_without_files() ignores them again.
   const auto position = [&](const FileCard& file) {
     return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
   };
