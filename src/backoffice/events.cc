@@ -40,7 +40,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
     *number = *read;
     ++numbers;
   }
-  // Earlier versions stored only two numbers.
+  // Accept two numbers, because earlier versions did not store the third one.
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
@@ -120,8 +120,8 @@ void add_received(const repository::Received& received, EventBatch& events) {
   }
   if (received.artifacts.empty()) return;
   push.branches.assign(branches.begin(), branches.end());
-  // Events about a large push cover parts of it, so the key contains the first artifact of the
-  // part.
+  // A large push is published as several events, so the key also contains the first artifact of
+  // each event.
   events.add(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
              std::move(push), received.time);
 }
@@ -153,7 +153,8 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
-    // The courier must have stored the events before the position is stored.
+    // Store the position only after the courier has stored the events, so that a crash in between
+    // does not lose events.
     QUARRY_TRY(events.hand_over(*options.courier));
     QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;

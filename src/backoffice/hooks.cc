@@ -95,9 +95,8 @@ base::Result<std::size_t> request_hooks(repository::Repository& repository,
         fmt::format("hook/{}/{}", due.last, i),
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
-  // The position is stored after the courier has stored the events. If fossil's backoffice has
-  // advanced the position since then, the hooks run twice. This is better than not running them at
-  // all.
+  // Store the position only after the courier has stored the events. If fossil's backoffice has run
+  // the hooks in the meantime, they run twice, which is better than not at all.
   QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {

@@ -10,7 +10,8 @@
 namespace quarry::backoffice {
 namespace {
 
-// In seconds. If a lease is longer, the clock was set back or the row is invalid.
+// Maximum time until the end of a lease, in seconds. A longer lease counts as expired, because the
+// clock was set back or the row is invalid.
 constexpr std::int64_t kMaxLease = 3600;
 
 bool lasts(std::int64_t until, const Candidate& candidate) {

@@ -77,8 +77,8 @@ void add_news(const SecurityNews& news, EventBatch& events) {
   }
   for (const UserChange& change : news.users) {
     auto [what, detail] = describe(change);
-    // The hour distinguishes repeated changes. The login is truncated because the length of keys is
-    // limited.
+    // The key contains the hour, which distinguishes repeated changes. The login is truncated,
+    // because the length of keys is limited.
     const std::string key = fmt::format("user/{}/{}/{}", what, events.now().value / kMillisOfHour,
                                         event::cut(change.login, kMaxLogin));
     add(key,

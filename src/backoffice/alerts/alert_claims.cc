@@ -27,7 +27,8 @@ constexpr std::size_t kMaxEvents = 1000;
 // Limit per transaction. An event has a reference for each subscriber who is notified of it.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// In days. As in fossil, shorter intervals disable the notices.
+// The minimum of email-renew-interval, and the time between a notice and the end of a subscription,
+// in days. As in fossil, a shorter interval disables the notices.
 constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
@@ -83,7 +84,8 @@ Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt
   QUARRY_TRY(Alerts(repository).visit_expiring(warned, warning, [&](const Subscriber& subscriber) {
     return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
   }));
-  // Subscribers who ignored the previous notice do not get any more mail.
+  // Subscribers who have ignored the previous notice must not get any more mail, so move the cutoff
+  // to the time of that notice.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
   return receipt.set_config("email-renew-warning", std::to_string(warning));
 }

@@ -27,7 +27,8 @@ constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
-// After this number of consecutive failures, the problem is probably the sender, not the emails.
+// After this number of consecutive failures, the run ends, because the problem is probably the
+// sender and not the emails.
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
 // Maximum number of attempts to record an outcome. Another process might hold the lock for a long
@@ -106,7 +107,7 @@ Result<void> AlertMailer::run() {
 Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail) {
   std::vector<AlertEvent> events;
   for (const repository::AlertReference& reference : mail.about) {
-    // The subscriber's rights might have changed since the email was queued.
+    // Check again, because the subscriber's rights might have changed since the email was queued.
     if (!may_see(mail.capabilities, reference)) continue;
     // Skip events that a moderator has approved since then.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
@@ -127,7 +128,7 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // A server that refuses one email might still accept the others.
+  // Continue after the server has refused an email, because it might still accept the others.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {
@@ -143,7 +144,8 @@ AlertMailer::Outcome AlertMailer::attempt(const OutgoingMail& mail) {
     return failure(mail, {ErrorCode::kDenied, "invalid address"});
   }
   auto made = render_in_snapshot(mail);
-  // An unreadable artifact must not block the emails to other subscribers.
+  // Treat an unreadable artifact as a failure of this email, so that it does not block the emails
+  // to other subscribers.
   if (!made) return failure(mail, made.error());
   const std::optional<RenderedMail> rendered = std::move(*made);
   if (!rendered) return Outcome::kDone;

@@ -148,8 +148,8 @@ class AlertRun {
     return is_digest_due(repository_, options_.clock->now());
   }
 
-  /// Claims digests and renewals. The day is marked as done only at the end. If a run is killed,
-  /// the next run completes its work.
+  /// Claims digests and renewals. Marks the day as done only at the end, so that the next run
+  /// completes the work of a run that was killed.
   Result<void> decide_daily(const AlertTasks& work) {
     if (work.only_when_due) {
       QUARRY_TRY_ASSIGN(const bool is_day, is_due());

@@ -33,11 +33,12 @@ constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
 // Limits on a delivery. An email is claimed only for some minutes, so a delivery to a slow server
-// is aborted and retried later. The transfer itself is not interrupted, because the outcome of an
-// interrupted transfer is unknown.
+// is aborted and retried later. Signals do not interrupt a delivery, because it would then be
+// unknown whether the server has accepted the email.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
-// A server that is silent for this long will probably not answer for the next email either.
+// If a failed delivery took longer than this, the run ends, because the server will probably not
+// answer for the next email either.
 constexpr std::chrono::seconds kSilence{10};
 
 /// Returns a new file name. The name consists of the time in seconds and a random part, which
@@ -138,7 +139,7 @@ Result<void> print_mail(const RenderedMail& mail) {
 
 Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                        const RenderedMail& mail) {
-  // The command line is not logged, because it might contain a password.
+  // Errors name the setting instead of the command line, which might contain a password.
   constexpr const char* kName = "email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command},
                                       .input = mail.message,

@@ -141,7 +141,8 @@ void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent
   set_unsubscribe(message, mail, settings);
   message.set_body(post_body(mail, event, post, settings));
   if (event.reference.needs_moderator) {
-    // After approval, the post might be sent again, with a separate Message-Id.
+    // Do not use the post's own Message-Id yet, because the post might be sent again after its
+    // approval.
     message.set_subject(fmt::format("{} Pending Moderation: {}", settings.subject, post.title));
     message.set_message_id(mail.token + "@" + host);
     return;

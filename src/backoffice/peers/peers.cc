@@ -97,7 +97,7 @@ std::string PeerState::text() const {
                  [&](const char* name, const auto& member) { put(described, name, member); });
     made["runner"] = std::move(described);
   }
-  // Text from a server can be invalid UTF-8.
+  // Replace invalid UTF-8, which an error message from a server can contain.
   return made.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -109,7 +109,7 @@ milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                            std::string_view mark, base::UnixMillis now) {
   const auto until = [&](std::int64_t time) {
     const milliseconds wait(time - now.value);
-    // If the time is too far in the future, the clock was set back.
+    // Do not wait if the time is too far in the future, because the clock was then set back.
     if (wait > longest_wait(options)) return milliseconds(0);
     return std::max(wait, milliseconds(0));
   };
@@ -138,7 +138,7 @@ bool is_failure_to_log(std::int64_t failures) {
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
   if (!state.runner) return false;
   const PeerRunner& runner = *state.runner;
-  // The state of a process on another host is unknown. Such a process counts as running until its
+  // The state of a process on another host is unknown, so the process counts as running until its
   // deadline.
   if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
   const auto started = processes.started(runner.pid);
