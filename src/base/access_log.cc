@@ -32,7 +32,7 @@ void AccessLog::write(const AccessRecord& record) {
   if (is_suppressed(record)) return;
   line_.clear();
   options_.format.render(record, line_);
-  // A log that cannot be written must not stop the server.
+  // Ignore errors, because a log that cannot be written must not stop the server.
   [[maybe_unused]] const auto ignored = ::write(fd_.get(), line_.data(), line_.size());
 }
 

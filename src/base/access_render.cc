@@ -96,7 +96,8 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// FORMAT comes from the configuration, which can use all conversions of strftime(3).
+// Suppress a warning: FORMAT is not a literal, because it comes from the configuration, which can
+// use all conversions of strftime(3).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {

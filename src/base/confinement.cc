@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// LANDLOCK_ACCESS_FS_TRUNCATE of version 3. The headers of Debian 12 are of version 2.
+// LANDLOCK_ACCESS_FS_TRUNCATE of Landlock version 3, which the headers of Debian 12 do not define.
 constexpr std::uint64_t kTruncate = std::uint64_t{1} << 14;
 constexpr std::uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
                                  LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |

@@ -33,7 +33,7 @@ std::size_t utf8_sequence(std::string_view text) {
   if (lead == 0xED && byte(1) > 0x9F) return 0;
   if (lead == 0xF0 && byte(1) < 0x90) return 0;
   if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-  // Terminals interpret U+0080 to U+009F as control characters.
+  // Reject U+0080 to U+009F, which terminals interpret as control characters.
   if (lead == 0xC2 && byte(1) < 0xA0) return 0;
   return length;
 }

@@ -88,8 +88,8 @@ class RealFile final : public File {
     return refused(path_);
   }
 
-  // An open file description lock belongs to the open file instead of the process. It can be tested
-  // without being taken.
+  // Use an open file description lock, which belongs to this File instead of the process, and which
+  // is_locked() can test without taking it.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
     if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;

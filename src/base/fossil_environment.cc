@@ -25,7 +25,8 @@ fs::path built_library() {
 /// Adds LIBRARY as the first entry of LD_PRELOAD in ENVIRONMENT ("NAME=value" strings). Returns
 /// false, without a change, if LD_PRELOAD cannot contain the path of LIBRARY.
 bool preload(std::vector<std::string>& environment, const fs::path& library) {
-  // Spaces and colons separate paths in LD_PRELOAD.
+  // LD_PRELOAD cannot contain a path with a space or a colon, because these characters separate its
+  // entries.
   if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
   std::string value = library.string();
   for (const std::string& variable : environment) {

@@ -42,7 +42,8 @@ std::int64_t now_micros() {
   return std::int64_t{now.tv_sec} * 1000000 + now.tv_usec;
 }
 
-// Long enough for a slow daemon, but a daemon that hangs must not stop the server.
+// The timeout is long enough for a slow daemon, and prevents a daemon that hangs from stopping the
+// server.
 constexpr timeval kSendTimeout{1, 0};
 
 bool connect_to_daemon(int fd, const std::string& path) {
@@ -68,7 +69,8 @@ void put(int fd, std::string_view bytes) {
 }
 
 void put_datagram(Log& log, const std::string& datagram) {
-  // If a daemon hangs, wait only once.
+  // If the daemon has not accepted the last line, do not wait, so that a daemon that hangs delays
+  // the server only once.
   const int flags = MSG_NOSIGNAL | (log.has_lost_line ? MSG_DONTWAIT : 0);
   const auto send = [&] { return ::send(log.fd, datagram.data(), datagram.size(), flags) >= 0; };
   const auto is_disconnected = [] {
@@ -130,7 +132,7 @@ Result<void> open_log(const LogOptions& options) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
   if (!fd) {
-    // Use a duplicate, because children redirect standard error.
+    // Log to a duplicate of standard error, because children redirect standard error.
     fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (!fd) return fail_errno("cannot log to standard error");
   }
@@ -143,7 +145,7 @@ Result<void> open_log(const LogOptions& options) {
 Result<void> check_log_file(const std::string& path) {
   if (is_own_descriptor(path)) return {};
   const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  // ENXIO means that PATH is a FIFO without a reader.
+  // ENXIO is not an error: PATH is a FIFO whose reader might start later.
   if (file || errno == ENXIO) return {};
   if (errno == ENOENT) {
     const auto folder = end_of_links(path).parent_path();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMicrosInSecond = 1000000;
 
-// Much less than the default size of a socket's buffer.
+// A datagram must fit into the socket's send buffer, whose default size is much larger than this.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
 // Minimum size of a part of the message, even if the prefix uses up the limit.
@@ -64,8 +64,8 @@ void LogFrame::begin_text(const LogRecord& record) {
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
 }
 
-// The JSON library is not used here, because it allocates memory. Lines are also logged when memory
-// is exhausted.
+// The JSON library is not used here, because it allocates more memory, and lines are also logged
+// when memory is almost exhausted.
 void LogFrame::begin_json(const LogRecord& record) {
   head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
                        name_of(record.level), record.pid);

@@ -61,7 +61,8 @@ Result<void> remove_stale(const SocketAddress& address) {
   if (!S_ISSOCK(status.st_mode)) {
     return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
   }
-  // If the queue of a running server is full, a blocking probe would wait.
+  // Use a nonblocking socket, because connect(2) would otherwise wait while the queue of a running
+  // server is full.
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
@@ -77,7 +78,8 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
   if (::bind(fd.get(), address.get(), address.size()) != 0) {
     return fail_errno(fmt::format("cannot bind {}", path));
   }
-  // Clients cannot connect before listen(2).
+  // Clients cannot connect before listen(2), so the socket never accepts clients with a wrong owner
+  // or mode.
   const auto done = set_owner_and_mode(path, options);
   if (!done) ::unlink(path.c_str());
   return done;
@@ -87,7 +89,8 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Accepted connections inherit this option. This saves a system call per connection.
+  // Set TCP_NODELAY here, because accepted connections inherit it, which saves a system call per
+  // connection.
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (address.family() == AF_INET6) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);

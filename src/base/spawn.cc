@@ -79,8 +79,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
-/// Restores the default action of SIGCHLD. If SIGCHLD is ignored, a process cannot wait for its
-/// children.
+/// Restores the default action of SIGCHLD, because a process that ignores SIGCHLD cannot wait for
+/// its children.
 void stop_ignoring_ends() {
   struct sigaction current {};
   ::sigaction(SIGCHLD, nullptr, &current);
