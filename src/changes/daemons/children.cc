@@ -120,7 +120,7 @@ Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) 
     std::string line = is_rollback ? "rollback" : "land";
     for (const ChangeSetName& name : names) line += " " + name.text();
     line += '\n';
-    // A dead child is detected when its answer is read.
+    // Ignore errors: if the child has exited, the daemon detects this when it reads the answer.
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     child.names.assign(std::make_move_iterator(names.begin()),

@@ -50,7 +50,8 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   for (const Stage stage : kOver) {
     QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
-      // A job that was submitted at or after `before` cannot have finished before `before`.
+      // A job that was submitted at or after `before` is new, because it cannot have finished
+      // earlier.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
       pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }

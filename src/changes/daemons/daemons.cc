@@ -28,7 +28,7 @@ Result<void> run_queueing(const DaemonOptions& options) {
 
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
   Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
-    // In the child, close all files of the daemon except the files of this queue.
+    // The child closes all files of the daemon, and then opens this queue itself.
     auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket,
                                                                             pid_t daemon) {
       loop.leave_daemon();

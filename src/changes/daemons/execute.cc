@@ -60,8 +60,8 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
-    // One of the jobs has caused the exception. Defer all jobs, so that each of them is executed
-    // alone later.
+    // Any of the jobs might have caused the exception. Defer all jobs of a batch, so that each of
+    // them is executed alone later.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
                        .why = std::string(kServersTrouble),
@@ -92,8 +92,8 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
   for (const ChangeSetName& name : names) {
     auto lock = lock_soon(directories, name);
     if (!lock || !lock->job.held.empty()) break;
-    // The move does not have to be durable. After a crash of the machine, the job is in pending/
-    // again. If the job has landed by then, its tag in the repository shows this.
+    // The move does not have to be durable. After a crash of the machine, the job is executed again
+    // from pending/, and its tag in the repository shows whether it has already landed.
     const auto taken = lock->move_unwritten(Stage::kRun, clock.now(), kExecuted);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);

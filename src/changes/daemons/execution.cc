@@ -52,8 +52,9 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
-  // A job that has landed does not land again, because its tag in the repository shows that it has
-  // landed. After kNoRoom, the job is retried, so a full disk does not make it fail.
+  // It is safe to execute the job again, because its tag in the repository shows whether it has
+  // already landed. A job that could not be moved is treated as if the disk were full (kNoRoom): it
+  // is retried and does not fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
@@ -82,8 +83,8 @@ void Execution::report_begin(const ChangeSetName& name) {
   auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // While the job is in run/, its file does not contain this line of the history, because
-  // execute_all() writes the line with the next move.
+  // Complete the history. While the job is in run/, its file lacks the line about this move,
+  // because execute_all() writes the line with the next move.
   if (stage == Stage::kRun) {
     job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
@@ -153,7 +154,7 @@ Result<void> Execution::apply(const Answer& answer) {
   if (begun_.contains(id)) report_end(answer.name);
   if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
-    // Another process has locked the job.
+    // Another process has locked the job, so try again after a short pause.
     const base::UnixMillis now = context_.clock.now();
     tracker_.delay(id, now, {now.value + kBusyPause});
   }
@@ -198,7 +199,8 @@ Result<void> Execution::stop_requested() {
 /// Stops ID for the reason WHY. Returns false if the job has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
-    // The job might finish before the signal arrives. The child's answer has the outcome.
+    // Wait for the child's answer, which has the outcome, because the job might finish before the
+    // signal arrives.
     if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
     return false;
   }
@@ -268,8 +270,8 @@ Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
   QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  // Children of a previous daemon, which are not in `children_`, might still be executing jobs in
-  // run/.
+  // A full scan includes run/, because children of a previous daemon, which are not in `children_`,
+  // might still be executing jobs there.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());

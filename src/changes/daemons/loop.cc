@@ -39,7 +39,7 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // The daemon that held the lock before might have removed the file.
+    // Try again if the previous daemon has removed the file in the meantime.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
@@ -119,8 +119,8 @@ void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // Start with the new queues. The longer this takes after the search, the more likely is it that
-    // a removed queue is created again.
+    // Open the new queues immediately after the search. Opening a queue creates its folders, and
+    // after a delay, this could restore a queue that was removed in the meantime.
     take_new(*queues);
     finish_missing(*queues);
     failed_searches_ = 0;
@@ -194,7 +194,7 @@ void Loop::work(bool is_time) {
     managed->is_woken = false;
     drain(managed->fifo);
     const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
-    // Errors are expected if the folder no longer exists.
+    // Ignore errors of a missing queue whose folder no longer exists.
     if (done || (managed->last && !managed->pid_file.is_there())) continue;
     base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
               done.error().message);

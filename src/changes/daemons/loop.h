@@ -61,7 +61,7 @@ struct ManagedQueue {
 
 class Loop {
  public:
-  /// Sets the worker of MANAGED. The address of MANAGED in memory is final.
+  /// Sets the worker of MANAGED. The worker can refer to MANAGED, whose address does not change.
   using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
   Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)

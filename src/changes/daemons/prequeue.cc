@@ -29,8 +29,8 @@ Result<void> Prequeue::commit() {
   for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // The queueing daemon can be woken before the folders are synced. If a crash of the machine then
-  // leaves two files of a job, the newer file is used.
+  // It is safe to wake the queueing daemon before the folders are synced. If a crash of the machine
+  // then leaves two files of a job, the newer file is used.
   context_.wake(Trigger::kQueue);
   return done;
 }
@@ -86,7 +86,7 @@ Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   }
   if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
   candidate.lock.job.meta = std::move(*meta);
-  // The queueing daemon determines the precursors.
+  // Discard precursors from the submission, because the queueing daemon determines them.
   candidate.lock.job.meta.precursors.clear();
   return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }

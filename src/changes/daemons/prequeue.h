@@ -21,7 +21,7 @@ class Prequeue final : public QueueWorker {
   /// A job that is being checked.
   struct Candidate {
     JobLock lock;
-    std::optional<Checker::Case> to_check;  // nullopt if the job need not be checked; see `reason`
+    std::optional<Checker::Case> to_check;  // nullopt if it is unreadable; see `reason`
     base::Error reason;
   };
   base::Result<std::optional<Candidate>> take(const ChangeSetName& name);

@@ -37,7 +37,8 @@ Result<void> Queueing::make_logs() {
     QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // A file that is not a valid job, or that has moved, is handled later.
+      // Skip a file that is not a valid job or that has moved, because such a file is handled
+      // later.
       const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) context_.log(made.error());
@@ -120,7 +121,8 @@ Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
   auto ids = tracker_.model().ready(now);
   if (context_.options.takes_lines) {
-    // The execution daemon takes these jobs in order.
+    // Also move jobs that wait only for earlier jobs, because the execution daemon executes them in
+    // order.
     const auto line = tracker_.model().in_line(now, kMaxPending);
     ids.insert(ids.end(), line.begin(), line.end());
   }
