@@ -26,8 +26,8 @@ std::string why_behind(const ModelNode& node) {
     if (lane->granted == &node) continue;
     const ModelNode* other =
         lane->running.empty() ? *lane->waiting.begin() : *lane->running.begin();
-    return fmt::format("it waits for {} ({}), which {} and also changes {} on {}", other->id.str(),
-                       word_of(other->known.name.type),
+    return fmt::format("it is waiting for {} ({}), which {} and also changes {} on {}",
+                       other->id.str(), word_of(other->known.name.type),
                        lane->running.empty() ? "goes first" : "is running", lane->key.second,
                        lane->key.first);
   }
@@ -151,7 +151,7 @@ std::string doom_of(const ModelNode& node) {
 std::string Model::why_passive(const ModelNode& node) const {
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
-    return fmt::format("it waits for an approval, which move type {} needs",
+    return fmt::format("it is waiting for an approval, which move type {} needs",
                        word_of(node.known.name.type));
   }
   if (!node.is_rollback() && frozen_.contains(node.known.branch)) {
@@ -163,7 +163,7 @@ std::string Model::why_passive(const ModelNode& node) const {
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   const ModelNode* node = known_node(id);
   if (!node) return "it does not exist or has been deleted";
-  if (node->known.stage == Stage::kPrequeue) return "it waits to be checked";
+  if (node->known.stage == Stage::kPrequeue) return "it is waiting to be checked";
   if (!node->is_waiting())
     return fmt::format("it is not waiting: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
@@ -178,7 +178,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     chain += fmt::format("it depends on {} ({}), which has not landed: ", node->id.str(),
                          word_of(node->known.stage));
     if (!node->is_waiting())
-      return chain + (node->is_running() ? "it is running" : "it waits to be checked");
+      return chain + (node->is_running() ? "it is running" : "it is waiting to be checked");
   }
   if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
   if (node->known.is_deferred(now)) {
@@ -187,7 +187,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   }
   const bool is_behind_rollback = !ready_.empty() && (*ready_.begin())->is_rollback();
   if (is_behind_rollback && !node->is_rollback()) {
-    return chain + fmt::format("it waits for the rollback {}", (*ready_.begin())->id.str());
+    return chain + fmt::format("it is waiting for rollback {}", (*ready_.begin())->id.str());
   }
   return chain.empty() ? chain : chain + "it is ready";
 }

@@ -120,7 +120,7 @@ TEST_CASE("a dependent of an unchecked job waits for it") {
   model.put(job_of(3, {"a"}));
   CHECK(model.doomed().empty());
   CHECK(ready(model) == Numbers{3});
-  CHECK(has(why(model, 2), "it waits to be checked"));
+  CHECK(has(why(model, 2), "it is waiting to be checked"));
   model.put(job_of(1, {"b"}));
   CHECK(ready(model) == Numbers{1});
 }
@@ -206,7 +206,7 @@ TEST_CASE("a rollback goes first, and everything waits for it") {
   rollback.branch.clear();
   model.put(rollback);
   CHECK(ready(model) == Numbers{2, 1});
-  CHECK(has(why(model, 1), "it waits for the rollback"));
+  CHECK(has(why(model, 1), "it is waiting for rollback"));
 }
 
 TEST_CASE("the closure of a rollback has all dependents, and all that landed on top") {
