@@ -139,7 +139,7 @@ constexpr Entry time(Parameter parameter) {
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
             const auto value = base::parse_number<std::int64_t>(text);
             if (!value || *value < kMin || *value > kMaxMilliseconds) {
-              return wrong(it, text, fmt::format("milliseconds, at least {}", kMin));
+              return wrong(it, text, fmt::format("a number of milliseconds, at least {}", kMin));
             }
             o.*kMember = *value < 0 ? kEternal : milliseconds(*value);
             return {};
@@ -213,10 +213,11 @@ constexpr std::array kEntries = {
     number<&O::sampling_interval, 0>(
         {"samplinginterval", "NUMBER", "Keep only one in this number of messages; 0: keep all"}),
     bytes<&O::max_file_size, kMinFileSize>(
-        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k; with suffix k, m or g"}),
+        {"maxfilesize", "BYTES",
+         "Maximum size of one file, at least 1k (optional suffix: k, m or g)"}),
     bytes<&O::max_disk_space, 0>(
         {"maxdiskspace", "BYTES",
-         "Maximum size of all files, at least maxfilesize; with suffix k, m or g"}),
+         "Maximum size of all files, at least maxfilesize (optional suffix: k, m or g)"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
          "Number of messages after which the position is saved; 0: after each file"}),
