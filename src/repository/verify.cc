@@ -60,12 +60,12 @@ void copy_database(Database& from, Database& to) {
   if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  // The error message is in the destination connection.
+  // SQLite stores the errors of a backup in the destination connection.
   if (code != SQLITE_DONE) to.raise(code);
 }
 
-/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a writer that
-/// has crashed.
+/// Opens the file for reading. If a crashed writer has left an incomplete transaction, opens the
+/// file for writing, so that SQLite can roll back the transaction.
 std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
   const auto timeout = OpenOptions().busy_timeout;
   auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);
@@ -165,8 +165,8 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                            const std::string& content) { check_artifact(artifact, content); },
             .fail =
                 [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
-                  // An artifact whose chain ends in a phantom cannot be checked yet. This is not an
-                  // error.
+                  // An artifact whose chain of deltas ends in a phantom cannot be checked until the
+                  // content of the phantom arrives. This is not a fault of the file.
                   if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
                 },
             .progress =
@@ -185,7 +185,8 @@ void Verification::check_derived() {
   r_.database.execute("BEGIN");
   clear_derived(r_.database);
   r_.names.forget_all();
-  // Shunned artifacts are not removed here: they keep their rows until a rebuild.
+  // Keep shunned artifacts, unlike a rebuild: until a rebuild, their rows are in the file, so they
+  // must also be in the recomputation.
   r_.derivation.expect_everything();
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();
@@ -237,7 +238,7 @@ Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& compar
   return rows;
 }
 
-/// Reports or counts the rows that only one side has.
+/// Reports or counts the rows that are only in the file or only in the recomputation.
 void Verification::compare(const DerivedRows& comparison) {
   const std::string in_file = fmt::format("before_{}", comparison.table);
   const std::string computed = fmt::format("({})", comparison.select_columns());

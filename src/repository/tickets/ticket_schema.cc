@@ -78,8 +78,8 @@ int allow(void* context, int action, const char* first, const char* second, cons
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
       if (database == nullptr || std::string_view(database) != "main") return SQLITE_DENY;
-      // Statements that create tables also write SQLite's own tables. SQLite itself protects these
-      // tables from other statements.
+      // Allow writes to SQLite's own tables, because every CREATE statement writes them. SQLite
+      // itself rejects other writes to these tables.
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
@@ -135,7 +135,7 @@ class TicketTableSetting {
     for (const char* rest = sql_.c_str(); *rest != '\0';) {
       const char* end = rest;
       const Statement statement = prepare(authorization, rest, end);
-      // The text has a statement, unless it consists of blanks or a comment.
+      // SQLite returns no statement for blanks or a comment.
       if (statement) step(statement.get(), rest);
       rest = end;
     }
@@ -165,7 +165,7 @@ class TicketTableSetting {
     if (code != SQLITE_DONE) fail(code, sql);
   }
 
-  /// Returns false if there is no view with that name.
+  /// Drops the view NAME. Returns false if there is no such view.
   bool drop_view(const std::string& name) {
     if (name.empty()) return false;
     {
@@ -179,7 +179,8 @@ class TicketTableSetting {
 
   [[noreturn]] void fail(int code, const char* sql) {
     std::string why = restraint_.what_was_too_much(code);
-    // An exceeded time limit must not be reported as an interruption of the request.
+    // SQLite reports an exceeded time limit as SQLITE_INTERRUPT. Replace this code, because callers
+    // would take it for an interruption of the request.
     if (!why.empty()) code = SQLITE_ABORT;
     if (why.empty()) why = sqlite3_errmsg(database_.handle());
     throw SqliteError(code, fmt::format("the ticket-table setting: {}: {}", why, shown(sql)));
