@@ -25,7 +25,8 @@ std::size_t index_of(std::uint64_t number) {
   return mixed(number) % std::tuple_size_v<decltype(LeaseMemory::words)>;
 }
 
-/// Returns the tag of NUMBER. The tag is never 0, so the word of a lease is never 0.
+/// Returns the tag of NUMBER. The tag is never 0, so the word of a lease is never 0, which would
+/// mean that the lease is free.
 std::uint64_t mark_of(std::uint64_t number) {
   return (mixed(number) | (std::uint64_t{1} << kDeadlineBits)) & ~kDeadlineMask;
 }
@@ -52,7 +53,8 @@ Lease Leases::take(std::uint64_t number, std::chrono::milliseconds how_long) {
 void Leases::release(const Lease& lease) {
   if (memory_ == nullptr || !lease) return;
   std::uint64_t known = lease.word;
-  // After the deadline, the word might belong to another lease, which must not be released.
+  // Clear the word only if it has not changed: after the deadline, another process might have taken
+  // the lease.
   memory_->words[lease.index].compare_exchange_strong(known, 0, std::memory_order_relaxed);
 }
 

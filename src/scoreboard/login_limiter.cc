@@ -61,7 +61,8 @@ Tick LoginLimiter::now() {
 
 LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std::string_view user,
                                                std::string_view address) const {
-  // Users with the same name in two repositories might be different people.
+  // Include the repository, because users with the same name in two repositories might be different
+  // people.
   std::string account(repository);
   account += '\0';
   account += user;
@@ -70,7 +71,8 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
   attempt.user = key_of("user ", account);
   attempt.address = key_of("address ", network);
   attempt.pair = key_of("pair ", account + '\0' + network);
-  // Known pairs of a user share a set, so a login does not evict the pair of another user.
+  // Put all known pairs of a user into one set, so that the logins of one user cannot evict the
+  // known pairs of users in other sets.
   attempt.known_pair =
       attempt.pair - attempt.pair % TokenTable::kSets + attempt.user % TokenTable::kSets;
   return attempt;
@@ -106,8 +108,8 @@ Tick LoginLimiter::wait_for_user(const Attempt& attempt, Tick now) {
   return std::max(wait, kUserInterval - waited);
 }
 
-/// Returns how long the pair has to wait. If the pair does not have to wait, but has used all its
-/// free failures, counts the attempt.
+/// Returns how long the pair (user and network) has to wait. If the pair does not have to wait, but
+/// has used all its free failures, counts the attempt.
 Tick LoginLimiter::wait_for_pair(Attempt& attempt, Tick now) {
   Tick wait = 0;
   update_pair(attempt, now, [&](Tally failures) {

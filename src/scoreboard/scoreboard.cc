@@ -44,8 +44,8 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   QUARRY_TRY_ASSIGN(base::Fd fd, make_memory("scoreboard", board_size(slots)));
   QUARRY_TRY_ASSIGN(Mapping memory, map_for_writing(fd.get(), board_size(slots)));
   Board board(std::move(fd), std::move(memory), slots, pool);
-  // Only the salt is initialized. All other memory is already zero, which is the content of an
-  // empty slot.
+  // Initialize only the salt. All other memory is already zero, which is the content of an empty
+  // slot.
   for (auto& word : board.logins().salt) {
     std::uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) {

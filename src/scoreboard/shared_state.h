@@ -10,8 +10,9 @@
 
 namespace quarry::scoreboard {
 
-// An update takes far less than a microsecond. If the number is still odd after this many attempts,
-// the writer was killed or stopped.
+// Maximum number of attempts to read a state. The sequence number is odd during an update, which
+// takes far less than a microsecond. If the number is still odd after the last attempt, the writer
+// was killed or stopped.
 inline constexpr int kMaxReadTries = 1000;
 
 /// Writes STATE to MEMORY. Calls ALONG before the update ends, so that readers see the changes of
@@ -19,7 +20,8 @@ inline constexpr int kMaxReadTries = 1000;
 template <typename State, typename Along>
 void write_state_and(SharedState<State>& memory, const State& state, Along along) {
   const auto words = std::bit_cast<std::array<std::uint64_t, SharedState<State>::kWords>>(state);
-  // If the previous writer was killed during an update, the number is already odd.
+  // Set the lowest bit instead of adding 1: if the previous writer was killed during an update, the
+  // sequence number is already odd.
   const std::uint64_t odd = memory.sequence.load(std::memory_order_relaxed) | 1U;
   memory.sequence.store(odd, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -48,8 +50,9 @@ Copy<State> copy_state(const SharedState<State>& memory) {
   std::uint64_t after = 0;
   for (int tries_left = kMaxReadTries; tries_left > 0; --tries_left) {
     const std::uint64_t before = memory.sequence.load(std::memory_order_acquire);
-    // Do not copy while the number is odd. On a corrupt board, each state could cost a thousand
-    // copies.
+    // Do not copy while the sequence number is odd, because the copy would be discarded. On a
+    // corrupt board, each state could cost a thousand copies. The last attempt always copies, and
+    // returns a torn state.
     if (before % 2 != 0 && tries_left > 1) continue;
     for (std::size_t w = 0; w < words.size(); ++w) {
       words[w] = memory.words[w].load(std::memory_order_relaxed);

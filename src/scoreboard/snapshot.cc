@@ -10,7 +10,7 @@ constexpr int kMaxAttempts = 8;
 
 void read_slots(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {
   snapshot.processes.clear();
-  // Most boards have far more slots than children.
+  // Reserve memory for the children only, because most boards have far more slots than children.
   snapshot.processes.reserve(std::min<std::uint64_t>(board.slot_count(), expected));
   snapshot.unreadable = 0;
   for (std::size_t i = 0; i < board.slot_count(); ++i) {
@@ -38,7 +38,8 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
     const auto before = board.read_pool();
     read_slots(board, before.state.children + before.state.previous_children, snapshot);
     snapshot.state = before.state;
-    // A child that was reaped during this call might count twice or not at all.
+    // The snapshot is exact if the master has not changed the state of the pool meanwhile. A child
+    // that was reaped during this call might count twice or not at all.
     snapshot.is_exact =
         !before.is_old && before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }

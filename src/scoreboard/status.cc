@@ -14,7 +14,8 @@ struct Format {
   std::string (*page)(const PoolSnapshot&, bool is_full);
 };
 
-// The index is the StatusFormat. The order is PHP-FPM's precedence.
+// The formats, by StatusFormat. If a query names several formats, the first one in this order is
+// used, as in PHP-FPM.
 constexpr auto kFormats = std::to_array<Format>({
     {"html", "text/html;charset=UTF-8", html_page},
     {"xml", "text/xml;charset=UTF-8", xml_page},

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::size_t kMaxText = 1024;
 
-// PHP-FPM's names for its stages, and similar names for the others.
+// PHP-FPM's names for the stages that PHP-FPM also has, and similar names for the other stages.
 constexpr std::array<std::string_view, kStages> kStateNames = {
     "Starting", "Idle",   "Accepted", "Reading headers", "Getting request information",
     "Running",  "Ending", "Finishing"};
@@ -129,7 +129,8 @@ std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
 }
 
 const std::vector<Field>& ProcessFields::of(const SlotState& process) {
-  // The figures of a request are complete only after the request has ended.
+  // While a request runs, show its duration so far, but not its CPU time and memory, which are
+  // known only after it has ended.
   const bool is_idle = process.stage == Stage::kAccepting;
   const bool has_request = !is_idle && process.stage != Stage::kNone;
   const std::int64_t duration =

@@ -47,7 +47,7 @@ struct Percent {
   double value = 0;
 };
 
-/// A value of a field. A string_view contains untrusted text.
+/// A value of a field. A string_view contains untrusted text, which each format has to escape.
 using Value = std::variant<std::uint64_t, Instant, Percent, std::string_view, Histogram>;
 
 struct Field {

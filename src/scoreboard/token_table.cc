@@ -8,8 +8,8 @@ namespace {
 constexpr unsigned kTimeBits = 32;
 constexpr unsigned kTagShift = 40;
 constexpr std::uint32_t kMaxCount = 255;
-// Tolerance for a process that reads the clock later than this process but changes the table
-// earlier.
+// Tolerance for the time of an entry: another process can read the clock after this process, but
+// change the table before it.
 constexpr Tick kMaxSkew = 60 * kTicksPerSecond;
 
 }  // namespace

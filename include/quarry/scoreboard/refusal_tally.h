@@ -6,9 +6,10 @@
 //
 // These processes can refuse thousands of requests per second. In the ring buffer of the board
 // (scoreboard.h), such a flood would evict the workers' own refusals. Here each reason has one
-// entry with a counter, so a flood of one reason does not evict the others. note() does not take a
-// lock, and its only system call reads the time. Only the noting process can write to the memory.
-// Readers validate the values.
+// entry with a counter, so a flood of one reason does not evict the others. To be fast during a
+// flood, note() does not take a lock, and its only system call reads the time. Only the process
+// that calls note() can write to the memory. The readers do not trust this process, and validate
+// the values.
 #pragma once
 
 #include <array>

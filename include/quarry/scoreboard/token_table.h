@@ -12,8 +12,9 @@
 // earliest time, whose key has spent the fewest tokens. So a flood of new keys evicts its own
 // entries, but not the entries of keys that have spent more tokens.
 //
-// Keys are hashes with a secret salt. Each entry is one atomic word without a lock, so a process
-// can be killed at any point. If two processes insert a key at the same moment, one token can be
+// Keys are hashes with a secret salt, so clients cannot choose keys of the same set. Each entry is
+// one atomic word, and there are no locks, so a process that is killed at any point does not leave
+// a locked or incomplete entry. If two processes insert a key at the same moment, one token can be
 // lost. A corrupt entry causes wrong limits only until it expires.
 #pragma once
 
