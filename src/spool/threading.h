@@ -33,8 +33,8 @@ namespace quarry::spool {
 
 using Lock = std::unique_lock<Mutex>;
 
-/// Returns the time point at the end of TIME from now. For the maximum duration, returns the
-/// maximum.
+/// Returns the time point that is TIME from now. Returns the maximum if that is too far in the
+/// future.
 inline TimePoint after(std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   const TimePoint start = now();

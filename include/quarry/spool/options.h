@@ -47,10 +47,11 @@ struct QueueOptions {
 
   // --- messages --------------------------------------------------------------------------------
 
-  /// queue.size: maximum number of messages in memory, or in a disk queue. Messages in delivery
-  /// count, except in a disk-assisted queue. Several concurrent producers can exceed the size of a
-  /// disk queue. If another process delivers the messages of the queue, delivered messages also
-  /// count until that process has written its read position (see its queue.checkpointinterval).
+  /// queue.size: maximum number of messages in memory, or in a disk queue. Messages that a consumer
+  /// is processing also count, except in a disk-assisted queue. If several producers add messages
+  /// at the same time, a disk queue can exceed this size. If another process delivers the messages
+  /// of the queue, delivered messages also count until that process has written its read position
+  /// (see its queue.checkpointinterval).
   std::size_t size = 10000;
   /// queue.highwatermark: if the number of messages in memory reaches this mark, the queue starts
   /// to move messages to disk (default: 90 % of the size).

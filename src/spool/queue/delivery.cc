@@ -99,7 +99,8 @@ void DeliveryWorkers::run(Worker& self) {
 }
 
 /// Tells the queue that owns this helper that the helper is empty. Releases the mutex during the
-/// call, because the owner's function locks the owner's mutex.
+/// call: the call locks the owner's mutex, and a thread that holds that mutex might be waiting for
+/// the helper's mutex.
 void DeliveryWorkers::notify_empty(Lock& lock) {
   state_.has_notified_empty = true;
   lock.unlock();
@@ -163,21 +164,23 @@ bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   return left == 0;
 }
 
-/// Returns the messages of BATCH after the first DELIVERED to the front of the queue.
+/// Puts back the messages of BATCH that follow the first DELIVERED messages. They precede all other
+/// messages.
 void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
   if (!state_.helper) {
     state_.store->settle(std::move(batch), delivered);
     return;
   }
-  // Later messages might already be on disk. At shutdown, these messages are stored on disk, too.
+  // Keep these messages apart from the store, because later messages might already be on disk. At
+  // shutdown, end_helper() stores these messages before the messages on disk.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
-/// Waits before the rest of SELF's batch is delivered again. If a shutdown begins during the wait,
-/// the rest is delivered again immediately, but only once. A consumer that does not accept messages
-/// must not be called in a busy loop. WAS_CLOSING: the shutdown had already begun before the
-/// delivery.
+/// Waits before the rest of SELF's batch is delivered again. If the consumer has accepted nothing,
+/// waits at least kMinPause, so that the consumer is not called in a busy loop. If a shutdown
+/// begins during the wait, the rest is delivered again immediately, but only once. WAS_CLOSING: the
+/// shutdown had already begun before the delivery.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
@@ -193,7 +196,7 @@ void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& deli
 /// the number of messages in the queue, including BATCH.
 void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   const QueueOptions& options = state_.setup.options;
-  // Messages on disk do not delay producers.
+  // A helper does not discard messages: its messages are on disk, and do not delay producers.
   if (options.discard_severity > kLeastSevere || state_.is_helper() || full < *options.discard_mark)
     return;
   Batch kept;
@@ -227,7 +230,8 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   if (self.batch.empty()) {
     state_.count();
     if (state_.held() == 0) state_.quiet.notify_all();
-    // The read from disk has failed.
+    // Messages are waiting, but none was taken, because the read from disk has failed. Pause before
+    // the next attempt.
     if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }

@@ -25,7 +25,8 @@ class DeliveryWorkers {
  public:
   /// Callbacks of the engine.
   struct Owner {
-    /// Keeps the engine alive while a worker runs. An abandoned worker outlives the queue.
+    /// Returns a reference that keeps the engine alive while a worker runs, because an abandoned
+    /// worker outlives the queue.
     std::function<std::shared_ptr<void>()> keep;
     /// Called when a worker has stopped.
     std::function<void()> on_end;

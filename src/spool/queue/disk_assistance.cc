@@ -69,12 +69,14 @@ void DiskAssistance::start() {
   worker_.advise(1);
 }
 
-/// Called "DA worker startup initiation" in rsyslog. Called at any time with the mutex locked.
+/// Starts the worker that moves messages (the shuffler) if the mode is on and the worker does not
+/// run. In rsyslog, this is the "DA worker startup initiation".
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
-/// Creates the disk queue without the mutex. Returns false on failure.
+/// Creates the disk queue. Releases the mutex meanwhile, because this reads files. Returns false on
+/// failure.
 bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
   const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
@@ -135,7 +137,8 @@ void DiskAssistance::run(Worker& self) {
   while (state_.is_assisted) {
     shuffler_state_ = ShufflerState::kAtWork;
     if (!state_.helper && !make_helper(lock)) {
-      // Messages from files that existed at the start are delivered first.
+      // The disk queue cannot be opened. If files of an earlier run exist, do not leave the mode
+      // but try again, because the messages in these files have to be delivered first.
       if (has_files_ && !state_.is_closing) {
         state_.pause.wait_until(lock, next_try_);
         continue;
@@ -229,8 +232,8 @@ bool DiskAssistance::is_over() const {
   return state_.store->waiting() < state_.high_watermark || is_refused_;
 }
 
-/// Called by a worker of the disk queue when that queue is empty. The shuffler might be waiting,
-/// about to wait, or have ended.
+/// Called by a worker of the disk queue when that queue is empty. Starts the shuffler if it has
+/// ended, and wakes it if it is waiting. If it is only about to wait, it first checks is_over().
 void DiskAssistance::helper_is_empty() {
   const Lock lock(state_.mutex);
   start_worker();
@@ -247,9 +250,9 @@ void DiskAssistance::leave() {
   state_.room.notify_all();
 }
 
-/// Ends the disk queue. The mutex is not held, because the disk queue's worker might wait for it.
-/// Returns true if the high watermark was reached again, so that the mode starts again. Returns
-/// false if the mode has ended.
+/// Ends the disk queue. Releases the mutex meanwhile, because a worker of the disk queue might be
+/// waiting for it. Returns true if the high watermark was reached again, so that the mode starts
+/// again. Returns false if the mode has ended.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();

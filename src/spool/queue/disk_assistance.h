@@ -76,7 +76,8 @@ class DiskAssistance {
   /// Ends the helper, if any. Gives the helper the messages that consumers have not accepted. Adds
   /// the results to ENDING.
   void end_helper(Lock& lock, Ending& ending);
-  /// Returns the number of messages for which the disk had no space.
+  /// Returns the number of messages that were lost at shutdown because they are too long for the
+  /// disk queue.
   std::uint64_t lost() const { return lost_; }
   void join_ended() { worker_.join_ended(); }
 

@@ -75,7 +75,8 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   std::optional<Position> position;
   if (roles == Roles::kWriter) {
-    // The reading process might be replacing the file. The reading process also reports any damage.
+    // Ignore errors: the reading process might be replacing the position file, and it also reports
+    // any damage.
     position = files_.position().value_or(std::nullopt);
     if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
@@ -89,7 +90,7 @@ Result<void> DiskStore::recover(Roles roles) {
   } else if (std::ranges::binary_search(segments, position->segment)) {
     settled_ = *position;
   } else {
-    // All messages were delivered.
+    // The segment of the position was removed, because all its messages were delivered.
     settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
   }
   QUARRY_TRY(log_.recover(settled_));
@@ -159,8 +160,8 @@ bool DiskStore::make_room() {
   return removed.has_value();
 }
 
-/// Returns the sequence number after the last readable message. The number is unknown if another
-/// process writes.
+/// Returns the sequence number after the last readable message. Returns UINT64_MAX if another
+/// process writes, because the number is then unknown.
 std::uint64_t DiskStore::known_end() const {
   return is_writer_ ? log_.end() : UINT64_MAX;
 }
@@ -182,7 +183,7 @@ std::uint64_t DiskStore::left_of_found() const {
   return log_.end() > next ? log_.end() - next : 0;
 }
 
-/// Takes returned messages with tickets below BEFORE.
+/// Takes messages that were returned to the store and have tickets below BEFORE.
 Batch DiskStore::take_returned(std::size_t max, std::uint64_t before) {
   Batch batch;
   std::size_t bytes = 0;
@@ -212,7 +213,8 @@ Batch DiskStore::take(std::size_t max) {
       break;
     }
     if (!*has_one) {
-      // Messages are missing because the current segment is damaged.
+      // The log contains more messages, so the current segment is damaged. Skip the unreadable
+      // messages, and let the writer start a new segment.
       if (end != UINT64_MAX && reader_->position().sequence < end) {
         reader_->give_up_until(end, reader_->position().segment);
         log_.begin_segment();
@@ -296,7 +298,8 @@ void DiskStore::leave_settled() {
 }
 
 Result<void> DiskStore::checkpoint() {
-  // The position file belongs to the reading process.
+  // If this process does not read, it must not write the position file, which belongs to the
+  // reading process.
   if (!reader_) return log_.check_folder();
   QUARRY_TRY(files_.write_position(settled_));
   unwritten_ = 0;
@@ -310,7 +313,7 @@ void DiskStore::publish_progress() {
 void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
-  // If the file is damaged, the reading process reports the damage.
+  // Ignore a damaged file, because the reading process reports the damage.
   if (!position || !*position || !are_of_same_generation((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
@@ -324,8 +327,8 @@ Result<void> DiskStore::remove_before(std::uint64_t number) {
 
 /// Removes the segments before the first unsettled message. The position is stored first, because
 /// the next start needs it if the segments are missing. On a full disk, the position is stored
-/// after the removal has freed space. If the process restarts between the two steps, it searches
-/// for messages that were already delivered.
+/// after the removal has freed space. If the process is killed between these two steps, the next
+/// start reports the removed messages as missing, although they were delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
@@ -334,7 +337,7 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
-  // Do not remove files of another process.
+  // Do not remove files if the directory was replaced, because they then belong to another process.
   QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());

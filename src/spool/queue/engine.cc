@@ -59,8 +59,8 @@ ShufflerState Engine::shuffler_state() const {
 // --- shutdown ---------------------------------------------------------------------------------
 //
 // A queue without a disk continues to deliver for queue.timeoutshutdown. A disk-assisted queue
-// stops delivery. The marks of a disk-assisted queue become 1 and 0, so its messages are moved to
-// the disk queue within the same time. With queue.saveonshutdown, the time is not limited. Running
+// stops delivery. Its high and low watermarks become 1 and 0, so that all its messages are moved to
+// the disk queue, within the same time. With queue.saveonshutdown, the time is not limited. Running
 // consumers get queue.timeoutactioncompletion to finish. After this time, consumers are asked to
 // stop and get the same time again. Consumers that still run are abandoned, and their messages
 // count as not delivered.
@@ -75,7 +75,7 @@ Ending Engine::shut_down() {
   assistance_.begin_ending();
   state_.room.notify_all();
   state_.pause.notify_all();
-  // A worker that has just been created must start before it can be told to stop.
+  // Wait until all new workers run, because a worker that is still starting cannot be told to stop.
   state_.quiet.wait(lock,
                     [this] { return !workers_.any_starting() && !assistance_.any_starting(); });
   state_.is_da_enabled() ? end_disk_assisted(lock) : end_plainly(lock);
@@ -110,7 +110,7 @@ void Engine::end_plainly(Lock& lock) {
   const bool is_done = ending_.saved == 0 && state_.setup.consumer;
   if (auto kept = is_done ? state_.disk->destroy() : state_.disk->checkpoint(); !kept) {
     state_.report(kept.error().message);
-    // Without the directory, the next process would not find the messages.
+    // If the directory is gone, the next process cannot find the messages, so they count as lost.
     if (kept.error().code == base::ErrorCode::kNotFound) {
       ending_.lost = std::exchange(ending_.saved, 0);
     }
@@ -145,7 +145,7 @@ void Engine::enqueue_only() {
 Result<void> Engine::destroy() {
   Lock lock(state_.mutex);
   state_.is_closing = state_.is_enqueue_only = true;
-  // All messages were delivered, so the consumers are idle.
+  // Wait without a time limit: all messages were delivered, so no consumer is running.
   workers_.retire();
   state_.quiet.wait(lock, [this] { return workers_.alive() == 0; });
   workers_.join_ended();

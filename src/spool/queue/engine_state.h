@@ -92,7 +92,8 @@ struct EngineState {
       setup.figures->set_size(all);
       return;
     }
-    // A writer cannot read how many messages were delivered, so it uses the upper bound.
+    // Without a consumer, another process delivers the messages. Count all messages after the last
+    // position that it has stored, because its exact progress is unknown.
     setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
     setup.figures->disk_bytes = disk->bytes();
   }

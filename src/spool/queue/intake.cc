@@ -30,9 +30,9 @@ struct Intake::Waiting {
   bool is_done = false;
 };
 
-/// Helps another process that delivers, after a long time without progress. Starts a new segment.
-/// With a new segment, that process can skip damage at the end of the last segment, free space for
-/// its position, and store its position even without progress.
+/// If another process delivers and has not made progress for a long time, starts a new segment.
+/// That process can then skip damage at the end of the last segment, free space for its position,
+/// and store its position even without progress.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
   if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
@@ -52,8 +52,8 @@ std::size_t Intake::room(Delay delay) const {
   return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
 }
 
-/// Returns the number of messages to accept at once. The number is at most one if some messages
-/// might be discarded.
+/// Returns the number of messages to accept at once. If messages might be discarded, this is one,
+/// because each message needs its own decision.
 std::size_t Intake::room_for(Delay delay) const {
   return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
@@ -82,7 +82,7 @@ bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
 /// Waits until MESSAGE can be accepted. On failure, sets *error and returns false.
 bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = state_.setup.options;
-  // A fast path without the clock.
+  // A fast path, which does not read the clock.
   const bool is_choosy = message.severity >= options.discard_severity;
   if (delay == Delay::kNone && !is_choosy && !state_.is_closing && room(delay) > 0) return true;
   const auto is_open = [&] { return state_.is_closing || room(delay) > 0; };
@@ -127,8 +127,8 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
-/// Returns the maximum size of a message. If the queue has a consumer, messages that do not fit on
-/// the disk can be delivered from memory.
+/// Returns the maximum size of a message. Messages must fit on the disk, unless the queue keeps its
+/// messages in memory and has a consumer: it can then deliver larger messages from memory.
 std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
   return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;

@@ -31,7 +31,7 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// Rejects values that set_parameter() rejects.
+/// Rejects values that set_parameter() would also reject, because options can be set without it.
 Result<void> check_ranges(const QueueOptions& o) {
   struct Minimum {
     std::string_view name;
@@ -105,7 +105,8 @@ Result<QueueOptions> complete(QueueOptions o) {
   if (!o.worker_thread_minimum_messages) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
-  // A larger value would make workers wait forever.
+  // Clamp the minimum batch size to the maximum batch size, and to the mark at which producers
+  // wait. Workers would wait in vain for more messages.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   if (*o.low_watermark >= *o.high_watermark) {

@@ -60,8 +60,8 @@ constexpr Entry number(Parameter parameter) {
           }};
 }
 
-/// Returns the entry for a number of messages. The default is a part of the size, which PART
-/// returns.
+/// Returns the entry for a number of messages. The default depends on the size: PART is a
+/// percentage of the size, or a function that returns a description of the default.
 template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,

@@ -52,7 +52,7 @@ class Sampling {
   }
 
  private:
-  /// Returns the number of messages since the last sample, including COUNT more messages.
+  /// Returns the number of messages since the last sample, and then counts COUNT further messages.
   std::size_t seen(std::size_t count) {
     const Lock lock(mutex_);
     const std::size_t before = seen_;
@@ -89,7 +89,7 @@ class Queue::Implementation {
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
 
-/// Creates the directory if it does not exist. Locks the queue's roles there.
+/// Creates the directory if it does not exist. Locks the files for the roles of this process.
 Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   QUARRY_TRY(system.make_folder(options.spool_directory));
   if (options.sync_queue_files) {

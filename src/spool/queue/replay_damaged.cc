@@ -6,9 +6,10 @@
 // searched for. The search can find a false record, inside a message that itself contains a
 // segment. Only a user can rule out such messages.
 //
-// If the header is readable, a record is recognized by its position. If the header is damaged, only
-// the 24 bits of a record's check identify it. In this case, two records in a row are required, or
-// one record at the end of the file.
+// If the header of the segment is readable, the checksums of a record must match the number of the
+// segment and a plausible sequence number. If the header is damaged, these numbers are unknown, and
+// the checksums can only be compared with each other, in 24 bits. Other data can match by chance,
+// so the first record of a row is accepted only if another record, or the end of the file, follows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,8 +50,8 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   return bytes;
 }
 
-/// The bytes of a segment, and a limit on the bytes to read. Without the limit, random bytes that
-/// look like the lengths of long records could take hours.
+/// The bytes of a segment, and a limit on the bytes to read. Without the limit, it could take hours
+/// to check random bytes that look like the lengths of long records.
 struct Remains {
   std::string_view bytes;
   std::uint64_t budget;
@@ -74,15 +75,16 @@ struct Found {
   std::uint64_t sequence;
 };
 
-/// Returns the next whole record of segment NUMBER after damage at OFFSET. SEQUENCE is the expected
-/// record at OFFSET.
+/// Returns the next whole record of segment NUMBER after damage at OFFSET. SEQUENCE is the sequence
+/// number of the record that should be at OFFSET.
 std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
   const std::string_view bytes = remains.bytes;
   const std::size_t begin = offset;
   for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
     if (remains.stray_at(offset).state != RecordState::kWhole) continue;
-    // The space between BEGIN and OFFSET limits the number of records.
+    // Try only plausible sequence numbers: the damaged bytes from BEGIN to OFFSET had space for at
+    // most `max` records.
     const std::uint64_t max =
         std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMaxDamaged);
     for (std::uint64_t skipped = 1; skipped <= max; ++skipped) {
@@ -144,8 +146,8 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
                              const Reporter& reporter, bool* is_whole) {
   Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
   const auto header = decode_header(bytes);
-  // If the header does not match the file name, return all messages, because none of them were
-  // delivered.
+  // If the header does not match the file name, return all messages: a queue does not deliver
+  // messages from such a segment.
   auto messages =
       header ? after_damage(remains, *header, header->number != number) : without_header(remains);
   *is_whole = remains.budget > 0;

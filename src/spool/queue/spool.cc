@@ -100,7 +100,8 @@ void Drain::settle(std::size_t count) {
 Result<std::uint64_t> Drain::forget_found() {
   constexpr std::uint64_t kAtOnce = 10000;
   std::uint64_t count = 0;
-  // The loop ends even if another process keeps appending.
+  // left_of_found() counts only messages that existed when the files were opened, so the loop ends
+  // even if another process keeps appending.
   while (const std::uint64_t left = state_->store->left_of_found()) {
     QUARRY_TRY_ASSIGN(const auto messages, next(std::min(left, kAtOnce)));
     if (messages.empty()) break;
