@@ -27,7 +27,8 @@ std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, s
   return libdeflate_crc32(0, prefix.data(), prefix.size());
 }
 
-/// The CRC-32 of each byte with a zero register, and the inverse by highest byte.
+/// Tables for computing a CRC-32 backwards: the value for each byte, and the byte whose value has a
+/// given highest byte.
 struct CrcTables {
   std::array<std::uint32_t, 256> of{};
   std::array<std::uint8_t, 256> byte_of{};
@@ -44,7 +45,8 @@ constexpr CrcTables make_crc_tables() {
 }
 constexpr CrcTables kCrc = make_crc_tables();
 
-/// Inverts the CRC-32: returns the value before CONTENT that results in CHECKSUM.
+/// Computes the CRC-32 backwards: returns the checksum of the bytes before CONTENT, if CHECKSUM is
+/// the checksum of these bytes and CONTENT.
 std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   std::uint32_t value = ~checksum;
   for (auto at = content.rbegin(); at != content.rend(); ++at) {
@@ -54,7 +56,7 @@ std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   return ~value;
 }
 
-/// Returns whether the 24 bits after the severity of RECORD match CHECKSUM.
+/// Returns whether the `check` field of RECORD, 24 bits after the severity, matches CHECKSUM.
 bool has_check(std::string_view record, std::uint32_t checksum) {
   return get<std::uint32_t>(record.data() + 4) >> 8 == (checksum & 0xffffff);
 }

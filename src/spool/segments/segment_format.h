@@ -69,9 +69,9 @@ struct RecordView {
 /// Decodes the record at the start of BYTES.
 RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence);
 
-/// Decodes a record at the start of BYTES if its position is unknown. The record is whole if its
-/// checksums match for any position (24 bits); otherwise it is damaged. The time is proportional to
-/// the size of its content.
+/// Decodes a record at the start of BYTES if its position is unknown. The result is whole if both
+/// checksums match for some position, which happens for one in 2^24 pieces of other data. Otherwise
+/// the result is damaged. The time is proportional to the size of its content.
 RecordView decode_stray_record(std::string_view bytes);
 
 /// Returns the file name of a segment, such as NAME.00000042.

@@ -60,8 +60,9 @@ void SegmentLog::begin_at(const Position& beginning) {
 
 // --- appending --------------------------------------------------------------------------------
 
-/// Opens a segment for appending. The file is created first, even if the disk has space only for
-/// its name. When a reader finds the file, the previous segment is complete and can be removed.
+/// Opens a segment for appending. Creates the file before the space for its content is checked: if
+/// the disk has space only for the name, a reader still finds the file. The reader then knows that
+/// the previous segment is complete, and can remove it.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
@@ -101,7 +102,7 @@ Result<void> SegmentLog::check_folder() const {
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
-  // Another process might be reading, and might have removed segments.
+  // Another process might be reading this queue. Stop counting the segments that it has removed.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
@@ -145,7 +146,8 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (count > 0) {
     if (auto there = check_folder(); !there) {
-      // The file might have been moved, so its messages count as not accepted.
+      // The messages might be in a file that was moved to another directory, so they count as not
+      // accepted.
       (void)file_->truncate(size_);
       file_.reset();
       return std::unexpected(there.error());
@@ -158,7 +160,9 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (written) return count;
   const bool was_whole = count == 0 && !buffer_.empty();
-  if (!file_->truncate(size_) || was_whole) file_.reset();  // a reader might have read the bytes
+  // End the segment if it cannot be truncated, or if whole messages were removed from it, because a
+  // reader might have read these messages.
+  if (!file_->truncate(size_) || was_whole) file_.reset();
   if (count > 0) return count;
   rotate();
   return std::unexpected(written.error());

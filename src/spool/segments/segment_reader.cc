@@ -102,7 +102,9 @@ Result<bool> SegmentReader::read_header() {
     return false;
   }
   if (position_.sequence != 0) {
-    // If segments in between are missing, the previous segment might be undamaged.
+    // If messages are missing between two consecutive segments, the previous one is damaged. If
+    // segments in between are missing, report the last of these, because the previous segment might
+    // be undamaged.
     const bool is_next = position_.segment == before_ + 1;
     give_up_until(header->first, is_next ? before_ : position_.segment - 1);
   }
@@ -130,7 +132,7 @@ Result<bool> SegmentReader::go_on() {
   if (!has_next_ && !is_damaged_) {
     QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
     has_next_ = !numbers.empty() && numbers.back() > position_.segment;
-    // The writer might replace a partial record.
+    // Read the last bytes again, because the writer might have replaced a partial record.
     buffer_.clear();
     used_ = 0;
     // If the next segment exists, the writer has finished this segment. Read the rest.

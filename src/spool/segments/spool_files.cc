@@ -51,8 +51,8 @@ Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::pa
 }  // namespace
 
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other) {
-  // The first number might be slightly lower, because a batch might have been added before the
-  // first message.
+  // Round to the nearest generation: the first number of a generation can be slightly lower,
+  // because a batch might have been added before the first message.
   const auto generation_of = [](std::uint64_t one) {
     return (one + (std::uint64_t{1} << 39)) >> 40;
   };
@@ -86,7 +86,7 @@ Result<std::map<std::uint64_t, std::uint64_t>> SpoolFiles::sizes() const {
   std::map<std::uint64_t, std::uint64_t> sizes;
   for (const std::uint64_t number : numbers) {
     const auto file = system_->open(segment(number), FileUse::kRead);
-    // The reading process has just removed the segment.
+    // Skip a segment that the reading process has just removed.
     if (!file && file.error().code == ErrorCode::kNotFound) continue;
     if (!file) return std::unexpected(file.error());
     QUARRY_TRY_ASSIGN(sizes[number], (*file)->size());
@@ -210,7 +210,7 @@ Result<void> SpoolFiles::write_position(const Position& position) const {
 }
 
 Result<void> SpoolFiles::remove_position() const {
-  // The file might be left from a time when the disk was full.
+  // A temporary file might be left from a time when the disk was full.
   QUARRY_TRY(remove_if_there(*system_, position_beside()));
   return remove_if_there(*system_, position_path());
 }
