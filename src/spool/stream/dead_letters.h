@@ -18,7 +18,7 @@ class StreamCore;
 
 /// Returns the location of the dead letters of SUBSCRIPTION in the stream at LOCATION.
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
-/// The subscription of that stream.
+/// The name of the only subscription of a stream of dead letters.
 inline constexpr const char* kLetters = "letters";
 
 class DeadLetters {

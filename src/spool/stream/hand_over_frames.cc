@@ -43,7 +43,7 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body) {
   FieldReader fields(body);
   const auto count = fields.number<std::uint32_t>();
-  // The body is too short for COUNT messages.
+  // Reject a count of messages that do not fit in the body, before memory is reserved for them.
   if (count == 0 || count > body.size() / kMinMessage) return std::nullopt;
   std::vector<NewMessage> messages;
   messages.reserve(count);

@@ -100,7 +100,8 @@ void Loop::run() {
   }
 }
 
-/// Returns the milliseconds until the next client times out, for poll(2).
+/// Returns the timeout for poll(2) in milliseconds: until the next client times out, or connections
+/// can be accepted again. -1 means no timeout.
 int Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Client& one : clients_) {
@@ -173,7 +174,8 @@ void Loop::serve(Client& client, short events) {
   } else if ((events & (POLLHUP | POLLERR)) != 0) {
     client.is_gone = true;
   }
-  // Data might have arrived while this thread was waiting for the disk.
+  // Check the deadline only if poll(2) has reported no event, because data might have arrived in
+  // time while this thread was waiting for the disk.
   if (events != 0 || client.is_gone || client.waits() || now() < client.deadline) return;
   if (client.request.empty() && client.answer.empty()) {
     client.is_gone = true;  // an idle connection is closed without an error

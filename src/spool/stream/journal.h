@@ -27,7 +27,8 @@ namespace quarry::spool {
 
 /// The contents of a journal.
 struct JournalReading {
-  /// nullopt, without damage, if the process was killed while it created the subscription.
+  /// nullopt if no state is readable. If `damaged` is also empty, the process was killed while it
+  /// created the subscription.
   std::optional<SubscriptionState> state;
   std::set<std::uint64_t> damaged;  // segments
 };

@@ -8,9 +8,9 @@ using base::Result;
 
 namespace {
 
-/// Returns the position of the record that READER has just read. BEFORE is READER's earlier
-/// position. For the first record of a segment, returns the start of the segment, so that earlier
-/// segments are not needed.
+/// Returns the position of the record that READER has just read. BEFORE is the position of READER
+/// before it read the record. For the first record of a segment, returns its position in this
+/// segment, so that earlier segments are not needed.
 Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;
@@ -38,13 +38,14 @@ Result<std::optional<MessageSource::NextMessage>> MessageSource::next(std::uint6
 
 std::uint64_t MessageSource::take_missing() {
   const std::uint64_t before = std::exchange(missing_, fresh_->missing());
-  // start_at() resets the counter.
+  // If the number has decreased, start_at() has created a new reader, whose count starts at 0.
   return missing_ >= before ? missing_ - before : missing_;
 }
 
 Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequence,
                                                            const Position& at) {
-  // Messages that were taken together are next to each other, so one reader is enough.
+  // Reuse the reader if the message follows the last one. This is common, because messages that
+  // were taken together are next to each other.
   if (!again_ || again_->position() != at) again_.emplace(files_, reporter_, at, written_);
   while (true) {
     const Position before = again_->position();

@@ -98,7 +98,8 @@ class SubscriptionCore::SettleCall {
     return {};
   }
 
-  /// Returns the messages after a message that has to be retried, to keep their order.
+  /// Puts the messages after a message that has to be retried back into the subscription, to keep
+  /// their order.
   void return_others() {
     for (const auto& [sequence, message] : core_.state_.open()) {
       if (message.is_in_flight && !settled_.contains(sequence))

@@ -131,8 +131,8 @@ StreamCore::~StreamCore() {
   for (const auto& [name, subscription] : subscriptions_) subscription->close();
 }
 
-/// Creates the directory and the mark if they do not exist. Takes the locks, which also exclude
-/// queues.
+/// Creates the directory and the file that marks a stream, if they do not exist. Takes the locks,
+/// which also exclude queues.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
   const auto& folder = options_.location.folder;

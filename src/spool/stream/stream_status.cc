@@ -75,7 +75,7 @@ Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSyst
   for (const std::string& name : names) {
     auto figures = read_statistics(stream, name, end);
     if (figures) status.subscriptions.push_back(std::move(*figures));
-    // If files are missing, the subscription was just created or removed.
+    // Skip a subscription whose files are missing, because it was just created or removed.
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }
@@ -114,7 +114,8 @@ Result<void> visit_dead_letters(const SpoolLocation& location, const std::string
   QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
   if (!is_there) return {};
   auto visited = visit_stream(dead, kLetters, visitor, reporter, files);
-  // If files are missing, the first dead letter is just being written.
+  // If files are missing, the first dead letter is just being written, so there are no dead letters
+  // yet.
   if (!visited && visited.error().code == ErrorCode::kNotFound) return {};
   return visited;
 }

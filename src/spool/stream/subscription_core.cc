@@ -49,7 +49,7 @@ bool SubscriptionCore::may_take() const {
 /// Returns the number of new messages that can be taken.
 std::size_t SubscriptionCore::room() const {
   const std::size_t open = state_.open().size();
-  // With in_order, postponed messages come first.
+  // With in_order, new messages have to wait until the postponed messages are settled.
   if (options_.in_order && state_.postponed() > 0) return 0;
   return open < options_.window ? options_.window - open : 0;
 }
@@ -98,8 +98,8 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
   return committed;
 }
 
-/// Moves messages in DUE without remaining attempts to the dead letters. A message can reach this
-/// state if the process crashed during each attempt.
+/// Moves the messages in DUE that have used all their attempts to the dead letters. A message is
+/// still in DUE after its last attempt if the process crashed during this attempt.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
   if (options_.max_attempts == 0) return {};
   std::vector<StreamedMessage> letters;
@@ -126,7 +126,8 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   max = std::min(max, room());
-  // Other threads can append during this call. Messages after this position are not missing.
+  // Read only up to the current end, because messages that other threads append during this call
+  // must not count as missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
   std::vector<std::pair<std::uint64_t, Position>> positions;
@@ -169,7 +170,8 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
 Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
     QUARRY_TRY(setup_.log.files().check_folder());
-    // Messages are missing because the current segment is damaged.
+    // The log contains more messages, so the current segment is damaged. Skip the unreadable
+    // messages, and let the log start a new segment.
     source_.give_up_until(end);
     setup_.log.begin_segment();
   }
@@ -183,7 +185,8 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
-  // Missing messages count as lost only if the files still exist.
+  // Fail if the directory was removed: a message that is not found counts as lost only if the other
+  // files still exist.
   if (!message) QUARRY_TRY(setup_.log.files().check_folder());
   if (message) state_.record_position(sequence, source_.found_at());
   return message;
@@ -249,7 +252,7 @@ void SubscriptionCore::wake() {
   changed_.notify();
 }
 
-// --- for the administrator ----------------------------------------------------------------------------------
+// --- for the administrator --------------------------------------------------------------------
 
 SubscriptionStatistics SubscriptionCore::statistics() {
   const Lock lock(mutex_);

@@ -108,7 +108,7 @@ class SubscriptionCore final : public Subscription {
   bool is_at_read_ = false;   // source_ is at the read position
   bool is_journaled_ = true;  // the journal has the read position
   std::uint64_t floor_ = 0;   // the value last passed to the log
-  /// A cache of the first waiting message.
+  /// The sequence number and the time of the first waiting message, for statistics().
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
   EventCount changed_;  // messages can be taken, or the subscription has ended
