@@ -31,7 +31,7 @@ struct CardShape {
 
 constexpr std::uint8_t kAny = CardReader::kMaxWords;
 
-// The most frequent cards come first.
+// The most frequent cards come first, because the search is linear.
 constexpr auto kShapes = std::to_array<CardShape>({
     {"igot", CardType::kIgot, kBoth, 2, kAny},
     {"file", CardType::kFile, kBoth, 3, 4},

@@ -7,7 +7,8 @@
 namespace quarry::sync {
 namespace {
 
-// A report takes about a microsecond, much longer than a short card.
+// Number of cards between two reports. A report takes about a microsecond, much longer than reading
+// a short card.
 constexpr std::uint64_t kReportInterval = 1024;
 constexpr std::uint64_t kReportIntervalOnChange = 32;
 

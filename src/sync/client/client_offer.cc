@@ -26,7 +26,7 @@ void ClientOffer::asked_for(const HashName& name) {
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;
   if (!with_private_ && repository_.is_private(info->rid)) return;
-  // A server can repeat a request until the artifact arrives.
+  // Add the name only once, although a server can repeat its request until the artifact arrives.
   if (asked_for_.insert(name).second) asked_.push_back(name);
 }
 
@@ -75,7 +75,7 @@ Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
   QUARRY_TRY(find_chain(name));
   for (; !chain_.empty(); chain_.pop_back()) {
     if (is_full(writer)) return false;
-    // The sources might have been sent with other artifacts after the chain was built.
+    // Skip delta sources that were sent with other artifacts after the chain was built.
     if (chain_.size() > 1 && times_sent_.contains(chain_.back())) continue;
     QUARRY_TRY(send_one(writer, chain_.back()));
   }
@@ -113,7 +113,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   while (!unsent_.empty() && !is_full(writer)) {
     const HashName name = unsent_.back();
     const auto info = repository_.find(name);
-    // The artifact might have been sent already because the server requested it.
+    // Skip artifacts that were already sent because the server requested them.
     if (!times_sent_.contains(name) && !(info && repository_.is_waiting(info->rid))) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, name));
       if (!is_sent) break;
@@ -126,8 +126,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
 
 Result<void> ClientOffer::send_asked(CardWriter& writer) {
   while (!asked_.empty() && !is_full(writer)) {
-    // The artifact might have been sent in the meantime, as an unsent artifact or as a delta
-    // source.
+    // Skip artifacts that were sent in the meantime, as unsent artifacts or as delta sources.
     if (asked_for_.contains(asked_.front())) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, asked_.front()));
       if (!is_sent) break;

@@ -41,7 +41,8 @@ Result<void> ClientReply::read(std::string_view cards) {
     if (!more) break;
     if (reader_.type() == CardType::kError) {
       error_ = printable_text(reader_[1]);
-      // The refusal of a clone includes the project code, so the transaction is kept.
+      // Roll back the transaction, unless it has stored the project code: the refusal of a clone
+      // contains this code, and the session needs it to log in.
       if (!received_project_code_) receipt_.reset();
       break;
     }
@@ -106,7 +107,7 @@ Result<void> ClientReply::file() {
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new,
                     c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
-  // While cloning, artifacts are neither requested by name nor pushed.
+  // A clone does not need these records, because it neither requests artifacts by name nor pushes.
   if (!c_.is_cloning) {
     c_.offer.has(arrival.name);
     c_.wants.came(arrival.name);

@@ -29,8 +29,8 @@ using base::Result;
 
 namespace {
 
-// Normally, each reply to a clone card contains at least one artifact, even if the server's limit
-// is low.
+// Number of consecutive replies without an artifact after which a clone fails. Normally, each reply
+// contains at least one artifact, even if the server's limit is low.
 constexpr int kMaxEmptyReplies = 100;
 constexpr std::int64_t kDefaultMaxUpload = 250000;
 

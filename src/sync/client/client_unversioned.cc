@@ -60,7 +60,7 @@ void ClientUnversioned::pragma(const CardReader& card) {
 Result<void> ClientUnversioned::igot(const CardReader& card) {
   const auto mtime = unversioned_time(card[2]);
   if (!mtime || !is_unversioned_hash(card[3])) return std::unexpected(card.misshapen());
-  // Ignores invalid names, such as "../x", because the files can be exported to a folder.
+  // Ignore invalid names, such as "../x", because the files can be exported to a folder.
   if (is_unversioned_name(card[1])) {
     there_[std::string(card[1])] = {.mtime = *mtime, .hash = std::string(card[3])};
   }

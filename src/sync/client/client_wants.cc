@@ -14,8 +14,8 @@ constexpr std::size_t kMinAtOnce = 200;
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // After unavailable artifacts are removed, LIMIT names must be left. More are left if some
-  // unavailable artifacts are no longer phantoms.
+  // Get more names than LIMIT, so that LIMIT names are left after the unavailable artifacts are
+  // removed. Even more are left if some unavailable artifacts are no longer phantoms.
   auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)

@@ -66,8 +66,8 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
   if (private_refused_) {
-    // A client that clones cannot log in before it knows the project code. If clone_refused_ is
-    // set, the refusal contains the project code.
+    // Include the project code in the refusal of a clone, because the client cannot log in before
+    // it knows this code.
     clone_refused_ = is_clone_;
     return denied("sync private content");
   }
@@ -146,7 +146,8 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // After a legacy clone, the client requests the named artifacts, as in a pull.
+  // The reply to a legacy clone only names the artifacts. The client then requests them, as in a
+  // pull.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }

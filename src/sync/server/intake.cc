@@ -43,7 +43,8 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     ++stored_;
     return {};
   }
-  // A private artifact that is sent as public becomes public, because the sender has its content.
+  // store() has already made a private artifact public if the client has proved that it has the
+  // content. Only users with the right to private artifacts can make further changes.
   if (!is_private && !sync_user_.may(Right::kPrivate)) return {};
   return mention_one(arrival.name, is_private);
 }
@@ -84,7 +85,8 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
     if (!is_private && !known->is_phantom() && !sync_user_.may(Right::kPrivate)) {
-      // A client that only names a private artifact has not proved that it has the artifact.
+      // Request the content: a client that only names a private artifact has not proved that it has
+      // the artifact.
       to_be_proven_.push_back(name);
       return {};
     }

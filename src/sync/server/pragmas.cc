@@ -37,7 +37,8 @@ Result<void> Pragmas::lock(const CardReader& card) {
   QUARRY_TRY_ASSIGN(const auto held,
                     receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3]));
   if (held) {
-    // If the login is missing, the client does not recognize the answer.
+    // Write `nobody` for a lock without a login, because the client does not recognize the answer
+    // if the login is missing.
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
     writer_.card({"pragma", "ci-lock-fail", login, std::to_string(held->since)});
   }

@@ -29,7 +29,7 @@ bool is_fault(ErrorCode code) {
          code == ErrorCode::kReadOnly;
 }
 
-// Fossil's message.
+// Fossil's message to a client if the server does not support the schema of the repository.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
 /// Returns the text for the client. Problems with the repository, and its path, are written only to

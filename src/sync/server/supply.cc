@@ -83,7 +83,8 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;
-  // Merges two streams that are in rid order: public and private artifacts.
+  // Sends the private artifacts before row id RID. Public and private artifacts are two lists in
+  // the order of their row ids, and are merged.
   const auto send_hidden_before = [&](Rid rid) {
     while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !is_full()) {
       sending = send_private(*next_hidden++);

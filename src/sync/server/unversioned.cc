@@ -76,7 +76,8 @@ void Unversioned::offer_to_clone() {
 
 void Unversioned::send_catalogue() {
   for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
-    // A name that was inserted into the table manually could contain spaces or newlines.
+    // Skip a name with spaces or newlines, which would break the card. Such a name can only be in
+    // the table if somebody has inserted it manually.
     if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeletedHash,
                    file.hash ? file.size : 0);
