@@ -85,7 +85,8 @@ ProgramTransport::~ProgramTransport() {
 
 Result<void> ProgramTransport::start() {
   stop();
-  // Standard input is a socket, because a write to a broken pipe would raise SIGPIPE.
+  // Use a socket as standard input, because send(2) can suppress the SIGPIPE that a write to a
+  // broken pipe would raise.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
     return base::fail_errno("cannot create a socket pair");
@@ -113,8 +114,8 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // The program should exit when its input and output are closed, but it might be waiting for
-    // another process.
+    // The program should exit when its input and output are closed. After an interruption,
+    // terminate it, because it might be waiting for another process.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
   }
@@ -147,8 +148,8 @@ base::Error ProgramTransport::ended(const char* when) {
 /// Appends to received_. Returns 0 at the end of the output.
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
-  // The wait is split into intervals. A signal that arrives just before a wait does not interrupt
-  // that wait.
+  // Check for an interruption at short intervals, because a signal that arrives just before poll(2)
+  // does not interrupt it.
   constexpr std::chrono::milliseconds kPollInterval{500};
   const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
   int count = 0;
@@ -191,7 +192,8 @@ Result<http::ReplyHeader> ProgramTransport::read_header() {
 
 Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
   answered_ = !received_.empty();
-  // If send() fails, the program might have sent the reason.
+  // Ignore errors of send(): the program might have exited early and might have sent the reason,
+  // which is read next.
   (void)send(request);
   QUARRY_TRY_ASSIGN(const http::ReplyHeader header, read_header());
   auto reply = read_body(header);

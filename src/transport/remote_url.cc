@@ -153,7 +153,7 @@ std::string RemoteUrl::without_user() const {
 }
 
 std::string RemoteUrl::without_password() const {
-  // Omits ?fossil=, because fossil would treat it as part of the file name.
+  // Omit ?fossil=, because fossil would treat it as part of the file name.
   if (scheme == Scheme::kFile) return "file://" + as_fossil(path);
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"
