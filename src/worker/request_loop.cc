@@ -44,7 +44,7 @@ bool reopen_logs(base::AccessLog* access_log) {
 /// Logs a connection without a valid request.
 void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
-  // libfcgi might have already closed the connection.
+  // If libfcgi has already closed the connection, its peer is unknown.
   const std::string peer = fd ? peer_of(fd.get()) : "a client";
   base::log(LogLevel::kNotice, "connection from {} closed: {}", peer, error.message);
 }
@@ -165,7 +165,8 @@ class Server {
         recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
-    // A new connection was already published when it was accepted, but a kept connection was not.
+    // Publish a kept connection on the scoreboard. A new connection was already published when it
+    // was accepted.
     if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     recorder_.begin();

@@ -39,9 +39,9 @@ struct Target {
 /// Returns the target of PATH for a pool that serves a single repository. Every path refers to that
 /// repository.
 Target target_of_only(std::string_view path);
-/// Returns the target of PATH in a folder of repositories. The name is the first part of PATH that
-/// is a valid name and for which CHECK_EXISTS succeeds. Errors: kNotFound, or the first other error
-/// of CHECK_EXISTS.
+/// Returns the target of PATH in a folder of repositories. Calls CHECK_EXISTS for each name that
+/// PATH might begin with, in the order of repository::names_in(), until it succeeds. Errors:
+/// kNotFound, or the first other error of CHECK_EXISTS.
 base::Result<Target> target_in_folder(
     std::string_view path,
     const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);

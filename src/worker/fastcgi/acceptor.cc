@@ -17,8 +17,9 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-// Idle work can disturb other programs on the same files: after a checkpoint, a `fossil commit`
-// that has just begun has to start again. Therefore idle work starts after this time.
+// Time without connections after which idle work starts, in milliseconds. Earlier, this work could
+// disturb other programs on the same files: after a checkpoint, a `fossil commit` that has just
+// begun has to start again.
 constexpr int kIdleMillis = 5000;
 
 /// Returns whether descriptors or memory are exhausted. In that case, an immediate retry would only
@@ -136,8 +137,8 @@ std::optional<Connection> Acceptor::accept_one() {
   const auto from =
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
-  // Also called after a refused connection, because the worker still has to wait for the next
-  // connection.
+  // Call on_return_ even after a refused connection, so that the master learns that this call of
+  // accept() has returned and that the worker still waits for a connection.
   on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;

@@ -197,7 +197,8 @@ base::Result<void> FastCgiExchange::await_head() {
 base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
   const std::string answer = get_values_result(names);
   std::string taken(size, '\0');
-  // The record has already arrived, and the answer is small enough for the send buffer.
+  // Do not wait: the record has already arrived, and the answer fits into the send buffer, unless
+  // the client has not read earlier answers.
   if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
       ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
           static_cast<ssize_t>(answer.size())) {
@@ -222,8 +223,8 @@ bool FastCgiExchange::is_passed_on(
 
 base::Result<void> FastCgiExchange::read_head() {
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
-  // Without a listening socket, libfcgi cannot itself accept another connection after an invalid
-  // request.
+  // Do not pass a listening socket. With one, libfcgi would itself accept another connection after
+  // an invalid request.
   FCGX_InitRequest(&fcgx_, -1, 0);
   fcgx_.ipcFd = fd_;
   fcgx_.keepConnection = 1;
@@ -340,7 +341,8 @@ bool FastCgiExchange::send(const Reply& reply) {
     held.emplace();
   }
   if (!is_drained_ && is_whole_) {
-    // The rest has already arrived, so reading it does not block.
+    // Discard the rest of the body, so that the connection can be kept. This does not block,
+    // because the rest has already arrived.
     while (FCGX_GetChar(fcgx_.in) >= 0) continue;
     is_drained_ = true;
   }

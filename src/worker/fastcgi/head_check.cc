@@ -60,7 +60,8 @@ HeadCheck check_head(std::string_view bytes) {
   }
   if (!http::begins_request(header, begin->content)) return {HeadVerdict::kMalformed};
 
-  // Usually, a single record contains all parameters, and they are parsed in place.
+  // Parse the parameters in place if a single record contains all of them, as usual. Otherwise,
+  // join the records first.
   std::string joined;
   std::string_view params;
   for (;;) {

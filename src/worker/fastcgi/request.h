@@ -69,7 +69,7 @@ Reply text_reply(int status, std::string_view text);
 /// request and not a sync. Otherwise returns REPLY.
 Reply for_browser(const Request& request, Reply reply);
 
-/// Receives the next bytes of a body. An error stops the reading.
+/// A function that receives a body piece by piece. If it returns an error, the rest is not read.
 using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
 
 /// The body of a request. It can be read only once.

@@ -51,7 +51,8 @@ base::Result<void> watch_stop_signals() {
   if (event_fd < 0) event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (reopen_fd < 0) reopen_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_fd < 0 || reopen_fd < 0) return base::fail_errno("cannot create an event descriptor");
-  // SIGTERM interrupts waiting for the client. SIGQUIT does not.
+  // Only SIGTERM interrupts system calls that wait for the client: its handler is installed without
+  // SA_RESTART.
   QUARRY_TRY(install(SIGTERM, 0));
   QUARRY_TRY(install(SIGQUIT, SA_RESTART));
   QUARRY_TRY(install(SIGUSR1, SA_RESTART, note_reopening));

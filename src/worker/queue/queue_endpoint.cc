@@ -98,8 +98,8 @@ class Answer {
     reply_.is_fault = status >= 500 && status != 503;
     const std::string message = client_message(error);
     if (wants_json()) {
-      // The project code is needed to sign a request. The code is not secret, because every clone
-      // contains it.
+      // Send the project code with a 401, because the client needs it to sign the request. The code
+      // is not secret: every clone contains it.
       const std::string code =
           status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
       reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(message), code);

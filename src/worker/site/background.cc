@@ -8,12 +8,12 @@
 namespace quarry::worker {
 namespace {
 
-// Maximum number of remembered repositories. A low number is enough, because a check takes only
-// some microseconds.
+// Maximum number of repositories in quiet_until_. A low number is enough, because checking a
+// forgotten repository again takes only some microseconds.
 constexpr std::size_t kMaxRemembered = 1000;
 
-/// Returns the result of the check. If the check fails, returns that no work is due, because the
-/// next request will report problems with the file.
+/// Checks whether background work is due for REPOSITORY. If the check fails, returns that no work
+/// is due, because the next request will report problems with the file.
 BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
     if (auto check = options.check(repository)) return *check;
