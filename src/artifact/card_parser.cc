@@ -47,7 +47,7 @@ constexpr std::array<TypeRule, 7> kTypeRules{{
 // Cards that are allowed more than once. As in fossil, even the Z card is one of them.
 constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
 
-/// Returns ARGUMENT without escapes, up to the first NUL. Fossil's strings end at a NUL.
+/// Returns ARGUMENT with its escapes decoded. An escaped NUL ends the result, as in fossil.
 std::string_view unescape(Argument argument) {
   const std::string_view raw = view(argument);
   if (raw.find('\\') == raw.npos) return raw;

@@ -40,11 +40,11 @@ struct DestinationOptions {
   std::string name;
   DestinationType type = DestinationType::kNone;
 
-  /// Event types to deliver; a final * matches any rest. If empty, all types except tests and hooks
-  /// are delivered.
+  /// Types of the events to deliver. A type can end in *, which stands for any characters. An empty
+  /// list means *. The type `security` is delivered only if the list contains it.
   std::vector<std::string> events = {};
-  /// Projects (code or name) and repositories (name, with an optional final *). If empty, all
-  /// repositories match.
+  /// Projects (code or name) and repositories (name) whose events are delivered. Each entry can end
+  /// in *. An empty list matches everything.
   std::vector<std::string> projects = {};
   std::vector<std::string> repositories = {};
 

@@ -43,8 +43,9 @@ struct PoolQueues {
   QueuesView view;
 };
 
-/// Functions that return figures. If a function is empty, its figures are not available. Each
-/// function is called once per document and can take some milliseconds.
+/// Functions that return the figures of the live page. If a function is empty, its figures are not
+/// available. For each document of the page, each function is called once, which can take some
+/// milliseconds.
 struct ServerSources {
   std::function<QueuesView()> queues = {};                   // of this pool
   std::function<std::vector<PoolQueues>()> all_queues = {};  // of all pools with change sets

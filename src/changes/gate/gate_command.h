@@ -23,8 +23,9 @@ struct GateUser {
 /// Errors: kInvalid, kDenied, kNotFound.
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
-/// The numbers of the descriptors that bwrap gets after the standard streams: for its status, for
-/// the filter of system calls and, from kFirstFileDescriptor on, for gate_files().
+/// The descriptors that bwrap inherits in addition to the standard streams: it writes its status to
+/// kStatusDescriptor, reads the filter of system calls from kCallsDescriptor, and reads
+/// gate_files() from kFirstFileDescriptor and the following descriptors.
 inline constexpr int kStatusDescriptor = 3;
 inline constexpr int kCallsDescriptor = 4;
 /// A replacement for a file in /etc, so that the gate cannot identify this machine.
