@@ -1,4 +1,4 @@
-"""Scripts that are used instead of `fossil` and do not make real pages."""
+"""Scripts that tests run instead of `fossil`. Their replies are not real pages."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
 
 
 def page_figures(control: Path) -> dict[str, int]:
-    """The counters of the pool www's pages process."""
+    """Returns the counters of the process that serves the pages of pool www, from the status of the server."""
     done = quarry("status", "--socket", control, "--json")
     assert done.returncode == 0, done.stderr
     return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]
