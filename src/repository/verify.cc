@@ -298,7 +298,8 @@ Verified verify_copy(const std::filesystem::path& path,
                             .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-  // An old repository might lack tables and columns that the comparison needs.
+  // Add the tables and columns that the comparison needs, because an old repository might lack
+  // them.
   complete_schema(state.database);
   Verification verification(state);
   verification.check_artifacts(progress);

@@ -5,7 +5,8 @@
 namespace quarry::scoreboard {
 namespace {
 
-// Children rarely end, so it is unlikely that a child is reaped during each of these attempts.
+// Maximum number of attempts to take an exact snapshot. Children rarely end, so it is unlikely that
+// a child is reaped during each attempt.
 constexpr int kMaxAttempts = 8;
 
 void read_slots(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {

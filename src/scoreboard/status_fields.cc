@@ -187,7 +187,7 @@ std::string plain_text(const Value& value) {
 
 std::string markup_text(std::string_view text) {
   std::string out = base::escape_markup(line_text(text));
-  // U+FFFE and U+FFFF are valid in UTF-8, but not in XML.
+  // Replace U+FFFE and U+FFFF, which are valid in UTF-8, but not in XML.
   for (const std::string_view bad : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
     for (auto at = out.find(bad); at != std::string::npos; at = out.find(bad)) {
       out.replace(at, bad.size(), "?");

@@ -59,7 +59,7 @@ ordered_json status_json(const PoolSnapshot& snapshot, bool is_full) {
 }
 
 std::string json_page(const PoolSnapshot& snapshot, bool is_full) {
-  // Invalid UTF-8 has to be replaced, because parsers would reject the whole page.
+  // Replace invalid UTF-8, because parsers would reject the whole page.
   return status_json(snapshot, is_full).dump(-1, ' ', true, ordered_json::error_handler_t::replace);
 }
 

@@ -29,7 +29,7 @@ class Exposition {
   void histogram(std::string_view name, std::string_view help, const Histogram& histogram) {
     head(name, "histogram", help);
     histogram.each_bucket([&](std::string bound, std::uint64_t count) {
-      // OpenMetrics requires bounds to be floats.
+      // Write each bound as a float, as OpenMetrics requires.
       if (bound.find_first_of(".I") == std::string::npos) bound += ".0";
       sample(fmt::format("{}_bucket", name), "le", bound, count);
     });

@@ -30,7 +30,7 @@ using base::Result;
 
 // Maximum number of consecutive damaged records that are skipped.
 constexpr std::uint64_t kMaxDamaged = 4096;
-// Maximum size of a segment. Segments are read into memory.
+// Maximum size of a segment, because a segment is read into memory as a whole.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 // Limits on the bytes that are read for candidate records: per byte of a segment, and in total.
 // Reading kMaxReads bytes takes about ten seconds.

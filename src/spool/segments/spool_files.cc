@@ -20,7 +20,7 @@ using base::Result;
 constexpr const char* kWriteLock = ".write.lock";
 constexpr const char* kReadLock = ".read.lock";
 constexpr std::string_view kFirstLine = "quarry-spool 1\n";
-// A position file has five short lines.
+// Maximum size of a position file, which has five short lines.
 constexpr std::size_t kMaxPosition = 512;
 
 std::string text_of(const Position& position) {
@@ -198,7 +198,7 @@ bool SpoolFiles::is_of_these(const Position& position,
 Result<void> SpoolFiles::write_position(const Position& position) const {
   QUARRY_TRY(check_folder());
   const auto beside = position_beside();
-  // A killed process might have left this file.
+  // Remove the temporary file that a killed process might have left.
   QUARRY_TRY(remove_if_there(*system_, beside));
   {
     QUARRY_TRY_ASSIGN(const auto file, system_->open(beside, FileUse::kMake));

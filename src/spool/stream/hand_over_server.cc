@@ -47,7 +47,7 @@ struct Client {
   bool waits() const { return length > 0 && !is_admitted; }
   short events() const {
     if (!answer.empty()) return POLLOUT;
-    // Without POLLIN, poll(2) still reports hang-ups.
+    // While a client waits, poll only for hang-ups, which poll(2) always reports.
     return waits() ? short{0} : short{POLLIN};
   }
 };
@@ -149,8 +149,8 @@ void Loop::accept_some() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    // For example, the limit of open files is reached. The socket stays readable, so a pause
-    // prevents a busy loop.
+    // Pause after an error, for example if the limit of open files is reached. The listening socket
+    // stays readable, so the loop would be busy otherwise.
     reporter_(fmt::format("hand-over: accept: {}", std::generic_category().message(errno)));
     next_accept_ = after(milliseconds(100));
     return;

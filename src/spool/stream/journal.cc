@@ -48,7 +48,8 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
   JournalReading reading;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  // Read only from the last state on. The segments before it might still exist.
+  // Search the segments for the last state, backwards. Older segments might still exist, but are
+  // not needed.
   for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
     QUARRY_TRY_ASSIGN(auto some, read_from(files, reporter, *number));
     reading.state = std::move(some.state);

@@ -31,7 +31,7 @@ std::string shortened(std::string_view error) {
 }  // namespace
 
 milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
-  // The value can be infinite after many attempts. The limit still applies.
+  // After many attempts, the growth can be infinite. The delay is then the maximum.
   const double growth = std::pow(2.0, attempts > 0 ? attempts - 1 : 0);
   const double full =
       std::min(static_cast<double>(base.count()) * growth, static_cast<double>(max.count()));

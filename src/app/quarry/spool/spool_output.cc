@@ -45,9 +45,9 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // If the reader of a socket closes it without reading everything, the kernel reports an error only
-  // once, and the failed write might have consumed this error. The amount of unread data is then
-  // unknown.
+  // If the reader of a socket closes it without reading everything, the kernel reports an error
+  // only once, and the failed write might have consumed this error. The amount of unread data is
+  // then unknown.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
