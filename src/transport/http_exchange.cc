@@ -47,7 +47,7 @@ int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
 void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
-  // The path is signed, so it must be sent unchanged.
+  // Send the path unchanged, because it is signed.
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,

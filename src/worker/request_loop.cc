@@ -252,7 +252,7 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     if (has_connection) slot.accepted();
     if (options.child_accept < 0) return;
     const pid_t pid = ::getpid();
-    // If the pipe is full, the master will wake up anyway.
+    // Ignore an error: if the pipe is full, the master will wake up anyway.
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();

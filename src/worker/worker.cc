@@ -60,8 +60,8 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   StatusServer server(options.status, handles.pool_board, options.queue);
-  // A web server that stalls must not block the status pages for long, because only one process
-  // serves them.
+  // Use short timeouts: a web server that stalls must not block the status pages for long, because
+  // only one process serves them.
   LoopOptions loop;
   loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
   serve_requests(*acceptor, server, handles.slot, loop);

@@ -121,7 +121,8 @@ Result<void> ClientReply::igot() {
   if (!name) return std::unexpected(reader_.misshapen());
   const bool is_private = reader_[2] == "1";
   c_.offer.has(*name);
-  // A private artifact is available only in a private session.
+  // Expect a private artifact only in a private session, because the server does not send it
+  // otherwise.
   if (!is_private || c_.options.with_private) c_.wants.promised(*name);
   const auto known = c_.repository.find(*name);
   if (known) {

@@ -17,7 +17,7 @@ Result<void> ClientUnversioned::write(CardWriter& writer) {
   }
   has_begun_ = true;
   for (const std::string& name : wanted_) writer.card({"uvgimme", name});
-  // At least one file is sent, even if it exceeds the limit.
+  // Send at least one file, even if it exceeds the limit, because it would otherwise never be sent.
   bool is_first = true;
   while (!to_send_.empty() && (is_first || writer.size() < max_upload_)) {
     is_first = false;
@@ -83,7 +83,8 @@ Result<void> ClientUnversioned::finish_reply(const Writing& receipt) {
     has_catalogue_ = false;
     return compare(receipt);
   }
-  // If the server has sent none of the requested files, it will not send them later.
+  // If the server has sent none of the requested files, do not request them again, because it will
+  // not send them later.
   if (has_begun_ && !std::exchange(something_came_, false)) wanted_.clear();
   return {};
 }

@@ -43,7 +43,8 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
-  // The reply to a legacy clone already contains the names of all artifacts.
+  // Do not send the catalogue after a legacy clone, whose reply already contains the names of all
+  // artifacts.
   if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
     return supply_.announce_all(client_has_);
   }
@@ -262,7 +263,7 @@ Result<void> Exchange::finish_push() {
   }
   repository::Receipt& receipt = *intake_.receipt();
   if (asks_for_more) {
-    // The embargo delays hooks until the push is complete.
+    // Set an embargo, which delays hooks until the push is complete.
     const std::int64_t now = repository_.options().clock->now().value / 1000;
     return receipt.set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
   }

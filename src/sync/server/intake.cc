@@ -26,7 +26,7 @@ repository::Receipt* Intake::receipt() {
   if (receipt_ == nullptr) {
     needs_receipt_ = true;
   } else if (!has_set_sender_) {
-    // The sender is not known earlier, because login cards are read after this object is created.
+    // Set the sender only now, because login cards are read after this object is created.
     receipt_->set_sender(sender());
     has_set_sender_ = true;
   }

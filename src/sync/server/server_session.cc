@@ -97,7 +97,7 @@ class ServerSession {
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // The transaction has already been rolled back.
+      // Only the reply is left to make: the exception has already rolled back the transaction.
       return refuse_failure(failure);
     }
   }

@@ -30,7 +30,7 @@ constexpr std::uint64_t kClockInterval = 16;
 }  // namespace
 
 bool Supply::is_full() {
-  // At least one artifact is sent, even if the limits are very low.
+  // Send at least one artifact, even if the limits are very low, so that the client makes progress.
   if (sent_ == 0) return false;
   if (max_download_ == 0) {
     const auto bytes = repository_.settings().get_int("max-download", kDefaultMaxDownload);

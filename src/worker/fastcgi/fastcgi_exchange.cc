@@ -286,7 +286,7 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
 
 base::Result<std::string> FastCgiExchange::read(std::size_t size) {
   std::string body;
-  // The body grows as bytes arrive. A large declared size does not allocate memory.
+  // Let the body grow as bytes arrive, so that a large declared size does not allocate memory.
   const auto append = [&body](std::string_view bytes) -> base::Result<void> {
     body += bytes;
     return {};

@@ -81,7 +81,7 @@ class Answer {
     if (done) done = request_.method == "POST" ? post(now) : get();
     if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
-    // Pages set their own Cache-Control.
+    // Forbid caching, except for pages, which set their own Cache-Control.
     if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";
     return std::move(reply_);
   }
