@@ -40,7 +40,7 @@ struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
       return base::fail(base::ErrorCode::kInvalid,
-                        "must be again (run the gate again) or accept (keep the verdict)");
+                        "must be \"again\" (run the gate again) or \"accept\" (keep the verdict)");
     }
     is_accepted = value == "accept";
     return {};

@@ -174,11 +174,10 @@ Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectio
   QUARRY_TRY_ASSIGN(const master::PoolConfig* pool, pool_of(config, section.pool));
   ConfiguredPeer peer{.options = section.peer, .pool = pool->name, .file = {}, .name = {}};
   if (!pool->process.chroot.empty()) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format(
-            "repositories of [{}] cannot have peers: its chroot does not contain the programs",
-            pool->name));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("repositories of [{}] cannot have peers: the programs that sync with "
+                            "peers are not in its chroot",
+                            pool->name));
   }
   QUARRY_TRY(find_repository(*pool, section.repository, peer));
   return peer;

@@ -110,7 +110,7 @@ std::string suggestion(const std::string& likely) {
 std::string no_such_option(const CLI::App& command, std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   if (command.get_option_no_throw(std::string(name)) != nullptr) {
-    return fmt::format("{} must follow the command and precede any --", shown(name));
+    return fmt::format("{} must come after the command and before \"--\"", shown(name));
   }
   return fmt::format("unknown option {}{}", shown(name),
                      suggestion(likeliest(name, options_of(command))));

@@ -32,9 +32,9 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
     app::report(complaint);
   }
   if (!report->is_enabled && report->complaints.empty()) {
-    fmt::print(stderr,
-               "quarry: mail is disabled: the table of subscribers is missing, or "
-               "email-send-method is off\n");
+    fmt::print(
+        stderr,
+        "quarry: mail is disabled: the subscriber table is missing, or email-send-method is off\n");
   }
   if (!is_rehearsal && report->is_enabled) {
     fmt::print("events: {}  emails sent: {}  failed: {}  given up: {}  waiting: {}\n",

@@ -120,9 +120,9 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_flag("--trace", arguments.trace, "Print each step on standard error");
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
   command.add_option("--hooks", arguments.hooks,
-                     "Path of the socket that accepts hooks of the repository's pool");
+                     "Path of the socket on which the repository's pool accepts hooks");
   command.add_flag("--events", arguments.only_events,
-                   "Only send events and hooks, which does not need the lease");
+                   "Only send events and hooks (does not need the lease)");
   // Only the server uses the following options, so --help does not show them.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
@@ -222,7 +222,7 @@ void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
 void add_dead_option(CLI::App& spool, const char* name, SpoolArguments& arguments) {
   spool.get_subcommand(name)
       ->add_option("--dead", arguments.dead,
-                   "Use the dead letters of this subscription of a stream")
+                   "Use the dead letters of this subscription to a stream")
       ->type_name("SUBSCRIPTION");
 }
 
@@ -232,7 +232,7 @@ void add_spool(CLI::App& spool, Run& run) {
                                    run_spool_status);
   spool.get_subcommand("status")->add_flag("--json", status.as_json, "Print JSON");
   auto& listed = add_spool_command(spool, run, "list",
-                                   "List messages with number, severity, size and first bytes",
+                                   "List each message's number, severity, size and first bytes",
                                    run_spool_list);
   add_dead_option(spool, "list", listed);
   auto& exported = add_spool_command(spool, run, "export", "Print all messages, and keep them",

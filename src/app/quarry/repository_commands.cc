@@ -47,11 +47,11 @@ void print_result(const std::string& file, const repository::CompactedSlice& sli
     fmt::print("{}: {} of {} artifacts became deltas: {} before, {} now{}\n", file, slice.rewritten,
                slice.examined, megabytes(slice.size_before), megabytes(slice.size_after),
                slice.is_done ? "" : "; not done yet");
-    fmt::print("longest lock of the file: {:.1f} ms\n",
+    fmt::print("longest time the file was locked: {:.1f} ms\n",
                static_cast<double>(slice.longest_lock.count()) / 1000);
   }
   if (free_space > 0) {
-    fmt::print("{} of the file are free; --vacuum returns them to the file system\n",
+    fmt::print("{} of the file is unused; --vacuum returns this space to the file system\n",
                megabytes(free_space));
   }
 }

@@ -118,7 +118,7 @@ OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
   while (received_.size() < *length) {
     const auto more = read_more();
     if (!more) return std::unexpected(more.error());
-    if (!*more) return refuse(400, "the body ends before its Content-Length");
+    if (!*more) return refuse(400, "the body is shorter than its Content-Length");
   }
   std::string body = received_.substr(0, static_cast<std::size_t>(*length));
   received_.erase(0, body.size());
@@ -132,13 +132,14 @@ OrRefusal<std::optional<WebRequest>> RequestReader::next() {
   };
   skip_empty_lines();
   while (http::header_block_size(received_) == std::string::npos) {
-    if (received_.size() > kMaxHead) return refuse(431, "the head of the request is too long");
+    if (received_.size() > kMaxHead)
+      return refuse(431, "the request line and headers are too long");
     const auto more = read_more();
     if (!more) return std::unexpected(more.error());
     skip_empty_lines();
     if (*more) continue;
     if (received_.empty()) return std::nullopt;
-    return refuse(400, "the request ends within its head");
+    return refuse(400, "the request ends before the end of its headers");
   }
   const std::string head = received_.substr(0, http::header_block_size(received_));
   received_.erase(0, head.size());

@@ -35,15 +35,14 @@ base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::pat
   if (!folder && errno == ENOENT) return std::nullopt;
   struct stat status {};
   if (!folder || ::fstat(folder.get(), &status) != 0) {
-    return fail_errno(fmt::format("cannot open the folder of hooks {}", path.string()));
+    return fail_errno(fmt::format("cannot open the hooks folder {}", path.string()));
   }
   constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
   if (status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0) return folder;
   return fail(
       ErrorCode::kDenied,
-      fmt::format(
-          "the folder of hooks {} must belong to user {}, and only this user may write to it",
-          path.string(), ::geteuid()));
+      fmt::format("the hooks folder {} must belong to user {}, and only this user may write to it",
+                  path.string(), ::geteuid()));
 }
 
 /// Returns whether the folder PATH, which is in PARENT, exists. Errors: kDenied (it is not a

@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds kMaxReadTime{200};
 // kIntervalFactor times the duration of the read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
-constexpr auto kUnreadable = "The user of this pool is not allowed to read the files.";
+constexpr auto kQueuesUnreadable = "This pool's user is not allowed to read the queues' files.";
+constexpr auto kCourierUnreadable = "This pool's user is not allowed to read the courier's files.";
 
 /// Returns a function that calls READ, a slow function, at most once per interval. Within an
 /// interval, the function returns the last result.
@@ -90,7 +91,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
     const auto base = changes::queue_base(of.options, each.file, each.name);
     std::error_code error;
     if (!std::filesystem::is_directory(base, error)) {
-      if (error == std::errc::permission_denied) view.problem = kUnreadable;
+      if (error == std::errc::permission_denied) view.problem = kQueuesUnreadable;
       continue;
     }
     if (steady_clock::now() >= deadline) {
@@ -100,7 +101,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
     const changes::Directories directories(base::FileSystem::real(), base);
     const auto queue = changes::view_queue(directories, counts_alone);
     if (!queue) {
-      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kUnreadable;
+      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kQueuesUnreadable;
       continue;
     }
     ++view.queues;
@@ -164,7 +165,7 @@ pages::CourierView read_courier(const std::filesystem::path& folder,
   pages::CourierView view;
   if (!status) {
     view.problem = status.error().code == base::ErrorCode::kDenied
-                       ? kUnreadable
+                       ? kCourierUnreadable
                        : "The courier's files cannot be read; see `quarry courier status`.";
     return view;
   }

@@ -57,7 +57,7 @@ base::Result<void> check_access(const ChildFiles& files) {
         fmt::format("cannot enter its repository folder {}", files.repositories));
   }
   if (!files.hooks.empty() && !may(W_OK | X_OK, files.hooks) && errno != ENOENT) {
-    return base::fail_errno(fmt::format("cannot write to the folder of its hooks {}", files.hooks));
+    return base::fail_errno(fmt::format("cannot write to its hooks folder {}", files.hooks));
   }
   return {};
 }
@@ -186,7 +186,8 @@ class Check {
         note(fmt::format("[{}] hooks", pool.name), std::unexpected(hooks.error()));
       } else if (*hooks) {
         const std::string path = (*hooks)->address.path();
-        files.sockets.push_back({"the courier of its hooks", path, addresses.has_made(path)});
+        files.sockets.push_back(
+            {"the courier that runs its hooks", path, addresses.has_made(path)});
         files.hooks = (*hooks)->folder;
         note(fmt::format("[{}] hooks", pool.name), check_hooks_folder(**hooks, pool));
       }

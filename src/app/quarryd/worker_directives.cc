@@ -51,7 +51,7 @@ struct MailMethods {
           fmt::format("\"{}\" is not one of relay, pipe, dir, db, off", base::printable(each)));
     }
     if (!methods.empty()) return {};
-    return base::fail(base::ErrorCode::kInvalid, "it must not be empty; off allows no method");
+    return base::fail(base::ErrorCode::kInvalid, "must not be empty; to allow no method, use off");
   }
   static master::Shown show(const std::vector<std::string>& methods) {
     return {fmt::format("{}", fmt::join(methods, ", "))};

@@ -172,10 +172,11 @@ Result<SendMail> mail_sender_for(repository::Repository& repository,
   const std::string method = repository.settings().get("email-send-method").value_or("off");
   if (method.empty() || method == "off") return SendMail();
   if (!methods.empty() && std::ranges::find(methods, method) == methods.end()) {
-    return fail(ErrorCode::kDenied,
-                fmt::format("email-send-method is \"{}\", which backoffice.mail_methods of the "
-                            "pool does not allow",
-                            base::printable(method)));
+    return fail(
+        ErrorCode::kDenied,
+        fmt::format(
+            "email-send-method is \"{}\", which the pool's backoffice.mail_methods does not allow",
+            base::printable(method)));
   }
   if (method == "stdout") return print_mail;
   if (method == "dir") {

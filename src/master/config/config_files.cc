@@ -80,7 +80,7 @@ base::Result<std::string> value_of(std::string_view reference) {
       value.find('\n') != value.npos) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format("${{{}}}: the value of this variable contains $pool, ${{ or a newline",
+        fmt::format("${{{}}}: the value of this variable must not contain $pool, ${{ or a newline",
                     base::printable(name)));
   }
   return value;

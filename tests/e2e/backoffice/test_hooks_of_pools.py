@@ -181,7 +181,7 @@ def test_a_folder_of_hooks_that_a_pool_cannot_enter_is_an_error(pools: Pools):
     (pools.folder / "one").chmod(0o700)
     pools.write()
     done = pools.test()
-    assert done.returncode == 1 and f"[two]: cannot write to the folder of its hooks {pools.hooks}/two" in done.stderr
+    assert done.returncode == 1 and f"[two]: cannot write to its hooks folder {pools.hooks}/two" in done.stderr
 
 
 def test_a_folder_of_hooks_that_a_user_could_replace_is_refused(pools: Pools):
@@ -189,10 +189,10 @@ def test_a_folder_of_hooks_that_a_user_could_replace_is_refused(pools: Pools):
     pools.write()
     pools.hooks.symlink_to(pools.folder)
     for more in (["--test"], []):
-        assert f"cannot open the folder of hooks {pools.hooks}" in quarryd("--config", pools.config, *more).stderr
+        assert f"cannot open the hooks folder {pools.hooks}" in quarryd("--config", pools.config, *more).stderr
     pools.hooks.unlink()
     pools.hooks.mkdir()
     os.chown(pools.hooks, USERS["one"].pw_uid, -1)
     for more in (["--test"], []):
         done = quarryd("--config", pools.config, *more)
-        assert done.returncode == 1 and f"the folder of hooks {pools.hooks} must belong to user 0" in done.stderr
+        assert done.returncode == 1 and f"the hooks folder {pools.hooks} must belong to user 0" in done.stderr

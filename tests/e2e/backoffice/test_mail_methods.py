@@ -165,7 +165,7 @@ def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, 
         server = start({"backoffice": "yes", "backoffice.interval": interval, "backoffice.lease_time": "1s",
                         "backoffice.mail_methods": allowed}, repository=world)
         server.ask()
-        server.wait_for_log(f'email-send-method is "{method}", which backoffice.mail_methods of the pool does not allow')
+        server.wait_for_log(f'email-send-method is "{method}", which the pool\'s backoffice.mail_methods does not allow')
         server.stop()
         assert not list(there.iterdir()) and "something new" not in server.log()
     assert mail.pending(world) and not any(sent for _, sent, _, _ in mail.pending(world))

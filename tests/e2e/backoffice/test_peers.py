@@ -486,7 +486,7 @@ def test_a_moved_peer_is_reported_once(world):
         world.wait_for_status(ours, "there", lambda seen: seen["last_success"] != before, "another sync")
         assert world.status(ours)["moved_to"] == theirs.url.replace("peer@", "")
         log = ours.daemon.log()
-        assert log.count("has moved to") == 1 and "update its url;" not in log
+        assert log.count("has moved to") == 1 and "update the peer's url;" not in log
         ours.daemon.stop()
 
 

@@ -211,7 +211,7 @@ def test_free_pages_are_returned(generated, fossil):
     contents = store_whole(generated)
     before = generated.stat().st_size
     output = compact(generated)
-    assert re.search(r"[\d.]+ MB of the file are free", output)
+    assert re.search(r"[\d.]+ MB of the file is unused", output)
     assert generated.stat().st_size >= before * 0.9
     repofile.execute(generated, "DELETE FROM config WHERE name='quarry-compaction'")
     assert compact(generated, "--vacuum", "--quiet") == ""

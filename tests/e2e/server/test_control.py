@@ -163,7 +163,7 @@ def test_recent_crashes_are_shown(watched):
     assert document(server.control)["crashes"] == 0 and "recent crashes" not in status("--socket", server.control).stdout
     os.kill(server.child(), signal.SIGSEGV)
     wait_until(lambda: document(server.control)["crashes"] == 1, "the crash")
-    assert "recent crashes: 1; after 3, " in status("--socket", server.control).stdout
+    assert "recent crashes: 1 (after 3 crashes, " in status("--socket", server.control).stdout
 
 
 def test_only_the_owner_may_connect_and_no_child_inherits_the_socket(watched):

@@ -62,16 +62,16 @@ void add_looking(CLI::App& queue, Run& run) {
   add_json(queue, "list", list);
   CLI::App& listing = *queue.get_subcommand("list");
   listing.add_option("--branch", list.list.branch, "List only change sets for this branch");
-  listing.add_option("--state", list.list.states,
-                     "List only change sets in these states (such as pending,run; waiting and over "
-                     "are groups of states)");
+  listing.add_option(
+      "--state", list.list.states,
+      "Comma-separated states (such as \"pending,run\") or groups (\"waiting\", \"over\") to list");
   listing
       .add_option("-n,--limit", list.list.limit,
                   "Maximum number of waiting change sets, and of finished ones")
       ->capture_default_str()
       ->check(CLI::Range(0, 2'000));
   listing.add_option("--after", list.list.after,
-                     "Position printed by an earlier list, to continue that list");
+                     "Position at which to continue (printed by an earlier list)");
   auto& show =
       add_command(queue, run, "show", "Show everything about a change set", show_change_set);
   add_id(queue, "show", show);
@@ -80,7 +80,7 @@ void add_looking(CLI::App& queue, Run& run) {
   log.is_log = true;
   add_id(queue, "log", log);
   add_json(queue, "log", log);
-  auto& why = add_command(queue, run, "why", "Show what a change set waits for", explain);
+  auto& why = add_command(queue, run, "why", "Show what a change set is waiting for", explain);
   add_id(queue, "why", why);
   add_json(queue, "why", why);
   queue.get_subcommand("why")
@@ -129,8 +129,8 @@ void add_doing(CLI::App& queue, Run& run) {
 }
 
 void add_run(CLI::App& queue, Run& run) {
-  CLI::App* command = queue.add_subcommand(
-      "run", "Process a local queue that no server processes, for use with cron");
+  CLI::App* command =
+      queue.add_subcommand("run", "Process a local queue without a server, for example from cron");
   auto& arguments = arguments_of(*command, run, run_queue_daemons);
   command->add_option("-R,--repository", arguments.repository,
                       "Repository file (default: the repository of the open check-out)");
@@ -149,7 +149,7 @@ void add_submit(CLI::App& command, Run& run) {
   auto& submit = arguments_of(command, run, run_submit);
   add_server_options(command, submit.server, /*is_needed=*/true);
   command.add_option("--target", submit.target, "Branch to land on")->required();
-  command.add_option("--comment", submit.comment, "Comment of the check-in")->required();
+  command.add_option("--comment", submit.comment, "Check-in comment")->required();
   command.add_option("--type", submit.type, "Move type: development change, bug fix, emergency")
       ->capture_default_str()
       ->check(CLI::IsMember({"DC", "BF", "EM"}));
@@ -163,17 +163,16 @@ void add_submit(CLI::App& command, Run& run) {
       command.add_option("--base", submit.base,
                          "Check-in that the changes are based on (default: the current check-in)");
   command
-      .add_flag("--on-tip", submit.on_tip,
-                "Replace files of the branch's tip, whatever they contain, instead of merging the "
-                "changes since --base")
+      .add_flag(
+          "--on-tip", submit.on_tip,
+          "Overwrite the files at the branch's tip instead of merging the changes since --base")
       ->excludes(base);
   command
       .add_option("--delete", submit.deletions,
-                  "File to remove, outside of a check-out; may be repeated")
+                  "File to delete (only outside of a check-out); may be repeated")
       ->allow_extra_args(false);
-  command.add_option(
-      "FILES", submit.files,
-      "Changed files to submit (default: all); outside of a check-out, the files to submit");
+  command.add_option("FILES", submit.files,
+                     "Files to submit (default in a check-out: all changed files)");
   auto* wait =
       command.add_flag("--wait", submit.waits,
                        "Wait for the outcome; the exit status is 0 if the change set has landed");

@@ -71,8 +71,8 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
   QUARRY_TRY_ASSIGN(auto url, transport::RemoteUrl::parse(arguments.url));
   if (!url.is_http()) {
     return fail(ErrorCode::kInvalid,
-                "the queue of a server needs an http: or https: URL (for a "
-                "local repository: quarry queue -R FILE)");
+                "a server's queue needs an http: or https: URL (for a local repository: quarry "
+                "queue -R FILE)");
   }
   if (!arguments.user.empty()) url.user = arguments.user;
   if (!arguments.password_file.empty()) {

@@ -66,7 +66,7 @@ void add_peer(CLI::App& peer, Run& run) {
   CLI::App* status = peer.get_subcommand("status");
   status->add_option(
       "FILE", shown.names,
-      "Repository files whose peers to show (default: the peers in the configuration)");
+      "Show the peers of these repository files (default: the peers in the configuration)");
   status->add_flag("--json", shown.as_json, "Print JSON");
   add_peer_run(peer, run);
 }

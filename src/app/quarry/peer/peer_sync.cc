@@ -106,7 +106,7 @@ std::string line_of_success(const PeerReport& report, bool is_verbose) {
   const std::string& moved_to = report.state.moved_to;
   std::string line;
   if (!moved_to.empty() && (report.is_news || is_verbose)) {
-    line = fmt::format("the repository has moved to {}; update its url",
+    line = fmt::format("the repository has moved to {}; update the peer's url",
                        base::printable(moved_to, kMaxShown));
   }
   if (report.past_failures == 0 && !is_verbose) return line;

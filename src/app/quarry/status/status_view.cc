@@ -187,8 +187,8 @@ Lines server_lines(StatusObject server, std::int64_t now) {
         fmt::format("children of earlier generations still finishing: {}", children.size()));
   }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
-    lines.push_back(fmt::format("recent crashes: {}; after {}, all children are replaced", crashes,
-                                server.number("emergency restart threshold")));
+    lines.push_back(fmt::format("recent crashes: {} (after {} crashes, all children are replaced)",
+                                crashes, server.number("emergency restart threshold")));
   }
   return lines;
 }

@@ -855,7 +855,7 @@ TEST_CASE("directives of change sets are dumped in the form in which they are re
 TEST_CASE("a wrong directive of change sets is reported with the expected value") {
   const World world;
   const auto wrong = [&](const char* line) { return mistake(world.pool(line)); };
-  CHECK(wrong("changes.gate_stale = yes").find("must be again") != std::string::npos);
+  CHECK(wrong("changes.gate_stale = yes").find("must be \"again\"") != std::string::npos);
   CHECK(wrong("changes.approve = admins").find("neither a capability") != std::string::npos);
   CHECK(wrong("changes.needs_approval = XX").find("not a move type") != std::string::npos);
   CHECK(wrong("changes.gate = bin/check").find("changes.gate") != std::string::npos);
