@@ -41,7 +41,7 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   // five digits.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
-    return wrong(section, line, "is not a line of the history");
+    return wrong(section, line, "is not a valid history line");
   }
   return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMaxWhy)};
 }
@@ -77,7 +77,7 @@ Result<void> take_rollback(Job& job, const Section& section) {
   std::string_view rest = line;
   const auto by = ChangeSetId::parse(base::take_until(rest, ' '));
   const auto from = stage_named(rest);
-  if (!by || !from) return wrong(section, line, "must be the id of a rollback and a folder");
+  if (!by || !from) return wrong(section, line, "must be a rollback id and a folder");
   job.rolled_back = RolledBack{.by = *by, .from = *from};
   return {};
 }

@@ -100,7 +100,7 @@ Result<Meta> meta_of(std::vector<Section> sections) {
 Result<void> Meta::check() const {
   if (type == MoveType::kRollback) {
     if (dependencies.empty()) {
-      return fail(ErrorCode::kInvalid, "##dependencies: missing; a rollback needs them");
+      return fail(ErrorCode::kInvalid, "##dependencies: missing, but required for a rollback");
     }
     if (files.empty()) return {};
     return fail(ErrorCode::kInvalid, "##files: not allowed in a rollback");

@@ -125,9 +125,8 @@ void Loop::search_for_queues() {
     finish_missing(*queues);
     failed_searches_ = 0;
   } else if (++failed_searches_ == kMaxFailedSearches) {
-    base::log(
-        base::LogLevel::kError,
-        "cannot search the folder of repositories for new queues; known queues are still served");
+    base::log(base::LogLevel::kError,
+              "cannot search the repository folder for new queues; known queues are still served");
   }
   // Spend at most a twentieth of the time on searches, even if they are slow.
   const base::UnixMillis end = base::system_clock().now();

@@ -109,7 +109,8 @@ Result<void> check_options(const GateOptions& options) {
   if (options.timeout.count() <= 0 || options.processor_time.count() <= 0 || options.disk == 0 ||
       options.files == 0 || options.processes == 0 || options.open_files < 16) {
     return fail(ErrorCode::kInvalid,
-                "changes.gate_…: a limit is 0, or the limit on open files is less than 16");
+                "changes.gate_…: every limit must be greater than 0, and the limit on open files "
+                "must be at least 16");
   }
   for (const std::string& path : options.readable) {
     if (!path.starts_with('/')) {

@@ -118,7 +118,8 @@ GateProcess::~GateProcess() {
 
 Result<void> GateProcess::feed(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (!input_ || has_ended()) return fail(ErrorCode::kDiscarded, "the gate has stopped reading");
+    if (!input_ || has_ended())
+      return fail(ErrorCode::kDiscarded, "the gate stopped reading its input");
     const ssize_t size = ::write(input_.get(), bytes.data(), std::min(bytes.size(), kPiece));
     if (size > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(size));

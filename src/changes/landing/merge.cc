@@ -106,11 +106,11 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
                     char permission, const MergeLabels& labels) {
   const std::string_view contents[] = {base.content, ours.content, theirs.content};
   if (!std::ranges::all_of(contents, is_text)) {
-    return conflict("changed on both sides, and binary");
+    return conflict("changed on both sides; binary files cannot be merged");
   }
   if (std::ranges::any_of(contents, is_too_large)) {
     return conflict(
-        fmt::format("changed on both sides, and too large to merge (limits: {} bytes, {} lines)",
+        fmt::format("changed on both sides; too large to merge (limits: {} bytes, {} lines)",
                     kMaxMerged, kMaxLinesMerged));
   }
   need_library();
@@ -153,7 +153,7 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (!base) return conflict("added on both sides with different contents");
   const char permissions[] = {base->permission, ours->permission, theirs->permission};
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
-    return conflict("changed on both sides, and a symbolic link on one of them");
+    return conflict("changed on both sides; symbolic links cannot be merged");
   }
   // only_change() always returns a permission here: files that are not links have only two possible
   // permissions, so two sides that have both changed the permission have changed it to the same

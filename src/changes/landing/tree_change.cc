@@ -58,7 +58,7 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
   if (const char* const fault = fault_of(file.name)) return bad(file.name, fault);
   if (!file.content) return {};
   if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
-    return bad(file.name, "not a file or a symbolic link");
+    return bad(file.name, "neither a file nor a symbolic link");
   }
   if (file.content->size() > max_size_) {
     return bad(file.name, fmt::format("it is {} bytes long; the limit is {}", file.content->size(),
@@ -188,7 +188,7 @@ void TreeChange::find_obstacles() {
     if (before || !tree_.contains(name)) continue;
     if (const auto obstacle = obstacle_of(tree_, name)) {
       conflicts_.push_back(
-          {name, {fmt::format("it cannot exist beside the file {}", *obstacle), {}}});
+          {name, {fmt::format("its path conflicts with the file {}", *obstacle), {}}});
     }
   }
 }

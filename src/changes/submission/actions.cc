@@ -83,10 +83,10 @@ std::unexpected<base::Error> in_hand(const JobLocation& location) {
 Result<void> require_right(const ActionRequest& request, const Job& job,
                            const std::function<bool(const Job&)>& may) {
   if (!may || may(job)) return {};
-  return fail(
-      ErrorCode::kDenied,
-      fmt::format("{} is not allowed to {} the change set of {}", base::printable(request.login),
-                  word_of(request.action), base::printable(job.submitter)));
+  return fail(ErrorCode::kDenied,
+              fmt::format("{} is not allowed to {} a change set submitted by {}",
+                          base::printable(request.login), word_of(request.action),
+                          base::printable(job.submitter)));
 }
 
 std::string why_of(const ActionRequest& request) {

@@ -59,7 +59,7 @@ std::string stages_help() {
     text += fmt::format("{}, ", word_of(static_cast<Stage>(i)));
   }
   return text +
-         "waiting (any of the first five), over (any of the others); separate several by commas";
+         "waiting (any of the first five), over (any of the others); separate several with commas";
 }
 
 }  // namespace quarry::changes

@@ -76,8 +76,8 @@ Result<void> check_file_name(std::string_view name) {
   }
   if (has_long_component(name)) {
     return fail(ErrorCode::kLimit,
-                fmt::format("a part of a file's name is longer than {} bytes: {}…", kMaxComponent,
-                            base::printable(name, kShown)));
+                fmt::format("a component of a file name is longer than {} bytes: {}…",
+                            kMaxComponent, base::printable(name, kShown)));
   }
   if (has_fossil_files(name)) {
     return fail(ErrorCode::kInvalid,

@@ -93,7 +93,7 @@ std::string_view next_message(std::string_view& rest) {
       message =
           is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
     } catch (const std::bad_alloc&) {
-      message = packed(fail(ErrorCode::kLimit, "reading the tarball took too much memory"));
+      message = packed(fail(ErrorCode::kLimit, "reading the tarball used too much memory"));
     }
     send_message(pipe, message);
   }

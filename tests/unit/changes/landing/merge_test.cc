@@ -107,7 +107,8 @@ TEST_CASE("a symbolic link is taken as a whole") {
 TEST_CASE("binary and large files are not merged by lines") {
   using namespace std::string_literals;
   const std::string base = "a\0b\n"s, ours = "a\0c\n"s, theirs = "a\0d\n"s;
-  CHECK(clash(file(base), file(ours), file(theirs)).reason == "changed on both sides, and binary");
+  CHECK(clash(file(base), file(ours), file(theirs)).reason ==
+        "changed on both sides; binary files cannot be merged");
   CHECK(clean(file(base), file(base), file(theirs)).content == theirs);
   for (const std::string& large :
        {std::string(kMaxMerged + 1, 'x'), std::string(kMaxLinesMerged + 1, '\n')}) {

@@ -212,7 +212,7 @@ TEST_CASE("components of names are limited as in file systems") {
       const std::string longer = before + std::string(256, 'n') + after;
       CHECK(read(tarball_with(longest)));
       CHECK(has(refusal(tarball_with(longer), {}, ErrorCode::kLimit),
-                "a part of a file's name is longer than 255 bytes"));
+                "a component of a file name is longer than 255 bytes"));
     }
   }
 }
