@@ -144,7 +144,7 @@ void Connection::on_deadline() {
     if (left > milliseconds::zero()) return set_deadline(left);
     base::log(
         base::LogLevel::kNotice,
-        "client {}: connection closed, because the client does not read its reply: {} bytes left",
+        "client {}: connection closed, because the client does not read its reply: {} bytes unsent",
         client(), evbuffer_get_length(bufferevent_get_output(bev_)));
   }
   if (state_ == State::kHead || state_ == State::kBody) {

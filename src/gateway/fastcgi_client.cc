@@ -145,7 +145,7 @@ void FastcgiCall::on_event(short what) {
       if ((what & EV_WRITE) == 0) {
         if (watched_ == 0) return connect();
         return finish(Outcome::kTimeout,
-                      fmt::format("timeout connecting to {}", destination_.str()));
+                      fmt::format("timed out connecting to {}", destination_.str()));
       }
       int error = 0;
       socklen_t size = sizeof error;
@@ -157,7 +157,7 @@ void FastcgiCall::on_event(short what) {
     }
     case Stage::kTalking:
       if ((what & EV_TIMEOUT) != 0)
-        return finish(Outcome::kTimeout, "timeout waiting for its reply");
+        return finish(Outcome::kTimeout, "timed out waiting for its reply");
       if ((what & EV_WRITE) != 0 && send()) watch(EV_READ, options_.pool_timeout);
       if ((what & EV_READ) != 0) on_readable();
       return;

@@ -50,7 +50,7 @@ std::string ReplyReader::error_in(const http::RecordHeader& header) {
   }
   switch (header.type) {
     case FCGI_STDOUT:
-      if (stdout_ended_) return "standard output after its end";
+      if (stdout_ended_) return "data after the end of its standard output";
       stdout_ended_ = header.content_length == 0;
       return {};
     case FCGI_STDERR:

@@ -28,7 +28,7 @@ void reopen_logs(base::AccessLog* access_log) {
 PageNames names_of_pages(const std::string& program) {
   auto names = pages_of(program);
   if (names) return *std::move(names);
-  base::log(LogLevel::kError, "{}: aliases of its login page will not be recognized",
+  base::log(LogLevel::kError, "{}: aliases of the login page will not be recognized",
             names.error().message);
   return {};
 }

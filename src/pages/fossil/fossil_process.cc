@@ -113,7 +113,8 @@ base::Result<PageNames> pages_of(const std::string& program) {
     if (word.starts_with('/')) names.insert(word.substr(1, word.find('/', 1) - 1));
   }
   if (names.contains("login") && names.contains("timeline")) return names;
-  return base::fail(base::ErrorCode::kInvalid, fmt::format("{} does not list its pages", program));
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("\"{} help --www\" does not list the expected pages", program));
 }
 
 }  // namespace quarry::pages

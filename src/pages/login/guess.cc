@@ -108,7 +108,7 @@ std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields
   evbuffer_copyout(request.body.get(), body.data(), body.size());
   if (is_parts) {
     if (fields.add_parts(body)) return std::nullopt;
-    return Refusal{400, "the multipart form is not as browsers send it"};
+    return Refusal{400, "the multipart form is malformed"};
   }
   const auto read = is_json ? fields.add_json(body) : fields.add_pairs(body, '&');
   if (!read) return Refusal{400, is_json ? "the body is not valid JSON" : kTooMany};
@@ -129,8 +129,9 @@ std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
   if (!cookies_read || !query) return std::unexpected(Refusal{400, kTooMany});
   if (auto refusal = read_body(request, page, fields)) return std::unexpected(std::move(*refusal));
   if (fields.has(kTokenUser) && fields.has(kToken)) {
-    return std::unexpected(
-        Refusal{403, "a user and password in resid and token are not accepted: log in instead"});
+    return std::unexpected(Refusal{
+        403,
+        "login with the parameters \"resid\" and \"token\" is not supported: use the login page"});
   }
   if (!cookies.empty()) {
     request.replace(parameter::kCookie, takes_passwords(page) ? *cookies_read : cookies);

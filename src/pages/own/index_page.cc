@@ -15,7 +15,7 @@ namespace {
 constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</h1>
 {{#parent}}<p><a href="{{parent}}">Parent folder</a></p>
 {{/parent}}{{#has_folders}}<p>Folders: {{#folders}}<a href="{{url}}">{{name}}/</a> {{/folders}}</p>
-{{/has_folders}}{{#is_empty}}<p>There are no public repositories here. A private one can be opened at its own address.</p>
+{{/has_folders}}{{#is_empty}}<p>There are no public repositories here. You can open a private repository at its own address.</p>
 {{/is_empty}}{{#is_cut}}<p>This list is incomplete, because reading all repositories takes a while. Reload the page to see more.</p>
 {{/is_cut}}<ul>
 {{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}

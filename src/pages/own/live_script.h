@@ -140,7 +140,7 @@ const showRest = now => {
     `${each.method} ${each.uri}`, each.doing]), now.more, "None at the moment.");
   showRefusals(now.refused, false);
   const run = now.backoffice;
-  put("backoffice", run ? `The last run ended ${length(run.ago)} ago, took ${length(run.took)}: ${run.outcome}.` : "No run has ended yet.");
+  put("backoffice", run ? `The last run ended ${length(run.ago)} ago and took ${length(run.took)}: ${run.outcome}.` : "No run has ended yet.");
   put("changes", setsIn(now.changes));
 };
 

@@ -244,8 +244,8 @@ class Answer {
     const std::string_view type = media_type_of(request_.content_type);
     if (path_.empty() && http::same_name(type, changes::kTarballType)) return take(now);
     if (!path_.empty() && http::same_name(type, changes::kActionType)) return act(now);
-    return refuse(415, fmt::format("post a change set as {} to the queue, or an action as {} to "
-                                   "a change set in it",
+    return refuse(415, fmt::format("to submit a change set, post it to the queue as {}; to change "
+                                   "one, post an action to its URL as {}",
                                    changes::kTarballType, changes::kActionType));
   }
 

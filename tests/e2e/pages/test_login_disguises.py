@@ -147,7 +147,7 @@ def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, 
     words, headers = TOKENS[form]
     filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]
     page = Stranger(served).ask(*filled, **{name: value.replace("{}", "word") for name, value in headers.items()})
-    assert page.status == 403 and "resid and token are not accepted" in page.text
+    assert page.status == 403 and "is not supported: use the login page" in page.text
 
 
 @pytest.mark.parametrize("disguise", NO_LOGINS)

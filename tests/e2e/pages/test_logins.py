@@ -227,7 +227,7 @@ def test_a_fossil_that_does_not_list_its_pages(start, fresh, tmp_path, help_comm
     """The page /login itself is always recognized."""
     program = fake_fossil.write(tmp_path / "program", 'exec fossil "$@"', help_command)
     server = serve_pages(start, fresh, {"pages.program": program, "pages.confine": "no"})
-    server.wait_for_log("does not list its pages: aliases of its login page will not be recognized")
+    server.wait_for_log("does not list the expected pages: aliases of the login page will not be recognized")
     stranger = Stranger(server)
     fail(stranger.form)
     assert is_held_up(stranger.form("ann", "word"))
