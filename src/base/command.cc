@@ -109,9 +109,9 @@ std::string CommandEnd::in_words() const {
     case How::kKilled:
       return fmt::format("signal {}", code);
     case How::kTimedOut:
-      return "it took too long";
+      return "timed out";
     case How::kInterrupted:
-      return "it was interrupted";
+      return "interrupted";
   }
   return {};
 }

@@ -104,7 +104,9 @@ Result<void> check_destination_name(std::string_view name) {
                 "a destination name must consist of 1 to 64 of the characters A-Z a-z 0-9 - _");
   }
   if (name == kHooksName) {
-    return fail(ErrorCode::kInvalid, "the destination hooks is built in; see hooks in [courier]");
+    return fail(
+        ErrorCode::kInvalid,
+        "the name \"hooks\" is reserved for the built-in destination; see hooks in [courier]");
   }
   return {};
 }
@@ -205,7 +207,7 @@ Result<void> check_header(std::string_view text) {
   const bool is_ours = std::ranges::any_of(kOurs, [&](std::string_view ours) {
     return ours.size() == name.size() && ::strncasecmp(ours.data(), name.data(), name.size()) == 0;
   });
-  if (is_ours) return fail(ErrorCode::kInvalid, fmt::format("{} is set by the courier", name));
+  if (is_ours) return fail(ErrorCode::kInvalid, fmt::format("the courier sets {} itself", name));
   return {};
 }
 
@@ -213,7 +215,7 @@ Result<void> check_webhook_url(std::string_view url) {
   const bool is_plain = std::ranges::none_of(
       url, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
   if (is_plain && (url.starts_with("http://") || url.starts_with("https://"))) return {};
-  return fail(ErrorCode::kInvalid, "url must be an http:// or https:// URL without blanks");
+  return fail(ErrorCode::kInvalid, "url must be an http:// or https:// URL without spaces");
 }
 
 Result<void> check_smtp_url(std::string_view url) {

@@ -189,8 +189,8 @@ class WebhookSender final : public Sender {
     std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
     if (!elsewhere_.empty()) {
       why += fmt::format(
-          ": not redirected to {}, which has another origin; if the redirect is correct, set url "
-          "to it",
+          ": did not follow the redirect to {}, which has another origin; if the redirect is "
+          "correct, set url to that address",
           elsewhere_);
     }
     if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);

@@ -211,13 +211,13 @@ constexpr std::array kEntries = {
     number<&O::discard_severity, 0, 8>(
         {"discardseverity", "0-8", "Lowest severity number to discard; 8: discard nothing"}),
     number<&O::sampling_interval, 0>(
-        {"samplinginterval", "NUMBER", "Keep only one in this number of messages; 0: keep all"}),
+        {"samplinginterval", "NUMBER", "Keep only one message out of this many; 0: keep all"}),
     bytes<&O::max_file_size, kMinFileSize>(
         {"maxfilesize", "BYTES",
          "Maximum size of one file, at least 1k (optional suffix: k, m or g)"}),
     bytes<&O::max_disk_space, 0>(
         {"maxdiskspace", "BYTES",
-         "Maximum size of all files, at least maxfilesize (optional suffix: k, m or g)"}),
+         "Maximum total size of all files, at least maxfilesize (optional suffix: k, m or g)"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
          "Number of messages after which the position is saved; 0: after each file"}),

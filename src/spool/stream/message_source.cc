@@ -27,7 +27,7 @@ Result<std::optional<MessageSource::NextMessage>> MessageSource::next(std::uint6
     const auto envelope = open_envelope(record_.content);
     const std::uint64_t sequence = position().sequence - 1;
     if (!envelope) {
-      reporter_(fmt::format("{}: message {} is not in the format of a stream",
+      reporter_(fmt::format("{}: message {} is not in the stream format",
                             files_.shown(position().segment), sequence));
     } else if (is_for_us(*envelope)) {
       return NextMessage{.message = message_in(*envelope, sequence, record_.severity),
