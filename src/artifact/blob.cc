@@ -71,7 +71,7 @@ std::string blob_compress_well(std::string_view content) {
 
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
   if (blob.size() < kBlobPrefixSize) {
-    return fail(ErrorCode::kInvalid, "compressed content ends within its size prefix");
+    return fail(ErrorCode::kInvalid, "compressed content is too short to contain its size prefix");
   }
   std::uint32_t size = 0;
   for (std::size_t i = 0; i < kBlobPrefixSize; ++i) {

@@ -137,9 +137,10 @@ std::string complete_schema(Database& database) {
     if (!error.is_read_only()) throw;
     // Of the objects that can be missing, only this index is needed for reading.
     if (read_schema(database).contains(kDeltaIndex)) return {};
-    throw SqliteError(
-        error.code(),
-        fmt::format("its old schema lacks {}, and it is read-only (run `fossil rebuild`)", added));
+    throw SqliteError(error.code(),
+                      fmt::format("its old schema lacks {}, which cannot be added because the file "
+                                  "is read-only (run `fossil rebuild`)",
+                                  added));
   }
   return added;
 }

@@ -138,11 +138,10 @@ Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
 Result<RemoteUrl> RemoteUrl::parse_stored(std::string_view text) {
   QUARRY_TRY_ASSIGN(RemoteUrl made, parse(text));
   if (made.program.empty()) return made;
-  return fail(
-      ErrorCode::kDenied,
-      fmt::format("the stored URL {} names a program with ?fossil=, which only a URL on the "
-                  "command line or in quarry.conf may: give the URL there",
-                  base::printable(made.without_password())));
+  return fail(ErrorCode::kDenied,
+              fmt::format("the stored URL {} names a program with ?fossil=, which is allowed only "
+                          "in a URL on the command line or in quarry.conf: give the URL there",
+                          base::printable(made.without_password())));
 }
 
 std::string RemoteUrl::without_user() const {

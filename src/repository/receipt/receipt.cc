@@ -129,7 +129,7 @@ std::optional<std::string_view> Receipt::State::harm_of(std::string_view content
       return "its tag `parent` has no value, which makes fossil crash";
     }
     if (is_change_of_other(tag)) {
-      return "its tag moves a change to another ticket, which makes every clone with fossil fail";
+      return "its tag moves a change to another ticket, which makes every `fossil clone` fail";
     }
   }
   return std::nullopt;

@@ -83,7 +83,8 @@ void Receipt::State::Storing::find_row() {
 /// Returns whether the artifact has to be stored. If it is already stored but private, and arrives
 /// as a public artifact, it becomes public.
 base::Result<bool> Receipt::State::Storing::is_wanted() {
-  if (arrival_.delta_source == arrival_.name) return wrong("its delta is based on itself");
+  if (arrival_.delta_source == arrival_.name)
+    return wrong("its delta is based on the artifact itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
   QUARRY_TRY(state_.admit(arrival_.name));
   find_row();
@@ -128,7 +129,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   }
   if (source_ == 0) source_ = r_.names.make_phantom(name, arrival_.is_private);
   if (rid_ != 0 && r_.contents.chain_contains(source_, rid_)) {
-    return wrong("its delta is based on itself");
+    return wrong("its delta is based on the artifact itself");
   }
   return Next::kContinue;
 }

@@ -68,7 +68,7 @@ Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) 
   const auto date = parse_date(head.date);
   if (!date) {
     return fail(ErrorCode::kInvalid,
-                "a signed request needs its date: X-Quarry-Date: YYYY-MM-DDTHH:MM:SSZ");
+                "a signed request needs the header X-Quarry-Date: YYYY-MM-DDTHH:MM:SSZ");
   }
   QUARRY_TRY(state_->sync_user.claim(*card));
   const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));

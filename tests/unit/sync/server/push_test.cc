@@ -211,7 +211,7 @@ TEST_CASE("a delta on itself is an error of the client") {
                       artifact::blob_compress(delta))}) {
       CAPTURE(card);
       CHECK(world.error_as("i", kPushCard + card) ==
-            fmt::format("artifact {}: its delta is based on itself", name));
+            fmt::format("artifact {}: its delta is based on the artifact itself", name));
       CHECK_FALSE(world.figures().is_fault);
     }
   }
