@@ -41,8 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(expanded->size() == *declared);
     REQUIRE(expanded->size() <= kMaxSize);
   }
-  // BlobReader rejects some blobs that blob_expand() expands, because zlib checks the declared
-  // window size of a stream.
+  // BlobReader uses zlib, which checks the window size that a stream declares. blob_expand() does
+  // not check it, so it expands some blobs that BlobReader rejects.
   if (const auto read = in_pieces(input, kMaxSize)) REQUIRE(expanded == *read);
 
   REQUIRE(blob_expand(blob_compress(input), input.size()) == input);

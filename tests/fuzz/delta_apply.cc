@@ -1,4 +1,5 @@
-// Input: a source, a NUL, and a delta on the source. The delta is also used as a target.
+// Input: a source, a NUL, and a delta on the source. The bytes of the delta also serve as a target,
+// for which the test creates a delta.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Input of the gateway: the head of a request, FastCGI records of a pool, or the header of a reply.
+// Input: bytes that the gateway parses as a request head, as FastCGI records from a pool, and as a
+// reply header.
 #include <cstdint>
 #include <string>
 #include <string_view>

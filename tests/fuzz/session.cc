@@ -1,7 +1,7 @@
 // Input: the cards of a request by a user with all capabilities, on a real repository file.
 //
-// Each reply must end correctly. The file is verified and recreated regularly. A finding can then
-// be reproduced with few inputs.
+// Each reply must end correctly. The repository file is verified and recreated regularly, so that a
+// finding can be reproduced with few inputs.
 #include <stdlib.h>
 
 #include <cstdint>
@@ -54,8 +54,7 @@ void check(const fs::path& path) {
 void give_nobody_all_capabilities(Repository& repository) {
   auto receipt = repository.receive();
   REQUIRE(receipt.has_value());
-  // The time of this record is later than that of the built-in user `nobody`, so it replaces the
-  // user.
+  // This record is newer than the built-in user `nobody`, so it replaces that user.
   const ConfigRecord record{
       .table = "user",
       .mtime = INT64_C(4000000000),

@@ -1,7 +1,7 @@
-// Input: a byte that selects the format, and data in this format. The formats are a request or a
-// reply of a hand-over, an envelope, and the records of a subscription's journal. Each record is
-// preceded by its length. When accepted input is written again, the result must be the same bytes.
-// A subscription must be able to continue from any state.
+// Input: a byte that selects a format, and data in this format. The formats are a hand-over
+// request, a hand-over reply, an envelope, and the records of a subscription's journal, each
+// preceded by its length. If a request, reply or envelope is accepted and written again, the result
+// must be the same bytes. A subscription must be able to continue from any state.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

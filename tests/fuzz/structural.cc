@@ -1,5 +1,5 @@
-// Input: an artifact. The input is also parsed with a correct Z card, because a fuzzer cannot find
-// an MD5 hash.
+// Input: an artifact. The input is also parsed with a correct Z card, because a fuzzer cannot guess
+// the MD5 hash in that card.
 #include "quarry/artifact/structural.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Checks a hash. Parsing accepts capital letters and does not change them.
+/// Requires that HASH is valid. It can contain capital letters, which the parser accepts and keeps.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -145,7 +145,7 @@ bool names_in_capitals(const Structural& artifact) {
          std::ranges::any_of(artifact.members, has_capitals);
 }
 
-/// Checks that ARTIFACT stays the same when it is written and parsed again, if it can be written.
+/// If ARTIFACT can be written, requires that it stays the same when it is written and parsed again.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
   // A date before the year 0 comes from a number in a D card. Such a date cannot be written.
@@ -170,7 +170,8 @@ void require_round_trip(const Structural& artifact) {
   REQUIRE(again->date == artifact.date);
   REQUIRE(std::ranges::equal(again->files, artifact.files, same_file));
   if (artifact.type == StructuralType::kControl) {
-    // A name that begins with an escaped NUL is parsed as an empty name, which cannot be written.
+    // The user is empty if the name begins with an escaped NUL. It is then written as an empty U
+    // card, which the parser reads as "anonymous".
     REQUIRE(again->user == (artifact.user.empty() ? "anonymous" : artifact.user));
     REQUIRE(std::ranges::is_permutation(again->tags, artifact.tags, same_tag));
   }

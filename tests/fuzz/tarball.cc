@@ -1,7 +1,7 @@
-// Input: a byte, and an archive or a tarball. The byte selects a compression for the archive. For a
-// quarter of its values, the rest of the input is a complete tarball instead. An accepted tarball
-// must have the properties on which the queue relies. If its content is written as a new tarball,
-// that tarball must also be accepted.
+// Input: a byte, and a complete tarball or an archive without its end blocks. The byte selects the
+// kind of input and the compression of the archive. An accepted tarball must have the properties on
+// which the queue relies. If its content is written as a new tarball, that tarball must also be
+// accepted.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ std::string tarball_of(std::string_view input) {
   const auto way = static_cast<unsigned char>(input.front()) % 4;
   input.remove_prefix(1);
   if (way == 0) return std::string(input);
-  // A fuzzer does not find the blocks of zeros at the end of an archive.
+  // The end blocks are added here, because a fuzzer does not find these blocks of zeros.
   const std::string archive = std::string(input) + tar_end();
   if (way == 1) return archive;
   return way == 2 ? gzip(archive) : zstd(archive);
