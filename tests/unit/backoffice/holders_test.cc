@@ -32,7 +32,7 @@ TEST_CASE("a holder's state depends on its host, its process id and its start ti
   CHECK(holders.state_of(0, processes) == Holder::kGone);
   CHECK(holders.state_of(7, processes) == Holder::kAlive);
   CHECK(holders.state_of(8, processes) == Holder::kGone);
-  // fossil writes entries without a start time.
+  // Processes 9 and 10 are not listed, as if fossil had written the lease.
   CHECK(holders.state_of(9, processes) == Holder::kAlive);
   CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
   // The process ID has been reused.
@@ -50,7 +50,7 @@ TEST_CASE("writing a holder keeps the entry of the other one") {
   const Lease lease{7, 1000, 9, 2000};
   const Holders known = Holders::parse("boot/1 7 100 8 200");
   CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
-  // fossil wrote the entry of the other holder without a start time.
+  // If the other holder is not listed, or is listed with another host, its entry becomes "0 0".
   CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
   CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
         "boot/1 0 0 9 300");

@@ -1,4 +1,4 @@
-// Tests the claim of the process that sends events.
+// Tests the claim that allows only one process at a time to send a repository's events.
 #include "publisher_claim.h"
 
 #include <doctest/doctest.h>
@@ -78,7 +78,7 @@ TEST_CASE("the claim is held while events are published, and then released") {
 
 TEST_CASE("nothing is published while another process keeps the claim") {
   ClaimWorld world;
-  // The parent of this process is alive.
+  // The claiming process is the parent of this process, so it is alive.
   REQUIRE(take_claim(*world.repository, ::getppid()) == true);
   const auto published = world.publish(std::chrono::milliseconds(0));
   REQUIRE_FALSE(published);

@@ -133,7 +133,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   world.check_in("one");
   world.run(send_due_mail);
   {
-    // The receipt holds the write lock.
+    // The receipt holds the write lock, so the run would fail if it tried to write.
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
     auto other = Repository::open(
@@ -332,7 +332,7 @@ TEST_CASE("many events are split into emails of a thousand") {
   world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
   const AlertReport report = world.run();
   CHECK(report.events == 2501);
-  CHECK(report.sent == 1);  // only the last event exists
+  CHECK(report.sent == 1);  // only the last event refers to a check-in that exists
   CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
 }
 
@@ -365,7 +365,7 @@ TEST_CASE("tables of fossil's first versions get the missing columns") {
 
 namespace {
 
-/// Returns true if the process has exited. Zombies count as ended.
+/// Returns true if the process has exited. Zombies count as exited.
 bool is_over(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;
