@@ -1,5 +1,4 @@
-// A queue whose daemons run in the process of the test, on real folders and with real child
-// processes.
+// A queue whose daemons run in the test's process, on real folders and with real child processes.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // A queue and its daemons in one process, on any file system. Its executor lands change sets in a
-// text file or a list. The comment of a change set selects its outcome.
+// text file or a list. A change set's comment selects its outcome.
 #pragma once
 
 #include <doctest/doctest.h>

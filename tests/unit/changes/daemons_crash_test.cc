@@ -67,7 +67,8 @@ class NeverStop final : public Stop {
   std::optional<Verdict> wanted() const override { return std::nullopt; }
 };
 
-/// Runs in the child process, and reports every rollback as done. The test records the effect.
+/// Runs in the child process, and reports every rollback as done. The test itself records the
+/// rolled-back change sets in its Repository.
 void answer_rollbacks(Fd socket) {
   std::string received;
   char byte = 0;
@@ -82,8 +83,8 @@ void answer_rollbacks(Fd socket) {
   }
 }
 
-/// Daemons on files in memory. No child process lands jobs: the test does it itself, so that all
-/// file operations are counted.
+/// Daemons on files in memory. The test lands jobs itself instead of using child processes, so that
+/// all file operations are counted.
 struct Machine {
   explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
       : files("/", image),
@@ -175,8 +176,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
     for (int way = 0; way < 6; ++way) {
       CAPTURE(count);
       CAPTURE(way);
-      // The crash of a process keeps all data. A crash of the machine keeps only some of the
-      // unsynced data.
+      // Way 0 is a process crash, which keeps all data. The other ways are machine crashes: way 1
+      // loses all unsynced data, and the others lose a random part of it.
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
       Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
                       life.repository.at(count));

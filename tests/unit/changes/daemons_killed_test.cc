@@ -32,8 +32,8 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   return lines;
 }
 
-/// Runs the three daemons in the process of the test with FILES. Child processes use the file
-/// system that CHILD_FILES returns.
+/// Runs the three daemons in the test's process, on the file system FILES. Child processes use the
+/// file system that CHILD_FILES returns.
 struct Daemons : DaemonWorld {
   Daemons(const TemporaryFolder& folder, FileSystem& files,
           const std::function<FileSystem&()>& child_files)

@@ -57,7 +57,7 @@ class WatchedFiles final : public FileSystem {
 };
 
 struct JobQueue : changes_test::Queue {
-  /// Submits NAME, moves it to queue/, and returns the lock of the job.
+  /// Submits NAME, moves it to queue/, and returns the job's lock.
   JobLock queued(const ChangeSetName& name) {
     submit(name);
     auto lock = directories.lock_job(Stage::kPrequeue, name);

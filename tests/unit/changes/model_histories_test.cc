@@ -97,7 +97,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // A job that this loop has started can make other jobs wait.
+      // A job that this loop has just started can make this one wait.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;
@@ -117,8 +117,8 @@ class World {
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
       // The job adds its change to the version of the file that existed when the job started. If a
-      // concurrent job had also changed the file, its change would be lost, and check_content()
-      // would fail.
+      // concurrent job had also changed the file, one of the two changes would be lost, and
+      // check_content() would fail.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));
@@ -176,7 +176,8 @@ class World {
     for (auto& [key, list] : content_) {
       std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
     }
-    // Running jobs are given the new content, because in reality a rollback runs alone.
+    // Running jobs are given the new content, because in a real queue no other job runs during a
+    // rollback.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }
@@ -291,8 +292,8 @@ class World {
         const auto others = lenders(*other);
         const auto best_other =
             std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
-        // The same job depends on both jobs. If one of them depends on the other, the dependency
-        // goes first. Otherwise the model decides.
+        // Both jobs inherit their rank from the same lender. If one of the two depends on the
+        // other, the dependency goes first. Otherwise the model decides.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())

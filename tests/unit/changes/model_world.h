@@ -1,4 +1,4 @@
-// Jobs for tests of the model. The number of a job is also its time.
+// Jobs for tests of the model. A job's number is also its time.
 #pragma once
 
 #include <fmt/core.h>

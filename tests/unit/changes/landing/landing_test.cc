@@ -71,7 +71,7 @@ TEST_CASE("the next change set builds on it: changed, added and deleted files, i
   const auto first = artifact::parse_structural(world.manifest(one));
   const auto second = artifact::parse_structural(world.manifest(two));
   CHECK(second->repository_checksum == checksum_of(world.files()));
-  // The test's clock does not advance.
+  // The dates ascend although the test's clock does not advance.
   CHECK(second->date->value > first->date->value);
   CHECK(world.files(one).at("a").content == lines(100));
   // The changed file is stored as a delta.

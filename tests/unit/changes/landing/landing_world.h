@@ -38,7 +38,7 @@ class LandingWorld : public repository::test::World {
   FilesOf files(const artifact::HashName& check_in);
   FilesOf files() { return files(tip()); }
   std::string manifest(const artifact::HashName& check_in);
-  /// Commits directly to PARENT, as a client does.
+  /// Commits a child of PARENT directly, as a client does.
   artifact::HashName commit(const artifact::HashName& parent, const FilesOf& files,
                             const std::vector<artifact::CheckInText::Tag>& tags = {});
 

@@ -23,7 +23,7 @@ Rights with(Deed deed, const char* text) {
   return rights;
 }
 
-/// Returns the actions that ACTOR may perform on a change set of SUBMITTER.
+/// Returns the actions that ACTOR may perform on SUBMITTER's change set.
 std::string deeds(const Actor& actor, std::string_view submitter) {
   std::string all;
   for (std::size_t i = 0; i < kDeeds; ++i) {

@@ -37,7 +37,7 @@ TEST_CASE("a request is accepted once") {
 
 TEST_CASE("a request is remembered as long as its date is acceptable") {
   // Requests are recorded by periods of 10 minutes (twice kSkew). The loop covers two periods, so
-  // that the date of the request is at each minute of a period.
+  // that the request's date falls on every minute of a period.
   for (std::int64_t start = 0; start < 20; ++start) {
     Queue queue;
     CHECK(is_first(queue, kSignature, minutes(start + 5), minutes(start)).value());
