@@ -164,7 +164,8 @@ TEST_CASE(
 TEST_CASE(
     "bytes that the kernel has accepted for a client that reads nothing do not extend its time") {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
-  // The kernel accepts megabytes, which would extend the time by minutes.
+  // The kernel buffers megabytes of the reply. At min_rate, these bytes would extend the client's
+  // time by minutes.
   const World world(Pool::answering(large), {.client_timeout = 200ms, .min_rate = 20'000});
   const Client reader(world.gateway);
   reader.send(kGet);
@@ -193,7 +194,7 @@ TEST_CASE("a page is read from the page server only as fast as its client reads 
     sent += static_cast<std::size_t>(std::max<ssize_t>(size, 0));
     return size > 0;
   };
-  // Until the gateway has read nothing for a while.
+  // Sends until the gateway has not read anything for half a second.
   for (int idle = 0; idle < 50; ++idle) {
     while (send_more()) idle = 0;
     ::usleep(10'000);
@@ -275,7 +276,8 @@ TEST_CASE("while all clients keep up, a new one waits") {
   CHECK(busy.reply().contains("done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release();
-  // The connection stayed open for its reply, and was then closed for the new client.
+  // The first connection stayed open until its reply was sent, and was then closed for the new
+  // client.
   CHECK(busy.rest() == "");
   CHECK(newcomer.reply().contains("done"));
 }

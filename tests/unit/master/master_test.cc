@@ -180,7 +180,7 @@ TEST_CASE("a service gains privileges from what it executes only if configured")
   Service privileged = world.service(1, run);
   privileged.process.no_new_privs = false;
   world.start(services(world.service(1, run), std::move(privileged)));
-  // The test process itself might run with no_new_privs.
+  // The test process itself might run with no_new_privs, which its children inherit.
   const bool is_free = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
   const std::string said{world.next().what, world.next().what};
   CHECK(said.contains('n'));
@@ -220,7 +220,7 @@ TEST_CASE("a program runs with the privileges of its service, and without a slot
     return flag;
   };
   CHECK(flag_of("less") == "1");
-  // The test process itself might run with no_new_privs.
+  // The test process itself might run with no_new_privs, which its children inherit.
   CHECK(flag_of("more") == std::to_string(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)));
   CHECK(world.ends_on(SIGTERM));
 }

@@ -235,7 +235,8 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job runs once for the requested number") {
 }
 
 TEST_CASE_FIXTURE(ReadyMaster, "a worker's request is handled although it has ended") {
-  // A stopped master finds both deaths and the request in the same iteration of its event loop.
+  // When the stopped master continues, it finds the receiver's death, the request and the worker's
+  // death in the same iteration of its event loop.
   signal(SIGSTOP);
   REQUIRE(::kill(pids.at('r'), SIGKILL) == 0);
   wait_until(pids.at('r'), 'Z');

@@ -24,7 +24,8 @@ bool collide(const char* one, const char* other) {
   return listens.add(*SocketAddress::parse(other), "b").has_value();
 }
 
-/// Returns true if FRONT is not allowed to connect to POOL. Root creates the socket of POOL.
+/// Returns true if FRONT is not allowed to connect to POOL, whose socket the master creates as
+/// root.
 bool is_refused(const PoolConfig& pool, const Credentials& front) {
   return why_front_is_refused(pool, front).has_value();
 }
