@@ -48,7 +48,7 @@ class History {
   struct CheckIn {
     std::string name;
     std::map<std::string, File> files;
-    std::string baseline;  // the full manifest for delta manifests
+    std::string baseline;  // the full manifest to which a delta manifest refers
     std::int64_t date;
     bool has_close_child = false;
   };

@@ -62,7 +62,7 @@ Arrival private_one(std::string_view content);
 std::string check_in_on(const std::vector<artifact::HashName>& parents, int minute,
                         const std::vector<artifact::CheckInText::Tag>& tags = {},
                         std::string_view content = {}, const std::string& user = "ann");
-/// Returns all artifacts in the file of WORLD by name, read through a separate connection.
+/// Returns all artifacts in WORLD's file by name, read through a separate connection.
 std::map<std::string, std::string> contents(const World& world);
 /// Returns the rows of the derived tables in FILE.
 std::vector<std::string> derived_text(const std::filesystem::path& file);
@@ -76,7 +76,7 @@ std::string faults(const std::filesystem::path& file);
 /// Returns the faults that verify() finds, for files after `fossil rebuild`. Ignores rows that
 /// depend on the order of processing.
 std::string faults_in_any_order(const std::filesystem::path& file);
-/// Compares the derived tables of WORLD with our recomputation, and the tables of a copy with the
+/// Compares WORLD's derived tables with our recomputation, and a copy's derived tables with the
 /// result of `fossil rebuild`. Ignores rows that depend on the order of processing in fossil.
 void check_derived(World& world);
 

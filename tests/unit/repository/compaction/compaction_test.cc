@@ -55,8 +55,8 @@ class Project {
     return std::stoll(world_.sql(
         fmt::format("SELECT rid FROM blob WHERE uuid='{}'", name_of(text(number)).str())));
   }
-  /// Returns the row number of the delta source of version NUMBER. The result is empty if that
-  /// version is stored whole.
+  /// Returns the row number of version NUMBER's delta source, or an empty string if that version is
+  /// stored whole.
   std::string source_of(int number) const {
     return world_.sql(fmt::format("SELECT srcid FROM delta WHERE rid={}", rid_of(number)));
   }

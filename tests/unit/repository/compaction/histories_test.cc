@@ -26,7 +26,7 @@ using enum History::Kind;
 
 namespace {
 
-/// Compacts the file of WORLD. Checks that the artifacts are unchanged and that the derived tables
+/// Compacts WORLD's file. Checks that the artifacts are unchanged and that the derived tables
 /// equal fossil's.
 void check_compaction(World& world) {
   const auto before = contents(world);
@@ -41,8 +41,8 @@ bool is_thorough() {
 }
 
 /// Calls TEST(seed, kind) for each of CASES. If $QUARRY_TEST_CASES or $QUARRY_TEST_SEED is set,
-/// calls it for all kinds with $QUARRY_TEST_CASES seeds instead. The first seed is
-/// $QUARRY_TEST_SEED.
+/// calls it for all kinds with $QUARRY_TEST_CASES seeds instead (default: 1), starting at
+/// $QUARRY_TEST_SEED (default: 1).
 template <typename Test>
 void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& cases, Test&& test) {
   const char* count = std::getenv("QUARRY_TEST_CASES");

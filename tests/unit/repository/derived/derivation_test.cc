@@ -54,8 +54,8 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
       }
     });
   }
-  // Some deltas are deltas on each other in a loop and are still waiting. They are completed when
-  // all artifacts are stored whole.
+  // Some artifacts were received only as deltas on each other in a loop, so they are still waiting.
+  // Storing all artifacts whole completes them.
   world.receive([&](Receipt& receipt) {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
   });

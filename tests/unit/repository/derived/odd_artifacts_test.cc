@@ -77,7 +77,7 @@ TEST_CASE("an edit that arrives before its control artifact shows on it") {
   World world;
   const std::string edited = control(1, "nothing", "+closed x");
   const std::string edit = control(2, edited, "+comment better");
-  // As a phantom, the artifact has the lower row number and is processed first.
+  // The phantom gives `edited` a lower row number than `edit`, so `edited` is processed first.
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.add_phantom(name_of(edited), false)); });
   world.put_all({edit, edited});
   CHECK(world.sql("SELECT ecomment FROM event WHERE ecomment IS NOT NULL") == "better");

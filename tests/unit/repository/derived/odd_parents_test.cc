@@ -204,7 +204,7 @@ TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   std::string artifact, sql, expected;
   SUBCASE("P") {
     artifact = with("C c\nD 2021-01-02T00:00:00\nF a {a}\nP {it}\nU ann\n");
-    // The differently spelled hash counts as another version of the file.
+    // The file's hash in upper case counts as another version of the file.
     sql = "SELECT count(*) FROM mlink WHERE pmid<>0", expected = "2";
   }
   SUBCASE("P of a document that is not its first version") {
@@ -222,7 +222,7 @@ TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   SUBCASE("T") {
     artifact = with("D 2021-01-02T00:00:00\nT +foo {it}\nT +foo {root}\nU ann\n");
     sql = "SELECT comment FROM event WHERE type='g'";
-    // The tag's target is stored and sorted as it was written.
+    // The hash of the tag's target is stored and sorted in the spelling of the T card.
     expected =
         fmt::format("Edit [{}|{}]: Add \"foo\".", capitals.substr(0, 16), capitals.substr(0, 10));
     expected += fmt::format(" Edit [{}|{}]: Add \"foo\".", hash(root).substr(0, 16),

@@ -1,5 +1,5 @@
 // Tests rows that depend on the order of processing. `quarry verify` accepts such a row only if
-// some order results in its values. Each Damage below changes a row of a class that
+// some order of processing produces its values. Each Damage below changes a row of a class that
 // quarry-protocol(7) lists.
 
 #include <doctest/doctest.h>

@@ -53,8 +53,8 @@ void note(World& world, const ArrivalBatch& batch) {
   REQUIRE(receipt->commit());
 }
 
-/// Returns the names of deferred artifacts from before MARK that are ready, and deletes them from
-/// the list.
+/// Returns the names of the artifacts that were deferred before MARK and can be reported now.
+/// Deletes them from the list of deferred artifacts.
 std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
   ReadyArrivals found;
   {

@@ -21,13 +21,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Joins LINES to one text, which is easier to read in the message of a failed check.
+/// Joins LINES into one text, which is easier to read in the message of a failed check.
 template <typename Container>
 std::string text_of(const Container& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-/// Returns the output lines of `fossil ARGUMENTS` for the file of WORLD.
+/// Returns the output lines of `fossil ARGUMENTS` for WORLD's file.
 Lines fossil_lines(World& world, const std::string& arguments) {
   CAPTURE(arguments);
   REQUIRE(world.fossil(arguments + " -R " + world.file().string()));
@@ -127,8 +127,8 @@ TEST_CASE("open and closed branches and their tips are the same as fossil's") {
     World world;
     receive_history(world, seed);
     const std::vector<Branch> branches = branches_of(world);
-    // Fossil reports the newest check-in of a branch. A check-in with a child that has an earlier
-    // date is not a leaf, so these branches are not compared.
+    // For each branch, fossil reports the newest check-in. If that check-in is not a leaf, because
+    // it has a child with an earlier date, the branch is not compared.
     const std::string odd = world.sql(
         "SELECT '|'||coalesce(group_concat(name,'|'),'')||'|' FROM (SELECT value AS name, rid,"
         " max(event.mtime) FROM tagxref JOIN event ON objid=rid WHERE tagxref.tagid=8 AND tagtype>0"

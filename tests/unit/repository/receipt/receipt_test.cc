@@ -93,8 +93,8 @@ TEST_CASE("an uncommitted receipt leaves no trace, and the repository works on")
 }
 
 TEST_CASE("a long-lived and a new connection see the same waiting artifacts") {
-  // Each artifact except the first is a delta on the previous one. The delta for number 20 builds
-  // other content.
+  // Each artifact except the first is a delta on the previous one. The delta for artifact 20
+  // produces wrong content, so later artifacts stay waiting.
   constexpr int kLength = 40;
   World world;
   const auto waiting_for = [](Repository& repository) {

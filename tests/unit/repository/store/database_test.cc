@@ -65,8 +65,8 @@ TEST_CASE("the end of a transaction is not interrupted") {
     auto query = database.query("SELECT count(*) FROM t");
     return query.step() ? query.integer(0) : -1;
   };
-  // An interruption is only checked after some hundred steps. With 600 repetitions, every step of a
-  // commit is tested.
+  // SQLite checks for an interruption only every few hundred steps. The loop runs 600 times, so
+  // that every step of a commit coincides with such a check.
   for (int i = 0; i < 600; ++i) {
     database.interrupt_when({});
     Transaction transaction(database);

@@ -1,5 +1,5 @@
-// Simulated connections, and a table of locks in memory. The connections request the lock bytes of
-// a log in the same order as SQLite.
+// Simulated connections, and a table of locks in memory. The connections request a log's lock
+// bytes in the same order as SQLite.
 #pragma once
 
 #include <sqlite3.h>
@@ -50,7 +50,7 @@ class LockTable {
   std::vector<Held> held_;
 };
 
-/// An operation of a connection on the lock bytes.
+/// A connection's operation on the lock bytes.
 struct LockStep {
   enum class Kind { kShared, kExclusive, kUnlock };
   Kind kind;

@@ -95,7 +95,7 @@ void LockMonitor::forgotten(std::size_t who) {
 // --- WatchedVfs ----------------------------------------------------------------------------------
 
 WatchedVfs::File& WatchedVfs::file_of(sqlite3_file* file) {
-  // The data is stored after the object of the wrapped VFS. Its offset does not depend on
+  // The File is stored after the wrapped VFS's own object. Its offset does not depend on
   // `pMethods`, which a guard can replace.
   static const int offset = (sqlite3_vfs_find("unix")->szOsFile + 15) / 16 * 16;
   return *std::launder(reinterpret_cast<File*>(reinterpret_cast<std::byte*>(file) + offset));

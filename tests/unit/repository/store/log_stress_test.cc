@@ -220,7 +220,7 @@ TEST_CASE("commits that killed processes and another program had acknowledged ar
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",
                     Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
-  // This connection stays open like the connection of a worker. A child therefore never closes the
+  // This connection stays open like a worker's connection. A child therefore never closes the
   // last connection.
   Database watcher(place.file, Database::Mode::kCreate, kBusyTimeout);
   watcher.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x INTEGER PRIMARY KEY, y)");

@@ -1,7 +1,8 @@
 // Tests the guard with real connections. One test replays the race that loses commits. Another test
 // makes SQLite do random work, and checks its lock requests against the rules.
 //
-//   QUARRY_TEST_LOCK_CALLS   150 times the number of requests (default: 2,000,000)
+// The number of lock requests in random work is $QUARRY_TEST_LOCK_CALLS (default: 2,000,000)
+// divided by 150.
 #include "store/wal_guard_vfs.h"
 
 #include <doctest/doctest.h>

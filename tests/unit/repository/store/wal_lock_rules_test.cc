@@ -57,7 +57,7 @@ class TableVfs : public sqlite3_vfs {
   std::size_t opened_ = 0;
 };
 
-/// Forwards lock requests of WalLocks to TABLE for the connection WHO.
+/// Forwards lock requests from WalLocks to TABLE for the connection WHO.
 struct Below {
   LockTable& table;
   std::size_t who;

@@ -57,7 +57,7 @@ class LogFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     return std::move(*opened);
   }
-  /// Commits SIZE random bytes. If REPLIES is true, also does the work of a worker after a reply.
+  /// Commits SIZE random bytes. If REPLIES is true, also does what a worker does after a reply.
   void write(std::size_t size = kArtifact, bool replies = true) {
     std::string content(size, '\0');
     for (char& byte : content) byte = static_cast<char>(random());

@@ -20,8 +20,8 @@ std::string tagged_check_in(const std::string& comment, const std::string& paren
                             parent.empty() ? "" : "P " + hash(parent) + "\n", tags));
 }
 
-/// Returns a control artifact of the given DAY with CARDS in this order. A % in a card is replaced
-/// with the name of TARGET.
+/// Returns a control artifact of the given DAY in February with CARDS as its T cards, in this
+/// order. In each card, % stands for the hash of TARGET.
 std::string tag_control(int day, const std::string& target, std::vector<std::string> cards) {
   std::string text = fmt::format("D 2021-02-{:02d}T00:00:00\n", day);
   for (std::string& card : cards)
@@ -177,7 +177,7 @@ TEST_CASE("a tag that would move a change to another ticket is refused") {
 TEST_CASE("a rebuild keeps artifacts that a tag makes private unclustered, as fossil's does") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
-  // Simulates a tag from a server that did not support this tag.
+  // The `private` table is emptied, as if the tag came from a server that did not support it.
   for (const std::string& each : {made, tag_control(1, made, {"*private %"})}) world.put(each);
   world.sql("DELETE FROM private");
   world.repository.reset();
