@@ -59,8 +59,9 @@ TimePoint now();
 /// Lets another thread run. The trace shows WHERE.
 void step(std::source_location where = std::source_location::current());
 
-/// Fails the schedule if a thread locks it twice or unlocks another thread's mutex. Also fails the
-/// schedule if the mutex is destroyed while a thread holds it or waits for it.
+/// Fails the schedule if a thread locks the mutex twice or unlocks a mutex that another thread
+/// holds. Also fails the schedule if the mutex is destroyed while a thread holds it or waits for
+/// it.
 class Mutex {
  public:
   Mutex() = default;

@@ -25,7 +25,7 @@ bool is_over(const TestEngine& queue) {
 }
 
 struct AssistedWorld : QueueWorld {
-  /// Enqueues message 1, with which the consumer blocks. Then enqueues numbers until the DA worker
+  /// Enqueues message 1, on which the consumer blocks. Then enqueues numbers until the DA worker
   /// has moved all but four of the messages in memory to the disk. Returns the last number.
   int put_until_held(const TestEngine& queue) const {
     hold_first(queue, consumer);
@@ -41,8 +41,7 @@ struct AssistedWorld : QueueWorld {
     REQUIRE(spool.write_position(
         {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
   }
-  /// Starts a queue with messages 1 to 3 on the disk, whose DA worker has stopped because it was
-  /// idle.
+  /// Starts a queue with messages 1 to 3 on the disk. Its DA worker stops as soon as it is idle.
   TestEngine with_inactive_worker() {
     REQUIRE(leave_on_disk(options, 1, 3) == 3);
     options.timeout_worker_thread_shutdown = 0ms;
@@ -90,12 +89,12 @@ TEST_CASE_FIXTURE(AssistedWorld,
   const int last = put_until_held(queue);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
-  // The fifth message is being delivered by the regular worker.
+  // Four messages wait in memory, and the regular worker is delivering message 1.
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
-  // When the first consumer call returns, its worker stops instead of taking another message from
-  // memory.
+  // When the consumer has accepted message 1, the regular worker stops instead of taking another
+  // message from memory.
   consumer.let_pass(2);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(consumer.got() == numbers(1, 2));
@@ -245,8 +244,8 @@ TEST_CASE_FIXTURE(AssistedWorld,
   consumer.open();
   const TestEngine queue = start_engine();
   REQUIRE(files.wait_until_blocked());
-  // The DA worker notices the end of the mode before it waits. It therefore does not keep these few
-  // messages in memory.
+  // The DA worker notices the end of the disk-assisted mode before it waits. Otherwise these few
+  // messages would stay in memory below the low watermark.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
   files.unblock();
@@ -275,7 +274,7 @@ TEST_CASE_FIXTURE(
   const TestEngine queue = with_inactive_worker();
   wait_until_inactive(queue);
   CHECK(queue.figures->is_disk_assisted);
-  // The mode ends although no message arrives.
+  // The disk-assisted mode ends although no message arrives.
   consumer.open();
   CHECK(is_over(queue));
   CHECK(consumer.got() == numbers(1, 3));
@@ -308,7 +307,7 @@ TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing cons
   // At shutdown the high watermark becomes 1, so a single message is also saved.
   for (const int messages : {1, 5}) {
     SavingWorld world;
-    // Without save_on_shutdown, messages are also saved, but only for timeout_shutdown.
+    // Without save_on_shutdown, messages are also saved, but only until timeout_shutdown expires.
     world.options.save_on_shutdown = messages == 1;
     {
       const TestQueue queue = world.start();

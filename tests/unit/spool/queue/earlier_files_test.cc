@@ -1,5 +1,5 @@
-// The files of a queue as written by version 8387f36. A process fed 20 lines with watermarks.
-// Another process read 15 of them and was killed after it had acknowledged five.
+// The files of a queue that version 8387f36 has written. One process enqueued 20 lines. Another
+// process took 15 of them, and was killed after it had acknowledged five.
 #include <doctest/doctest.h>
 
 #include <string>

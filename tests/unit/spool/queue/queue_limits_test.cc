@@ -42,7 +42,8 @@ TEST_CASE_FIXTURE(MemoryWorld,
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue({.content = "x", .severity = severity});
   };
-  // Gives the consumer one message first, because a delivery above the mark also discards messages.
+  // The consumer holds one message from the start, because a delivery above the mark would also
+  // discard messages.
   const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
   REQUIRE(consumer.wait_until_begun(begun + 1));
@@ -171,7 +172,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "the pool grows by one for each queue.workerthrea
   options.worker_threads = 3;
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue = start();
-  // The first message is held by the worker.
+  // The worker holds the first message.
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);

@@ -227,7 +227,8 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     CHECK(world.consumer.got() == numbers(1, 8));
     CHECK(world.consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
-    // Three full batches and one message were retried.
+    // The consumer returned three full batches and one single message, so ten messages were
+    // retried.
     CHECK(queue.figures().retried == 10);
   }
 }

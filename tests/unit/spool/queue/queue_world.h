@@ -31,8 +31,8 @@ std::vector<std::string> numbers(int first, int last);
 std::vector<Message> messages(int first, int last);
 
 /// A consumer that records its messages. After close(), each call blocks until open() or let_pass()
-/// is called. Unless Stop::kIgnored is set, a blocked call also returns when it is told to stop. It
-/// has then not delivered its batch.
+/// is called. Unless Stop::kIgnored is set, a blocked call also returns when it is told to stop,
+/// and then its batch is not delivered.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
@@ -57,7 +57,8 @@ class TestConsumer {
   void let_pass(std::size_t batches) {
     change([&](State& state) { state.passes += batches; });
   }
-  /// An answer to a call. answer() sets the results of the next calls while the consumer is open.
+  /// A function that computes the result of one call. answer() sets these functions for the next
+  /// calls.
   using Answer = std::function<Delivery(std::span<const Message>)>;
   void answer(const std::vector<Answer>& answers) {
     change([&](State& state) { state.answers.assign(answers.begin(), answers.end()); });
@@ -266,7 +267,7 @@ struct QueueWorld {
   QueueWorld() { consumer.close(); }
   TestQueue start() { return {options, consumer.function(), files}; }
   TestEngine start_engine() { return {options, consumer.function(), files}; }
-  /// Shortens the timeouts of the shutdown to 10 ms.
+  /// Shortens the shutdown timeouts to 10 ms.
   void hurry() { options.timeout_shutdown = options.timeout_action_completion = milliseconds(10); }
   void add_workers(std::size_t count) {
     options.worker_threads = count;

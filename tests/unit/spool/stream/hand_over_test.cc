@@ -255,7 +255,8 @@ TEST_CASE("a client that stalls or is idle is disconnected in time") {
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // The server has two places. The third client waits until another client is disconnected.
+  // The server serves two clients at a time, so the third client waits until another is
+  // disconnected.
   CHECK(server.hand_over(1, 1) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
@@ -312,7 +313,7 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({}) == ErrorCode::kLimit);
   CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
-  // The listener does not accept connections.
+  // The listener does not accept connections, so the calls reach their timeout.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }

@@ -30,7 +30,7 @@ constexpr bool kKeepsFreedMemory = true;  // sanitizers delay the release of mem
 constexpr bool kKeepsFreedMemory = false;
 #endif
 
-/// Returns the number of bytes of memory that this process uses.
+/// Returns this process's memory use in bytes.
 std::size_t resident() {
   std::ifstream file("/proc/self/statm");
   std::size_t all = 0;
@@ -39,8 +39,8 @@ std::size_t resident() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Returns true if memory has grown by at most 24 MiB since BEFORE. The result is significant for
-/// at least a million messages, whose contents have 100 MB.
+/// Returns true if memory has grown by at most 24 MiB since BEFORE. The check is only meaningful
+/// with at least a million messages, whose contents take 100 MB.
 bool has_grown_little(std::size_t before) {
   return kKeepsFreedMemory || resident() < before + (std::size_t{24} << 20);
 }

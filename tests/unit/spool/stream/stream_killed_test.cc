@@ -23,7 +23,7 @@ void send_event(int pipe, char what, std::uint64_t number) {
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// Takes a batch of SUBSCRIPTION and settles its messages one by one. Gives up every seventh
+/// Takes a batch from SUBSCRIPTION and settles its messages one by one. Gives up every seventh
 /// message.
 void deliver(Subscription& subscription, int pipe) {
   const auto taken = subscription.take(4);

@@ -24,7 +24,7 @@ inline StreamOptions stream_options(bool synced = true) {
   return {.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024, .sync = synced};
 }
 
-/// Returns a message that contains its number. Its record is about 40 bytes long.
+/// Returns a message with NUMBER in its content. The message's record is about 40 bytes long.
 inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }
@@ -117,7 +117,7 @@ struct MailWorld : OwnWorld {
     reopen();
     mail = subscribe("mail", mail_options);
   }
-  /// Changes the options of the subscription to OF_MAIL.
+  /// Changes the subscription's options to OF_MAIL.
   void set(const SubscriptionOptions& of_mail) {
     mail_options = of_mail;
     mail = subscribe("mail", of_mail);
@@ -127,7 +127,7 @@ struct MailWorld : OwnWorld {
   std::shared_ptr<Subscription> mail = subscribe("mail", mail_options);
 };
 
-/// Takes at most MAX messages of SUBSCRIPTION and returns their ids.
+/// Takes at most MAX messages from SUBSCRIPTION and returns their ids.
 inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t max = 1000) {
   const auto taken = subscription.take(max);
   REQUIRE(taken);
@@ -152,8 +152,8 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
   REQUIRE(subscription.settle(all));
 }
 
-/// Takes all available messages of SUBSCRIPTION, settles them with OUTCOME, and returns their ids.
-/// If ERROR is set, settling must fail with that error.
+/// Takes all available messages from SUBSCRIPTION, settles them with OUTCOME, and returns their
+/// ids. If ERROR is set, settling must fail with that error.
 inline std::vector<std::uint64_t> drain(Subscription& subscription,
                                         Outcome outcome = Outcome::kDone,
                                         std::optional<base::ErrorCode> error = std::nullopt,
@@ -174,7 +174,7 @@ inline std::vector<std::uint64_t> drain(Subscription& subscription,
   }
 }
 
-/// Returns the names of the stream's segments, without those of dead letters.
+/// Returns the names of the stream's segments, except the segments of dead letters.
 inline std::vector<std::string> segments_in(const MemoryFileSystem& files) {
   std::vector<std::string> names;
   for (const auto& [name, content] : files.image()) {
