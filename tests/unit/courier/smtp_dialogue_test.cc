@@ -51,7 +51,7 @@ TEST_CASE("the outcome of an email follows from the replies to its commands") {
   constexpr Turn kData{"DATA", "354 go on"};
   struct Case {
     std::vector<Turn> turns;
-    std::string error;  // error message of libcurl
+    std::string error;  // libcurl's error message
     MailOutcome outcome;
     std::string why;
   };

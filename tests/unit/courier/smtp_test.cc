@@ -29,7 +29,7 @@ TEST_CASE("a server that is down or hangs defers the mail") {
   SmtpOptions options{.url = "smtp://" + local->str()};
   options.timeout = std::chrono::milliseconds(300);
   {
-    // The listener does not accept connections.
+    // The listener does not accept connections, so the sender reaches its timeout.
     SmtpSender sender(options);
     CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }

@@ -138,7 +138,7 @@ TEST_CASE("a multipart form as browsers send it") {
   CHECK(in_parts(
             part_with("Content-Type: text/plain\r\n" + std::string(kDisposition) + "u\"", "ann") +
             kPasswordPart) == "form ann");
-  // The content of a file contains text that resembles the header of a part.
+  // The content of a file contains text that resembles a part's header.
   CHECK(in_parts(part("f", "\r\nname=\"u\"\r\n\r\nann") + kPasswordPart) == "none");
   CHECK(in_parts(part("f", std::string(2 << 20, 'x')) + part("u", "ann") + kPasswordPart) ==
         "form ann");
@@ -181,7 +181,8 @@ TEST_CASE("a multipart form that could be read in two ways is refused") {
            part(std::string("x\0\"; name=\"u", 12), "ann") + kPasswordPart}) {
     CAPTURE(body);
     CHECK(in_parts(body) == "400");
-    // Other pages refuse the form too, because fossil accepts a login in other fields on any page.
+    // Other pages refuse the form too, because fossil accepts a login in the parameters resid and
+    // token of any page.
     CHECK(only({"/timeline", "", body, kParts}) == "400");
   }
 }

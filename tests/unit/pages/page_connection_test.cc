@@ -44,7 +44,7 @@ class WebServer final : private PageConnection::Owner {
   void turn() {
     for (int i = 0; i < 100; ++i) event_base_loop(loop.get(), EVLOOP_NONBLOCK);
   }
-  /// Returns the content of the reply's records. Its end must be the end of the connection.
+  /// Returns the content of the reply's records. Requires that the connection is closed after them.
   std::string rest() {
     std::string output;
     http::RecordReader reader;
@@ -102,7 +102,8 @@ TEST_CASE("a shared page is not copied, counts once for all its readers, and arr
     server.turn();
     CHECK(server.connection->unsent() > 4'000'000);
   }
-  // The test itself is the third user.
+  // The page has three users, the two connections and the test itself, and each counts a third of
+  // its size.
   CHECK(servers[0].connection->memory() == page->size() / 3);
   for (WebServer& server : servers) CHECK(server.rest() == "head " + body);
   CHECK(page.use_count() == 1);
@@ -144,7 +145,8 @@ TEST_CASE("a web server that reads slowly is disconnected only when it stops rea
   server.connection->begin(200, "head ");
   server.connection->add(std::string(1'000'000, 'x'));
   server.turn();
-  // At first, the kernel does not accept more bytes yet, so that the timeout is the only event.
+  // The socket's buffer is too full to accept more bytes in this loop, so the timeout is the only
+  // event.
   for (int i = 0; i < 4; ++i) {
     event_base_loop(server.loop.get(), EVLOOP_ONCE);
     REQUIRE(server.connection != nullptr);

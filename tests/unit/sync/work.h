@@ -1,4 +1,4 @@
-// Measures the work of SQLite by the steps of its virtual machine. Counts all statements of all
+// Measures SQLite's work in steps of its virtual machine. Counts all statements of all
 // connections that are opened during the lifetime of the object.
 #pragma once
 

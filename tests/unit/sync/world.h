@@ -17,7 +17,7 @@ namespace quarry::sync {
 
 inline const std::string kProjectCode = "1111111111111111111111111111111111111111";
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
-/// The pragma cards with the version of a client (2.21) and of the server.
+/// The pragma cards with a client's version (2.21) and with the server's version.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
 inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
 /// The card at the end of each reply to a clone.
@@ -48,7 +48,7 @@ std::string igot(std::string_view name, const char* more = "");
 std::string gimme(std::string_view name);
 /// Returns the hash of PASSWORD that the repository stores.
 std::string secret_of(std::string_view user, std::string_view password);
-/// Returns BODY with a preceding login card of USER.
+/// Returns BODY with USER's login card before it.
 std::string login(std::string_view user, std::string_view secret, std::string_view body);
 /// Returns the content of the file PATH.
 std::string read_bytes(const std::filesystem::path& path);

@@ -22,7 +22,7 @@ using quarry::sync::ClientRequest;
 
 namespace {
 
-/// A failure of an exchange. After all failures of a test, the server answers.
+/// The ways in which an exchange can fail. After a test's faults are used up, the server answers.
 enum class Fault { kNoServer, kCutOff, kDenied };
 
 /// A server in the same process, and an unreliable network.

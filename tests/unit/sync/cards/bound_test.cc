@@ -173,7 +173,8 @@ TEST_CASE("a commit that has begun is completed") {
   world.options.max_time = std::chrono::hours(24);
   bool is_committing = false;
   const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
-  // The session derives so little that it does not check the client again before the commit.
+  // This push needs so little derivation that the session does not check the client again before
+  // the commit.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =
                                      [&](const SessionProgress& now) {

@@ -37,7 +37,7 @@ std::string cfile_delta(const std::string& content, const std::string& source) {
                   quarry::artifact::delta_create(source, content));
 }
 
-/// A repository into which a client clones. The test supplies the replies of the server.
+/// A repository into which a client clones. The test supplies the server's replies.
 struct Clone {
   explicit Clone(ClientOptions chosen = {}) : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());

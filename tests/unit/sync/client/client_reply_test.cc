@@ -144,7 +144,7 @@ TEST_CASE("the difference between the clocks is computed from a reply") {
     REQUIRE(session.take_reply("application/x-fossil-debug", line).has_value());
     return session.figures().clock_skew;
   };
-  // The time of the client is 2023-11-14T22:13:20.
+  // The client's clock is at 2023-11-14T22:13:20.
   SUBCASE("behind") {
     CHECK(skew_after("# timestamp 2023-11-14T22:12:50 errors 0\n") == -30);
   }

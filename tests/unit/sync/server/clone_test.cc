@@ -118,7 +118,7 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
     CHECK(turned(now - 60).starts_with(kServerVersion + file(other) + "clone_seqno 0\n"));
     CHECK(turned(now - 90'000).contains(sha3(other) + " " + sha3(one)));
     CHECK(turned(0).contains(sha3(other) + " " + sha3(one)));
-    // A clone that starts at 1 can contain the delta, because both artifacts come from one
+    // A clone that starts at 1 can contain this delta, because both artifacts come from one
     // snapshot.
     turned(now - 60);
     CHECK(clone(world, "g", fmt::format("clone {} 1\n", version))
