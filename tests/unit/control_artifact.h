@@ -9,7 +9,8 @@
 #include "quarry/artifact/fossilize.h"
 #include "quarry/artifact/structural.h"
 
-/// The fields of a control artifact, which the server itself never makes.
+/// The fields of a control artifact. The type is defined here because the server itself never makes
+/// control artifacts.
 struct ControlText {
   quarry::base::UnixMillis date;
   std::string user;

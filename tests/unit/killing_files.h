@@ -40,7 +40,7 @@ class KillingFile final : public quarry::base::File {
   }
   quarry::base::Result<void> append(std::string_view bytes) override {
     fuse_.burn();
-    // Appends in two parts, because the process can be killed between them.
+    // Appends in two parts, so that the process can also be killed in the middle of a write.
     if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
     fuse_.burn();
     return file_->append(bytes.substr(bytes.size() / 2));

@@ -44,7 +44,7 @@ TEST_CASE("text becomes smaller, and noise hardly larger") {
 }
 
 TEST_CASE("a zlib stream made elsewhere expands") {
-  // The compressed bytes were produced by the compress() function of zlib.
+  // The compressed bytes come from zlib's compress() function.
   CHECK(blob_expand("\0\0\0\0\x78\x9c\x03\0\0\0\0\1"sv, 0) == "");
   CHECK(blob_expand("\0\0\0\3\x78\x9c\x4b\x4c\x4a\x06\0\x02\x4d\x01\x27"sv, 3) == "abc");
 }

@@ -28,7 +28,7 @@ class ConfinedShell {
   Confinement& confinement() { return confinement_; }
   fs::path operator/(const char* name) const { return folder_ / name; }
 
-  /// Runs TEXT in the folder that contains both, and returns its exit status.
+  /// Runs TEXT in the parent folder of `in` and `out`, and returns its exit status.
   int run(const std::string& text) {
     const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     const auto pid = spawn({.words = {"/bin/sh", "-c", text},

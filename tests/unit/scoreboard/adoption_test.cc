@@ -1,4 +1,4 @@
-// Tests the adoption of a scoreboard by the next master. The previous master reports the layout.
+// Tests how the next master adopts a scoreboard, whose layout the previous master reports.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -75,8 +75,8 @@ TEST_CASE_FIXTURE(Pool,
     if (i % 2500 == 0) ++now;
   }
   CHECK(checked > 1'000'000);
-  // After 50 s, the user has two new tokens, the address has five, and the pair has one new
-  // attempt.
+  // After 50 s, the user has two new tokens, the address has five, and the pair of user and
+  // address has one new attempt.
   CHECK(checked_of(100, "victim") == 2);
   CHECK(checked_of(10, "owner", kHome) == 1);
   std::size_t before = checked;

@@ -27,7 +27,7 @@ quarry::base::Fd file_in(const TemporaryFolder& folder) {
 
 }  // namespace
 
-// Overrides the function of the C library to count its calls and to simulate errors.
+// Overrides the C library's function to count its calls and to simulate errors.
 extern "C" int fdatasync(int fd) {
   if (disk.is_broken) {
     errno = EIO;
