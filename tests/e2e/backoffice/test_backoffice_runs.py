@@ -39,7 +39,7 @@ def logged(tmp_path):
 
 @pytest.fixture
 def served(start, logged, tmp_path):
-    """Starts a server with a short lease, which logs each backoffice run."""
+    """Returns a function that starts a server with a short lease. The server logs each backoffice run."""
     def begin(**pool):
         return start({**logged, "backoffice.lease_time": "2s", **pool}), tmp_path / RUNS
     return begin
@@ -47,7 +47,7 @@ def served(start, logged, tmp_path):
 
 @pytest.fixture
 def folder_of(tmp_path, fossil):
-    """Creates a folder of repositories."""
+    """Returns a function that creates a folder with repositories of the given names."""
     def make(*names):
         folder = tmp_path / "folder"
         for each in names:
@@ -253,7 +253,7 @@ def test_backoffice_disable(start, folder_of, logged, tmp_path):
     server = start({**logged, "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
-    # When the run for the last request has been logged, runs for the earlier requests would also have ended.
+    # When the run for the last request has ended, any runs for the earlier requests have ended too.
     wait_until(lambda: runs(tmp_path / RUNS) and not jobs(server), "a run")
     assert files(tmp_path / RUNS) == {str(folder / "other.fossil")} and "backoffice" not in rows(folder / "none.fossil")
 
@@ -280,7 +280,7 @@ def test_all_repositories_have_runs_without_requests(start, folder_of, logged, t
 
 @pytest.mark.slow
 def test_a_digest_is_sent_without_requests(fresh, start, logged, tmp_path, fossil):
-    """A timer of the server starts the run that sends yesterday's digest."""
+    """A timer in the server starts the run that sends yesterday's digest."""
     mail.set_up(fresh, fossil, tmp_path / "mails")
     fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
@@ -338,8 +338,8 @@ def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, logged, t
 
 
 def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
-    """While a run of one pool occupies the only slot, the run of the other pool waits. Sleeping processes do not occupy
-    slots."""
+    """Only one run is allowed at a time. While a run of one pool is active, the run of the other pool waits. Sleeping
+    processes do not count as active."""
     repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
     slow = tmp_path / "slow.fifo"
     for path in repositories.values():

@@ -1,4 +1,4 @@
-"""`fossil server` and quarryd serve the same file, both with their backoffice. The two servers share the lease, and
+"""`fossil server` and quarryd serve the same file, each with its own backoffice. The two servers share the lease, and
 each alert is sent once."""
 
 import concurrent.futures
@@ -85,7 +85,7 @@ class Both:
                 (repofile.value(self.path, "SELECT value FROM config WHERE name='backoffice'") or "0 0 0 0").split()]
 
     def pass_time(self, seconds):
-        """Moves the expiry of the lease back by SECONDS. Fails if a process is waiting for the lease. Returns the lease
+        """Makes the lease expire SECONDS earlier. Fails if a process is waiting for the lease. Returns the lease
         holder."""
         current = self.lease()[0]
         # fossil treats a zombie as a running process.
@@ -126,7 +126,8 @@ def both_at_once(*actions):
 @pytest.mark.slow
 def test_no_alert_is_sent_twice_or_lost(both, fossil):
     """Pages are pushed to quarryd. Both servers get requests, one after the other or concurrently. Then the lease is
-    moved back by a minute. No process waits for the lease, so this has the same effect as waiting a minute."""
+    changed to expire a minute earlier. Because no process is waiting for the lease, this has the same effect as waiting
+    for a minute."""
     repofile.set_config(both.path, "backoffice-nodelay", 1)
     titles = (f"Page-{number}" for number in itertools.count())
     pushed = []

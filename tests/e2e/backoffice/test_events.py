@@ -176,7 +176,7 @@ def test_a_delta_without_its_source_is_not_damage(published, fresh):
 
 
 def take_lease(path):
-    """Makes this process and its parent the holders of the lease for an hour."""
+    """Makes this process the lease holder for almost an hour, and its parent process the next lease holder."""
     until = int(time.time()) + 3000
     repofile.set_config(path, "backoffice", f"{os.getpid()} {until} {os.getppid()} {until + 500}")
 

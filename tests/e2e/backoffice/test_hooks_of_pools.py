@@ -1,4 +1,4 @@
-"""Pools of different users share the courier, and the hooks of each run as its own user."""
+"""Pools with different users share one courier. The hooks of each pool run as the user of that pool."""
 
 import json
 import os
@@ -35,8 +35,8 @@ def may_connect(path: str, user: pwd.struct_passwd) -> bool:
 
 
 class Pools:
-    """A server with two pools of different users. Each pool has a repository with a hook, which writes the name of its
-    user to the file `ran`. The files of the courier and of the first pool are in the same folder."""
+    """A server with two pools that run as different users. The repository of each pool has a hook that writes the name
+    of the hook's user to the file `ran`. The courier's files are in the folder of the first pool."""
 
     def __init__(self, folder: Path, fossil):
         self.folder = folder
@@ -141,7 +141,7 @@ def test_only_users_of_pools_connect_and_to_their_own_hooks_alone(pools: Pools):
 
 
 def test_a_hook_that_another_pool_hands_to_the_courier_is_not_run(pools: Pools):
-    """Pool `two` sends a hook for the repository of pool `one` to the courier, which runs as the user of pool `one`."""
+    """The user of pool `two` sends the courier a hook for the repository of pool `one`."""
     pools.start()
     mark = pools.folder / "one" / "forged"
     forged = event(1, "hook", part={"command": f"touch {mark}", "repository": str(pools.repository("one"))})
@@ -185,7 +185,7 @@ def test_a_folder_of_hooks_that_a_pool_cannot_enter_is_an_error(pools: Pools):
 
 
 def test_a_folder_of_hooks_that_a_user_could_replace_is_refused(pools: Pools):
-    """The parent folder belongs to a pool's user, who can replace the folder of hooks with anything."""
+    """The parent folder belongs to a pool's user, who could therefore replace the folder of hooks with anything."""
     pools.write()
     pools.hooks.symlink_to(pools.folder)
     for more in (["--test"], []):

@@ -154,13 +154,15 @@ def test_a_database_gets_the_same_rows_as_from_fossil(world, tmp_path, fossil):
     ("pipe", "email-send-command", "relay"), ("dir", "email-send-dir", "relay, db"), ("db", "email-send-db", "off"),
     ("stdout", "email-self", "relay, pipe, dir, db")])
 def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, tmp_path, method, setting, allowed):
-    """Users with the setup capability can change the settings over the web."""
+    """Users with the setup capability can change the method over the web, so the server's configuration limits the
+    methods."""
     there = tmp_path / "there"
     there.mkdir()
     value = {"pipe": f"touch {there}/file", "dir": there, "db": there / "file", "stdout": mail.SELF}[method]
     use_method(world, method, setting, value)
     repofile.set_config(world, "backoffice-disable", "0")
-    # Without an interval, a request starts the first run; with an interval, a timer of the server starts it.
+    # Without an interval, the first run is started by a request. With an interval, it is started by a timer in the
+    # server.
     for interval in ("0", "1s"):
         server = start({"backoffice": "yes", "backoffice.interval": interval, "backoffice.lease_time": "1s",
                         "backoffice.mail_methods": allowed}, repository=world)

@@ -294,7 +294,8 @@ def test_a_peer_may_be_a_file_or_a_remote_of_fossil(world):
 
 @pytest.mark.parametrize("kind", ["file", "path", "ssh", "program", "ssh program"])
 def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
-    """Users with the setup capability can change the stored URL over the web."""
+    """Users with the setup capability can change the stored URL over the web. The server must therefore not open a
+    local file, use ssh or start a program for such a URL."""
     ours, theirs = world.place("ours"), world.place("theirs")
     touched = world.folder / "touched"
     program = world.folder / "program"
@@ -364,7 +365,8 @@ def test_a_wrong_password_is_retried_with_increasing_delay_and_not_logged(world)
     world.serve(ours, world.peer("there", theirs))
     seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 3, "refusals")
     assert "login failed" in seen["error"]
-    # The delays are one, two and four seconds. Each delay is shortened by up to a quarter.
+    # After refused logins, the delays are one, two and four seconds, and each is shortened by up to a quarter. Two
+    # delays have passed here.
     assert time.monotonic() - began >= 2
     wanted = theirs.daemon.log() + ours.daemon.log() + str(repofile.everything(ours.path))
     assert "not-the-password" not in wanted
@@ -412,7 +414,7 @@ def test_a_peer_that_hangs_delays_no_other(world):
         assert done.returncode == 1 and f"process {seen['process']} is already syncing with this peer" in done.stderr
         ours.daemon.stop()
         assert not process.exists(seen["process"])
-        # A row with the process ID of an exited process does not count as a running sync.
+        # If the process ID in a row belongs to a process that has exited, the row does not count as a running sync.
         assert world.status(ours, "hangs")["condition"] != "syncing"
 
 
