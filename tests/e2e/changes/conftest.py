@@ -40,7 +40,7 @@ def mark() -> str:
 
 @pytest.fixture
 def everybodys() -> Iterator[Path]:
-    """A folder that all users can access. The test's own folder is private."""
+    """A folder that all users can access, unlike the test's own folder."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)

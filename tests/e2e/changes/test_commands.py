@@ -181,13 +181,14 @@ def test_wait_reports_the_outcome_and_can_be_interrupted(submit, checkout, fresh
 
 @pytest.fixture
 def waiting(server, fresh):
-    """Submits three change sets that change the same file, so they wait in queue/. Returns their IDs in order."""
+    """Submits three change sets that change the same file, and moves them to queue/. Returns their IDs in order."""
     writer = somebody(server.port, fresh)
     ids = []
     for i in range(3):
         ids.append(writer.submit(changes.tarball({"a.txt": b"%d\n" % i}, comment=f"number {i}")).json["id"])
         Queue.of(fresh).take(ids[-1])
-        # The queue orders change sets by their time in milliseconds.
+        # The queue orders change sets by their time in milliseconds, so each change set is submitted in a different
+        # millisecond.
         now = time.time_ns() // 1_000_000
         wait_until(lambda: time.time_ns() // 1_000_000 > now, "the next one")
     return ids

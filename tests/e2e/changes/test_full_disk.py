@@ -131,7 +131,8 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
                                ("execution", "run", "done")):
         if kind == "execution":
-            # The daemon can use cached contents without disk space, or delete them to free space.
+            # Cached contents are deleted, because the daemon could use them without disk space, or delete them itself
+            # to free space.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
         fill(disk)
@@ -141,7 +142,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         else:
             # Moving the job to run/ does not need space, but extracting the tarball does.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The first of these failures is that of writing the pid file.
+            # The first failure is logged when the daemon cannot write its pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)

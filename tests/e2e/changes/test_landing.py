@@ -72,7 +72,7 @@ def test_repository_checksum_is_the_one_that_fossil_computes(fresh, fossil, tmp_
     ours, theirs = manifest(fossil, fresh, check_in), manifest(fossil, fresh, checkout.head())
     assert card(ours, "F") == card(theirs, "F")
     assert card(ours, "R") == card(theirs, "R") != []
-    # For a later landing, most of the computation of the R card is reused.
+    # A later landing reuses most of the computation of the R card.
     checkout.write("a", "other\n")
     checkout.commit("another file")
     landed, back = landing.landed(fresh, sets.make({"B": "short\n"}), sets.make({"B": lines(5000)}))
