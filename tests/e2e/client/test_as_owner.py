@@ -16,7 +16,7 @@ OWNER = 65534
 
 
 class Home:
-    """A folder of OWNER with a repository, and a command that root runs."""
+    """A folder with a repository, both owned by OWNER, and commands that root runs on this repository."""
 
     def __init__(self, folder: Path, fossil):
         self.folder = folder
@@ -82,8 +82,8 @@ def test_in_a_folder_of_root_commands_stay_root(home):
 
 
 def test_a_sync_reads_a_password_file_that_only_root_can_read(home, tmp_path):
-    """The command reads the password file before it changes to the owner of the repository. No server listens at the
-    URL."""
+    """The command reads the password file before it changes to the owner of the repository. The sync itself fails,
+    because no server listens at the URL."""
     secret = tmp_path / "password"
     secret.write_text("pen\n")
     secret.chmod(0o600)
@@ -93,7 +93,7 @@ def test_a_sync_reads_a_password_file_that_only_root_can_read(home, tmp_path):
 
 @pytest.mark.parametrize("words", ["alerts send", "backoffice --nolease"])
 def test_a_command_that_a_repository_names_runs_as_its_owner(home, fossil, words):
-    """The repository's settings name a program that sends the mail."""
+    """A setting of the repository contains the command that sends the mail."""
     mark = home.folder / "ran"
     mail.set_up(home.repository, fossil, home.folder / "mails", email_send_method="pipe",
                 email_send_command=f"cat > /dev/null; id -u > {mark}")

@@ -227,7 +227,8 @@ def assert_cleans_up_after(number, is_reached, quarry, url, clone):
     signal."""
     running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               # A parent process such as nohup can make the tests ignore this signal.
+                               # If the tests were started by a program such as nohup, child processes would otherwise
+                               # ignore this signal.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         process.wait_until(is_reached, "the moment to interrupt")

@@ -1,5 +1,5 @@
-"""`quarry compact` stores old versions as deltas on newer versions while others use the file. Everything else is
-unchanged."""
+"""`quarry compact` stores old versions as deltas on newer versions while other processes use the file. Everything else
+is unchanged."""
 
 import re
 import signal

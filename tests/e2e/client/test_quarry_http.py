@@ -42,7 +42,7 @@ def parts(reply):
 
 @pytest.fixture
 def inetd(fresh):
-    """Starts the program for each connection, as inetd does. The connection is its standard input and output."""
+    """Starts `quarry http` for each connection, as inetd does, with the connection as standard input and output."""
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
             subprocess.run([PROGRAM, "http", self.server.target], stdin=self.request.fileno(),
@@ -99,8 +99,8 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
 
 @pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
 def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path, far):
-    """The stock client only starts programs named `fossil` on the server. Here, `fossil` is a link to quarry, which is
-    found in the path or given in the URL."""
+    """On the server, the stock client only starts programs named `fossil`. In this test, `fossil` is a link to quarry.
+    The client finds the link in PATH, or the URL contains its path."""
     if places.is_sanitized():
         pytest.skip("fossil bounds the address space of what it starts, and AddressSanitizer needs all of it")
     folder = quarry.folder / "far"
@@ -129,7 +129,7 @@ def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_pat
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout("user", "default", "ann")
     checkout.commit_file("a.txt", "a\n", "made in the clone")
-    # quarry does not start a program that a stored URL names.
+    # The URL is given on the command line, because quarry does not start a program that a stored URL names.
     quarry("sync", clone, url)
     assert "made in the clone" in fossil.timeline(fresh)
     assert quarry.ssh_arguments.read_text().count("test-http") == 2, "one connection for a whole clone or sync"

@@ -1,5 +1,5 @@
-"""`quarry rebuild` has the same results as `fossil rebuild`, except for the order of processing. A failed rebuild
-changes nothing."""
+"""`quarry rebuild` has the same results as `fossil rebuild`, except for rows that depend on the order of processing. A
+failed rebuild changes nothing."""
 
 import contextlib
 import os
@@ -158,7 +158,7 @@ def test_an_interrupted_rebuild_changes_nothing(generated, number):
         running.send_signal(number)
         assert running.wait(60) == -number
         assert journal.exists() == (number == signal.SIGKILL)
-        # The next program that opens the file rolls the transaction back.
+        # After a kill, the next program that opens the file rolls the transaction back.
         assert "attempt to write" not in quarry("verify", generated).stderr
 
 

@@ -5,7 +5,7 @@ import pytest
 from support import repofile
 from support.fossil import ADMIN, Checkout
 
-#: A login and a password, and the login as fossil writes it in a URL.
+#: Logins and passwords. The third text is the login as it is written in a stored URL.
 PEOPLE = {"spaces": ("joe doe", "p w", "joe+doe"), "plus": ("a+b", "p+w%2", "a%2Bb"),
           "percent": ("c%41d", "100%", "c%2541d"), "utf-8": ("ü@x:y/z", "pä:@/w", "%C3%BC%40x%3Ay%2Fz")}
 FILES = ["my repo", "my+repo", "ü", "q%41", "w?x", "h#y&z", "p?fossil=q"]
@@ -83,7 +83,8 @@ def trap(tmp_path):
 
 @pytest.mark.parametrize("url", ["file:{}", "file://{}", "ssh://host/{}"])
 def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
-    """Users with the setup capability can change the stored URL of a served repository over the web."""
+    """Users with the setup capability can change the stored URL of a served repository over the web, so a program in
+    such a URL is not started."""
     program, touched = trap
     quarry("clone", fresh, clone, "--admin-user", ADMIN)
     written = f"{url.format(fresh)}?fossil={program}"
