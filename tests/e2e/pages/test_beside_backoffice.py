@@ -39,8 +39,8 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
                 page = browser.get("/wcontent")
-                # A page fails if another process writes at the same time. fossil also writes, because it stores its
-                # base URL.
+                # fossil writes its base URL to the repository when it makes a page. The page fails if another process
+                # is writing at the same time.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
                 seen.append(page.status)

@@ -19,7 +19,8 @@ from support.process import children, exists, free_port, name, wait_until
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server whose pages are made by fake_fossil.SCRIPT. Returns the server and a visitor."""
+    """Returns a function that starts a server whose pages are made by fake_fossil.SCRIPT. This function returns the
+    server and a Browser."""
     program = fake_fossil.scripted(tmp_path)
 
     def begin(**pool):
@@ -81,7 +82,8 @@ def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):
 
 
 def test_a_page_that_meets_a_locked_database_is_requested_again(serve):
-    """fossil replies with 400 if another process is writing, but also if the request is malformed."""
+    """fossil replies with 400 if another process is writing, but also if a request is malformed. Quarry requests the
+    page again, and passes on the reply if it is still 400."""
     _, visitor = serve()
     met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
     assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)

@@ -43,7 +43,8 @@ def project(fresh, fossil, tmp_path):
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server of the fixture's repository. Returns the server and a visitor."""
+    """Returns a function that starts a server with the repository `fresh`. This function returns the server and a
+    Browser."""
     def begin(**pool) -> tuple[Daemon, Browser]:
         port = free_port()
         server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"},
@@ -59,14 +60,14 @@ def figures(server: Daemon) -> dict:
 
 def wait_for_cached_page(server: Daemon, visitor: Browser) -> None:
     """Waits until the page is cached. A page is not cached right after a change, because another change in the same
-    clock tick is not detectable."""
+    clock tick would not be detected."""
     before = figures(server)["from cache"]
     wait_until(lambda: visitor.get("/timeline").status == 200 and figures(server)["from cache"] > before, "a page from the cache")
 
 
 class Moderated:
-    """A moderator, and a writer whose posts, wiki pages and tickets wait for the moderator. Posts do not wait if
-    `nobody` has the right to trusted posts."""
+    """A moderator, and a writer whose posts, wiki pages and tickets wait for the moderator. All users also have the
+    capabilities of `nobody`. If these included 4 (trusted posts), posts would not wait."""
 
     def __init__(self, path, port):
         self.path, self.writer, self.moderator = path, Browser(port), Browser(port)

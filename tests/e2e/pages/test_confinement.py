@@ -30,8 +30,8 @@ def project(tmp_path, fossil):
 
 @pytest.fixture
 def serve(start, project):
-    """Returns a function that starts a server of the repository with directives, and a browser in which `boss` is logged
-    in."""
+    """Returns a function that starts a server of the repository with the given directives. This function returns the
+    server and a Browser in which `boss` is logged in."""
     def begin(**pool):
         port = process.free_port()
         more = {name: pool.pop(name) for name in ("command",) if name in pool}
@@ -50,7 +50,8 @@ def outside(tmp_path):
 
 
 def write_to_the_administrator(browser):
-    """Sends a mail with a page that does not wait for the backoffice."""
+    """Sends a mail through the page /contact_admin, which runs the mail program itself instead of waiting for the
+    backoffice."""
     return browser.post("/contact_admin", subject="Help", msg="Please help", **{"from": "ann@example.net", "submit": "Send"})
 
 
@@ -114,7 +115,7 @@ def test_an_alert_about_what_a_page_stored_is_sent_by_the_backoffice(serve, proj
 
 @NEEDS_LANDLOCK
 def test_programs_of_ext_need_an_exception(serve, tmp_path, outside):
-    """The folder of these programs is an option of fossil's command line, which the wrapper adds."""
+    """fossil gets the folder of these programs in the option --extroot, which the wrapper adds to the command line."""
     program = outside / "hello"
     program.write_text("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\nhello from a program\\n'\n")
     wrapper = tmp_path / "wrapper"
@@ -169,7 +170,7 @@ def test_the_temporary_folder_is_private_and_removed_at_the_end(serve, tmp_path)
     wait_until(lambda: not folder.exists(), "its removal")
 
 
-# Installs a seccomp filter, so that the system call fails as on a kernel without Landlock.
+# Installs a seccomp filter, so that landlock_create_ruleset() fails as on a kernel without Landlock.
 WITHOUT_LANDLOCK = f"""
 import ctypes, os, struct, sys
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06

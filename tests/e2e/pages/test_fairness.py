@@ -46,7 +46,7 @@ class Served:
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """Starts a server whose pages are made by fake_fossil.SCRIPT."""
+    """Returns a function that starts a server whose pages are made by fake_fossil.SCRIPT."""
     def begin(**pool) -> Served:
         return Served(start, tmp_path, {"pages.program": fake_fossil.scripted(tmp_path), "pages.timeout": "10m", **pool})
     return begin
@@ -54,7 +54,7 @@ def serve(start, tmp_path):
 
 @pytest.fixture
 def held():
-    """Closes connections after the test."""
+    """Returns a function that keeps a connection open until the end of the test."""
     with contextlib.ExitStack() as stack:
         yield stack.enter_context
 
@@ -73,7 +73,7 @@ def test_a_crowd_from_one_address_does_not_delay_another(serve, held):
 @pytest.mark.parametrize(("home", "same", "other"), [("192.0.2.1", "192.0.2.1", "192.0.2.2"),
                                                      ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")])
 def test_requests_of_one_address_that_wait_are_limited(serve, held, home, same, other):
-    """An IPv6 /64 counts as one address. Not every refusal is logged."""
+    """All addresses of an IPv6 /64 count as one address. Not every refusal is logged."""
     served = serve(**{"pages.max_waiting": 5})
     for number in range(7):
         held(served.page(home, f"/hangs?{number}"))
@@ -135,7 +135,8 @@ def test_only_requests_with_large_bodies_are_refused_if_bodies_take_too_much_mem
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [95, 250])
 def test_a_small_page_is_not_much_slower_beside_a_crowd(start, generated, tmp_path, size):
-    """Without turns it takes hundreds of times as long. The limit leaves room for other load on the machine."""
+    """If requests were served in their order of arrival, the small page would take hundreds of times as long. The limit
+    of ten times allows for other load on the machine."""
     if is_sanitized():
         pytest.skip("times and memory are different with sanitizers")
     served = Served(start, tmp_path, {}, repository=generated, http={"max_connections_per_address": 0})
@@ -157,7 +158,8 @@ def test_a_small_page_is_not_much_slower_beside_a_crowd(start, generated, tmp_pa
 
 
 def test_visitors_who_do_not_read_share_their_page(serve, held):
-    """Sixty clients and a page of 6 MiB. A client gets the whole page when it continues to read."""
+    """Sixty clients request a page of 6 MiB and stop reading. A client gets the whole page when it continues to
+    read."""
     served = serve()
     assert visitors.get(served.port, "/other")[0] == 200
     before = served.memory()
@@ -171,7 +173,7 @@ def test_visitors_who_do_not_read_share_their_page(serve, held):
 
 
 def test_memory_of_pages_that_were_not_read_is_given_back(serve, held):
-    """Even if pages that are cached later are behind them on the heap."""
+    """The memory is given back even if later cached pages are behind the unread pages on the heap."""
     if is_sanitized():
         pytest.skip("memory is different with sanitizers")
     served = serve(**{"pages.max_children": 20, "pages.max_children_per_address": 0})

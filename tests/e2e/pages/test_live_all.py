@@ -26,8 +26,9 @@ def document(port: int, address: str = ALL + "&json") -> dict:
 
 
 class Two:
-    """Two pools: `www` behind [http], whose page is allowed to show both pools, and `other`. WORDS and OTHER are their
-    directives. MORE contains further sections."""
+    """A server with two pools. `www` is behind the HTTP front, and its live page is allowed to show both pools. The
+    other pool is called `other`. WORDS are directives of `www`, OTHER are directives of `other`, and MORE contains
+    further sections."""
 
     def __init__(self, start, repository: Path, folder: Path, more: str = "", other: dict[str, object] | None = None,
                  http: dict[str, object] | None = None, **words: object):

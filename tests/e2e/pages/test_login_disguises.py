@@ -100,8 +100,8 @@ NO_LOGINS = {
 }
 
 
-# Multipart forms in which fossil would read a user and a password: the path, the header of a part, the names of user
-# and password, and the status of our refusal.
+# Multipart forms in which fossil would find a user and a password. Each form has a path, the header of a part, the
+# names of the fields for user and password, and the status with which Quarry refuses it.
 REFUSED_PARTS = {
     "two names": ("/login", TWO_NAMES, "u", "p", 415),
     "two names at another page": ("/my", TWO_NAMES, "u", "p", 415),
@@ -118,7 +118,8 @@ REFUSED_PARTS = {
 
 @pytest.mark.parametrize("form", REFUSED_PARTS)
 def test_a_multipart_form_hides_no_password(served, fresh, form):
-    """If a header has two names, fossil uses the second name."""
+    """fossil and Quarry could find different names for a part. For example, if the header of a part has two `name`
+    parameters, fossil uses the second one."""
     repofile.set_config(fresh, "walias:/enter", "/login")
     path, head, user, password, status = REFUSED_PARTS[form]
     page = Stranger(served).ask(*parts(path, head, **{user: "ann", password: "word"}))
@@ -141,8 +142,8 @@ TOKENS = {
 
 @pytest.mark.parametrize("form", TOKENS)
 def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, form):
-    """With `resid` and `token`, fossil logs a user in on any page. Its reply does not show whether the password was
-    wrong, so Quarry could not count failures."""
+    """With `resid` and `token`, fossil would log a user in on any page. fossil's reply would not show whether the
+    password was wrong, so Quarry could not count failures and refuses these parameters."""
     repofile.set_capabilities(fresh, "nobody", "")
     words, headers = TOKENS[form]
     filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]
@@ -159,7 +160,7 @@ def test_requests_that_are_not_counted_log_nobody_in(served, fresh, disguise):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_sync_with_another_method_logs_nobody_in(served, fresh, method):
-    """fossil checks the password of such a request but does not count failures."""
+    """fossil would check the password of such a request without counting failures."""
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
     body = wire.signed(b"pull 0 0\nclone 3 1\n", "ann", secret)
     for path in ("/xfer", "/timeline", "/"):

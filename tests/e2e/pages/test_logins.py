@@ -119,7 +119,8 @@ def test_each_repository_of_a_folder_has_its_own_users(start, fresh, tmp_path):
         shutil.copy(fresh, folder / f"{name}.fossil")
     server = start({"pages": "fossil", "repositories": folder, "repository": None, "sync.login_failures": str(ALLOWED)})
     own, other = Stranger(server, prefix="/own"), Stranger(server, prefix="/other")
-    # Each of these requests counts as a failure, because fossil delays its reply. The next attempt has to wait long.
+    # fossil delays its reply to a wrong password, so all six requests are accepted before the first failure is counted.
+    # After six failures, the next attempt has to wait long.
     with concurrent.futures.ThreadPoolExecutor(6) as crowd:
         list(crowd.map(lambda _: other.form("ann", "wrong"), range(6)))
     for _ in range(3):
@@ -247,7 +248,8 @@ REFUSALS = {
 
 
 def answering(path, status: str, body: str = "", header: str = ""):
-    """Writes a fake fossil that answers every request with this page. Its list of pages is that of the real fossil."""
+    """Writes a fake fossil that answers every request with the given reply, and lists the same pages as the real
+    fossil."""
     page = path.with_suffix(".page")
     page.write_bytes(f"Status: {status}\r\n{header}Content-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
     return fake_fossil.write(path, f"head -c 1 > /dev/null; exec cat '{page}'")

@@ -85,8 +85,8 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # After this push, a worker keeps a connection open, so page processes never close the last connection. For the
-        # last connection, SQLite would use different locks.
+        # After this push, a worker keeps the repository open. A page process therefore never closes the last
+        # connection, for which SQLite would use different locks.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()

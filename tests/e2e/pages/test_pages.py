@@ -15,7 +15,7 @@ from support.process import wait_until
 
 @pytest.fixture
 def served(launch, fresh, fossil, tmp_path):
-    """Returns the server of a project with one file, and a visitor."""
+    """Returns the server of a project with one file, and a Browser."""
     checkout = Checkout(fossil, fresh, tmp_path / "begin")
     checkout.commit_file("a.txt", "a\n", "the first line")
     repofile.set_config(fresh, "project-name", "pages and syncs")
@@ -108,7 +108,8 @@ def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tm
 
 
 def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
-    """fossil itself would follow the link: it serves the repository with the shortest matching name, here `link`."""
+    """fossil itself would follow the link, because it serves the repository with the shortest matching name, here
+    `link`."""
     folder = tmp_path / "many"
     (folder / "link").mkdir(parents=True)
     repofile.copy(small, folder / "link" / "timeline.fossil")
@@ -122,7 +123,7 @@ def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
 
 
 def test_fossil_sees_the_client_address_and_no_forged_variables(served, fresh):
-    """fossil shows the environment of its process to administrators."""
+    """fossil shows the environment of its process to administrators, so the test logs in as an administrator."""
     server, visitor = served
     repofile.set_config(fresh, "remote_user_ok", 1)
     repofile.add_user(fresh, "chief", "word", "s")

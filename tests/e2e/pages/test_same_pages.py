@@ -17,7 +17,8 @@ PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree
 
 @pytest.fixture
 def peer(small, fossil, tmp_path):
-    """Starts `fossil server` with a copy of the repository. The base URL has the given path prefix and scheme."""
+    """Returns a function that starts `fossil server` with a copy of the repository. The function sets the base URL to
+    the given path prefix and scheme, and returns a Browser for this server."""
     started = []
 
     def begin(prefix="", scheme="http"):
@@ -103,7 +104,8 @@ http {{ access_log off; {kinds}
 
 @pytest.fixture
 def way(fossil, small, tmp_path):
-    """Returns a function that serves SMALL with the given kind of server, and returns a visitor of its pages."""
+    """Returns a function that serves the repository SMALL with a server of the given kind. This function returns a
+    Browser for the server."""
     fronts, launchers = [], []
 
     def begin(kind, prefix, is_secure) -> Browser:
