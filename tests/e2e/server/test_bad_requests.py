@@ -33,7 +33,7 @@ def pushing(siege, data: bytes = b"a good one") -> bytes:
                        siege.peer.login, siege.peer.secret)
 
 
-# Broken copies of a valid, signed push. The server stores the push if its body is intact.
+# Broken copies of a valid, signed push. The server would store the push if its body were intact.
 COMPRESSED_BODIES = {
     "no zlib stream": lambda good: size(len(good)) + b"this is no zlib stream",
     "a stream that is cut off": lambda good: wire.compress(good)[:-10],

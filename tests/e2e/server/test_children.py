@@ -1,4 +1,4 @@
-"""Checks the configuration of child processes in /proc, on their sockets and in the logs."""
+"""Checks in /proc, on sockets and in logs that child processes have the configured properties."""
 
 import grp
 import itertools

@@ -124,8 +124,8 @@ def test_every_directive_is_in_the_samples_and_in_the_manual(plain, section):
     mentioned = sections("".join(sample.read_text() for sample in SAMPLES))
     manual = MANUAL.read_text()
     for name in sections(dump(plain))[section]:
-        # Directives for all processes are described only in the section of the pool. The section of the front refers to
-        # them.
+        # Directives that apply to all processes are described only in the sample of the pool. The sample of the HTTP
+        # front refers to them.
         said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
         assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"

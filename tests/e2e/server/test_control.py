@@ -57,7 +57,8 @@ def heard(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def watched(start, tmp_path):
-    """Starts quarryd with a control socket. The attribute `control` is the path of the socket."""
+    """Returns a function that starts quarryd with a control socket. The attribute `control` of the server is the path
+    of the socket."""
     def make(pool: dict[str, object] | None = None, settings: dict[str, object] | None = None, **more):
         server = start(pool, settings={"control.socket": tmp_path / "control", **(settings or {})}, **more)
         server.control = tmp_path / "control"
@@ -216,7 +217,7 @@ def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     moved = tmp_path / "elsewhere"
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
-    # The check of the new configuration temporarily binds a socket at this path.
+    # A new socket at this path is not enough, because the check of the new configuration temporarily binds one there.
     server.wait_for_log("generation 2 becomes 3")
     wait_until(moved.exists, "the new socket")
     assert document(moved)["generation"] == 3

@@ -95,7 +95,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="requires root")
 def test_as_root_everything_but_the_master_runs_as_another_user(quickstart, is_closed, tmp_path):
     build = None
     if is_closed:
-        # As in a checkout in root's home.
+        # Other users cannot enter the build folder, as in a checkout in root's home.
         (tmp_path / "closed").mkdir(mode=0o700)
         build = tmp_path / "closed" / "build"
         build.symlink_to(places.build_directory())

@@ -58,7 +58,7 @@ def world(open_folder: Path, fresh: Path) -> World:
 
 
 def fails_alike(world: World, reason: str, *more: str, **how: object) -> None:
-    """Checks that --test prints REASON, and that a start fails."""
+    """Checks that --test fails and prints REASON, and that a start fails too."""
     tested = world.test(*more, **how)
     assert tested.returncode == 1 and reason in tested.stderr and not tested.stdout, tested.stderr
     started = world.run(*more, **how)
@@ -122,7 +122,7 @@ def test_too_few_descriptors_for_the_first_children(world):
 
 @as_root
 def test_a_front_that_cannot_reach_its_pool(world):
-    """Without this check, the front replies with 502 to every request."""
+    """If quarryd did not check this, it would start, and the front would reply with 502 to every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("http", user="nobody")
@@ -136,7 +136,7 @@ def test_a_front_that_cannot_reach_its_pool(world):
 @as_root
 @pytest.mark.parametrize("name", ["http", "www"])
 def test_a_working_folder_that_a_child_may_not_enter(world, name):
-    """Without this check, quarryd reports that it is ready and restarts its children forever."""
+    """If quarryd did not check this, it would report that it is ready and restart its children forever."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     world.set("www", user="nobody")
@@ -149,7 +149,7 @@ def test_a_working_folder_that_a_child_may_not_enter(world, name):
 @as_root
 @pytest.mark.parametrize("word", ["repository", "repositories"])
 def test_repositories_that_a_child_cannot_reach(world, word):
-    """Without this check, quarryd starts and refuses every request."""
+    """If quarryd did not check this, it would start and refuse every request."""
     inside = world.folder / "inside"
     inside.mkdir(mode=0o700)
     path = inside
@@ -214,7 +214,7 @@ def test_a_pid_file_of_a_zombie_is_ignored(world, running):
 
 
 def test_the_inherited_limit_of_descriptors_is_checked(world):
-    """The configuration does not set rlimit_files."""
+    """The configuration does not set rlimit_files, so the inherited limit applies."""
     world.set("www", pm__max_children=100)
     few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))}
     done = world.test(**few)

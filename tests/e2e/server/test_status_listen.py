@@ -69,7 +69,7 @@ def test_the_status_address_answers_while_every_worker_is_stopped(start_pool, st
         wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 5, "five in the queue")
         assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
         assert fastcgi.ask(status_socket, "/other").status == 404
-        # Wait until the master, which looks at the queue once a second, has seen the five connections.
+        # The master checks the queue once a second. Wait until it has seen the five connections.
         begin = pool.figures("json", status_socket)["start since"]
         wait_until(lambda: pool.figures("json", status_socket)["start since"] >= begin + 3, "the master's look")
     wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 0, "an empty queue")

@@ -60,7 +60,8 @@ class Watcher(threading.Thread):
 
 
 def push_under_watch(fossil, server, url, client, kill_after=None):
-    """Pushes. Returns whether the push succeeded, and how long the worker processed its first request."""
+    """Pushes. Returns whether the push succeeded, and the time for which the worker processed the first request of the
+    push."""
     wait_until(lambda: server.workers(), "a worker")
     watcher = Watcher(server.workers()[0], kill_after)
     watcher.start()
@@ -92,7 +93,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
     web server, ten kills are enough, because the worker behaves in the same way. A kill that comes too late is repeated
     in the next push."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
-    # The client then does not send igot cards, and each push contains only its own batch.
+    # Without these rows, the client does not send igot cards, and each push contains only its own batch.
     repofile.execute(client, "DELETE FROM unclustered")
     served = tmp_path / "served.fossil"
     fossil.new(served)
