@@ -144,7 +144,7 @@ def test_unread_lines_in_a_socket_are_repeated(spool):
         assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
-    # Only lines that the reader has read are repeated.
+    # Lines that the reader has read can be repeated, but no unread line is lost.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
 
@@ -257,7 +257,7 @@ def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
 
 
 def test_shell_acknowledges_processed_lines(spool, tmp_path):
-    """The example in the manual. The consumer in this example fails once."""
+    """Runs the example in the manual with a consumer that fails once."""
     spool("feed", given=lines(1, 20))
     script = """
         quarry=$1; folder=$2; cd "$3"

@@ -165,7 +165,7 @@ def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
-    # Now only messages of severity 7 can be discarded, and lines have a higher priority.
+    # Only messages of severity 7 can be discarded now. Lines have a more important severity, so all of them are kept.
     done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
     assert done.returncode == 0 and done.stderr == b""
 
@@ -199,7 +199,8 @@ def test_help_shows_the_actual_defaults(spool):
         "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
         "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
         "oncorruption": "safe"}
-    # By default, there is no limit at which the feeder waits. With a size of ten, the mark is 80 % of the size.
+    # By default, the number of messages is not limited. With --size 10, lines are discarded when the queue has 8
+    # messages, which is 80 % of the size.
     spool("feed", given=lines(1, 12000))
     assert spool.status()["messages"] == 12000
     spool("purge")
