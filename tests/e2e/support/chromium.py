@@ -1,4 +1,4 @@
-"""Debian's headless chromium. Loads a page and returns it after its script has run, with the messages of the
+"""Loads a page in Debian's headless chromium. Returns the page after its script has run, and the messages of the
 console."""
 
 import re

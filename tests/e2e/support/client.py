@@ -30,7 +30,7 @@ SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22" exec sh -c "$*"
 
 
 class Quarry:
-    """The program, isolated from the environment of the user who runs the tests."""
+    """Runs `quarry`, isolated from the environment of the user who runs the tests."""
 
     def __init__(self, folder: Path, environment: dict[str, str]):
         self.folder = folder

@@ -46,7 +46,7 @@ class Reply:
 
 @dataclass
 class Held:
-    """A request without its body. A worker waits for the rest."""
+    """A request whose body has not been sent. A worker waits for the body."""
 
     connection: socket.socket
 

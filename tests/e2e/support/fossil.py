@@ -23,7 +23,7 @@ class FossilFailed(AssertionError):
 
 
 class Fossil:
-    """The program, isolated from the home directory of the user who runs the tests."""
+    """Runs `fossil`, isolated from the home directory of the user who runs the tests."""
 
     def __init__(self, home: Path):
         home.mkdir(parents=True, exist_ok=True)
@@ -97,9 +97,9 @@ class Checkout:
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """Commits while other processes write to the repository. Retries if the database is locked, because fossil
-        fails immediately if another process has written between the first read and the first write of fossil.
-        Another fossil can write statistics when it exits, even if it has only read."""
+        """Commits while other processes write to the repository. If another process writes between fossil's first read
+        and its first write, fossil fails immediately because the database is locked, and the commit is retried. Even a
+        fossil that only reads can write statistics when it exits."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)

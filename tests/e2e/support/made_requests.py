@@ -200,7 +200,7 @@ class Maker:
         return f"uvfile {self.chance.choice(self.material.uv_names)} {self.uv_time()} - 0 1"
 
     def uvtouch(self) -> bytes:
-        """Returns a file card, and a card that sets a later time without the content."""
+        """Returns a uvfile card with content, followed by a uvfile card that only sets a later time."""
         data = self.uv_content()
         name, named, time = self.chance.choice(self.material.uv_names), wire.sha3(data), 1600000000 + self.uv_time() % 10
         return (f"uvfile {name} {time} {named} {len(data)} 0\n".encode() + data +

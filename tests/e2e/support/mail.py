@@ -35,7 +35,7 @@ def subscribe(path: Path, address: str, letters: str, user: str | None = None, d
 
 
 def send(path: Path, *cards: bytes) -> None:
-    """Sends a push with CARDS to fossil. The user has all capabilities."""
+    """Sends a push with CARDS to fossil, which treats the sender as a user with all capabilities."""
     code = repofile.project_code(path)
     body = wire.body(f"push {'0' * 40} {code}", *cards)
     request = (f"POST /xfer HTTP/1.0\r\nContent-Type: application/x-fossil-uncompressed\r\n"
@@ -94,7 +94,8 @@ def facts(message: EmailMessage) -> dict:
     is_post = " activity alert" not in message["Subject"]
     return {
         **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
-        # Later versions of fossil also send these two headers in emails about posts.
+        # These two headers are not compared in emails about posts, because later versions of fossil also send them
+        # there.
         **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
         "to": [address.addr_spec for address in message["To"].addresses],
         "from": [(address.display_name, address.addr_spec) for address in message["From"].addresses],

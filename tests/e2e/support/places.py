@@ -23,7 +23,7 @@ def program(name: str) -> Path:
 
 
 def log_guard() -> Path:
-    """Returns the library that is preloaded into a `fossil` if other programs use the same file."""
+    """Returns the library that Quarry preloads into the `fossil` processes that it starts."""
     path = build_directory() / "src" / "repository" / "libquarry-log-guard.so"
     assert path.exists(), f"{path} is not built"
     return path

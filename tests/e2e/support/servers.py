@@ -178,7 +178,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     if http:
         lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    # Backoffice runs write to the file, and count as children in tests.
+    # The backoffice is off, because its runs write to the file, and because tests would count them as children.
     settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", "backoffice": "no",
                 **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]

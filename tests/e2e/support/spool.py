@@ -81,7 +81,7 @@ def following(spool: Spool, out, *options: object, **streams: object) -> Iterato
 
 
 def damage(segment, offset: int, flipped: int = 1) -> None:
-    """Flips the bits FLIPPED of the byte at OFFSET of SEGMENT."""
+    """Flips the bits FLIPPED in the byte at OFFSET in the file SEGMENT."""
     content = bytearray(segment.read_bytes())
     content[offset] ^= flipped
     segment.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Visitors from several addresses of the loopback interface. They can be many, or read slowly."""
+"""Simulates many visitors, or visitors that read slowly, from several addresses of the loopback interface."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,8 @@ from .process import PATIENCE
 
 
 def ask(port: int, target: str, address: str = "127.0.0.1", buffer: int = 0) -> socket.socket:
-    """Requests TARGET on a new connection from ADDRESS. BUFFER: size of the receive buffer."""
+    """Requests TARGET on a new connection from ADDRESS. BUFFER is the size of the receive buffer, or 0 for the
+    default."""
     connection = socket.socket()
     connection.settimeout(PATIENCE)
     if buffer:

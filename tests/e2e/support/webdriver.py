@@ -1,4 +1,4 @@
-"""Debian's chromium under control of a program, with its console messages and requests."""
+"""Controls Debian's chromium, and records its console messages and requests."""
 
 import contextlib
 import json
