@@ -11,7 +11,8 @@ TOO_MANY = "too many failed logins: try again in "
 
 
 class RemoteClient:
-    """A client with ADDRESS, as a web server reports the address to a pool."""
+    """A client that sends its requests to the pool as a web server would. ADDRESS is the client address in these
+    requests."""
 
     def __init__(self, server, repository, address: str = HOME, login: str = "writer", password: str = "pen"):
         self.server = server
@@ -43,7 +44,8 @@ class RemoteClient:
 
 @pytest.fixture
 def served(start, fresh):
-    """Starts a pool of four workers with LIMITS. Returns a function that creates clients."""
+    """Returns a function that starts a pool of four workers with LIMITS. This function returns another function, which
+    creates clients of the pool."""
     repofile.add_user(fresh, "writer", "pen", "gio")
     repofile.add_user(fresh, "other", "ink", "gio")
 

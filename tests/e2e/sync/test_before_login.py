@@ -27,7 +27,8 @@ def served(start, fresh):
 
 @pytest.fixture(scope="module")
 def compressed():
-    """Returns a function that returns the compressed body of a login and CONTENT. CONTENT is compressed only once."""
+    """Returns a function that makes a compressed body of a login card and CONTENT. CONTENT is compressed only once for
+    all bodies."""
     packer = zlib.compressobj(wbits=-15)
     rest = packer.compress(CONTENT) + packer.flush()
 

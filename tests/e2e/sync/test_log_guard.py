@@ -103,7 +103,8 @@ def test_a_guarded_fossil_does_not_restart_the_log_during_a_checkpoint(with_log,
 
 
 def test_the_library_does_not_affect_other_programs(tmp_path):
-    """A program locks bytes 120 to 127 of another file in an order that the rules do not allow."""
+    """On a file that is not part of a repository, the library must allow locks on bytes 120 to 127 in an order that the
+    rules forbid."""
     (tmp_path / "file").write_bytes(b"")
     done = subprocess.run([sys.executable, "-c", """
 import fcntl, sys, os

@@ -118,7 +118,7 @@ def test_sync_without_the_right_to_write_only_pulls(launch, fresh, fossil, tmp_p
 
 
 def test_sync_of_a_new_check_in_without_the_right_to_write_is_refused(committed, fresh, fossil):
-    """The client sends files in its first request."""
+    """The client sends the new files in its first request, before it knows that it must not push."""
     server, clone = committed
     repofile.add_user(fresh, "reader1", "word", "go")
     with repofile.unchanged(fresh):

@@ -23,7 +23,7 @@ Intended differences:
 - Rows of the table `rcvfrom` differ for requests that stored nothing.
 - Quarry does not write the setting `uv-hash`, which is a cache, when a client only reads.
 
-Requests that exploit a security hole of fossil or crash it are not generated. Other tests in tests/unit/sync/server
+Requests that crash fossil or exploit its security holes are not generated. Other tests in tests/unit/sync/server
 cover Quarry's behavior:
 
 - unversioned_test.cc: unversioned files without the right to read, empty files with a wrong hash, and omitted content
