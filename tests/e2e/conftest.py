@@ -24,7 +24,8 @@ from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
 
-# A shell that runs the tests in the background ignores SIGINT. Programs started by the tests inherit this setting.
+# If a shell starts the tests in the background, it makes them ignore SIGINT, and the programs that the tests start
+# would inherit this setting.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -58,7 +59,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def server_kind(request: pytest.FixtureRequest) -> str:
-    """The kind of server. With a separate fixture, pytest runs all tests of one shared server together."""
+    """The kind of server. Because this is a separate fixture with module scope, pytest runs all tests of a file with
+    one kind of server before it uses the next kind."""
     return request.param
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Proves that a repository file is correct. The derived tables must equal those of `quarry rebuild`, and, except for
-the order of processing, those of `fossil rebuild`. fossil and SQLite must not find faults.
+"""Proves that a repository file is correct. The derived tables must equal those of `quarry rebuild`. They must also
+equal those of `fossil rebuild`, except for rows that depend on the order of processing. fossil and SQLite must not find
+faults.
 
     proof.py FILE...      prints one line per fault; exits with 0 if there are no faults
 
