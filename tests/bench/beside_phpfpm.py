@@ -1,5 +1,5 @@
-"""Compares the process manager with PHP-FPM. Both servers run behind one nginx with pools of the same size. They are
-measured alternately."""
+"""Compares Quarry's process manager with PHP-FPM. Both servers run behind one nginx with pools of the same size, and
+are measured alternately."""
 
 import contextlib
 import itertools
@@ -40,7 +40,7 @@ LINES = [
 
 @dataclass
 class Pool:
-    """The server of one side (Quarry or PHP-FPM), with one pool. PAGE is the path that clients request."""
+    """A quarryd or a PHP-FPM with one pool. PAGE is the path that clients request."""
 
     socket: Path
     main: Process
@@ -55,7 +55,8 @@ class Pool:
 
 
 def start(side: str, folder: Path, settings: dict[str, object]) -> Pool:
-    """Starts the server of SIDE. Quarry serves its `ping.path`. PHP-FPM serves a script that prints a greeting."""
+    """Starts the server SIDE (one of SIDES). Clients request `ping.path` from quarryd, and a script that prints a
+    greeting from PHP-FPM."""
     folder.mkdir()
     settings = {"listen.backlog": 511, "pm.status_path": "/status", "ping.path": "/ping", **settings}
     if side == "quarryd":

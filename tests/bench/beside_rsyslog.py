@@ -1,16 +1,16 @@
 """Compares the queue with rsyslog. Both programs receive messages on a socket, queue them with the same parameters, and
 send them to another socket. The two programs are measured alternately.
 
-rsyslog uses its fastest modules according to our measurements: imptcp on a Unix socket with one thread, the parser for
-the old format, a template of the unchanged message, and omfwd over TCP, which sends 16 KiB at once. Quarry's queue runs
-in spool_relay. spool_load sends messages of 128 bytes including the newline, and checks and counts the received
-messages.
+rsyslog uses the modules that were the fastest in our measurements: imptcp on a Unix socket with one thread, the parser
+for the old format (RFC 3164), a template that does not change the message, and omfwd over TCP, which sends 16 KiB at
+once. Quarry's queue runs in spool_relay. spool_load sends messages of 128 bytes including the newline, and checks and
+counts the received messages.
 
   memory   Time from the first sent message to the last received message.
-  spill    Time without a receiver. Messages above the water marks go to the disk. Measured from the first sent message
+  spill    There is no receiver, so messages above the high water mark go to the disk. Time from the first sent message
            until the last message is in the queue and the queue's files have stopped growing.
   replay   The relay is stopped, saves the remaining messages (queue.saveonshutdown), and is restarted with a receiver.
-           Measured from the start of the process to the last received message.
+           Time from the start of the process to the last received message.
 """
 
 import json
@@ -32,7 +32,7 @@ SIDES = ("rsyslog", "quarry")
 PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
 
 COUNT = 200_000
-#: The queue's files are complete after this number of seconds without a write.
+#: The queue's files are complete if they have not grown for this number of seconds.
 QUIET = 1.0
 
 #: rsyslog's defaults for the queue of a ruleset, except the timeout, which is long enough that rsyslog does not discard
@@ -41,8 +41,8 @@ QUIET = 1.0
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message. Fewer messages are therefore sent, and a smaller queue makes most of them go to the
-#: disk.
+#: With syncqueuefiles, rsyslog syncs after each message. Fewer messages are therefore sent, and the queue is smaller,
+#: so that most of them still go to the disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -99,7 +99,7 @@ input(type="imptcp" path="{folder}/in" unlink="on" flowControl="off" ruleset="re
 
 
 class Relay(Program):
-    """The program of one side (Quarry or rsyslog), with one queue."""
+    """A running rsyslog or spool_relay with one queue."""
 
     def __init__(self, side: str, folder: Path, port: int, queue: dict[str, object]):
         self.socket = folder / "in"
@@ -170,7 +170,8 @@ def measure_memory(results: Results, side: str, folder: Path, count: int) -> Non
 
 
 def time_of_last_growth(folder: Path, since: float) -> float:
-    """Waits until the files in FOLDER have stopped growing. Returns the time at which they last grew after SINCE."""
+    """Waits until the files in FOLDER have stopped growing. Returns the time at which they last grew, or SINCE if they
+    have not grown."""
 
     def size() -> int:
         return sum(entry.stat().st_size for entry in os.scandir(folder))

@@ -19,20 +19,20 @@ from support.wire import fossilize
 BEGAN, ENDED = 1262304000, 1767225600  # 2010 to 2025
 CLUSTER = 800
 FIRST_FILES, LAST_FILES = 8, 90
-# Maps the number of files that a check-in changes to its weight.
+# Maps the number of files that a check-in changes to its relative frequency.
 CHANGES = {1: 1430, 2: 350, 3: 90, 4: 30, 5: 20, 6: 12, 7: 8, 8: 5, 10: 5, 12: 3, 20: 2, 31: 1}
-# Maps the number of check-ins on a branch to its weight.
+# Maps the number of check-ins on a branch to its relative frequency.
 LENGTHS = {1: 379, 2: 87, 3: 51, 4: 12, 5: 14, 6: 3, 7: 3, 8: 4, 10: 4, 13: 6, 17: 2, 20: 4, 33: 3, 155: 1}
 MAIN_LINE, MERGE, TRIED, BRANCH = "main line", "merge", "tried", "branch"
 KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
-# Maps the end of a branch to its weight.
+# Maps the end of a branch to its relative frequency. None means that the branch is abandoned.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
 MAX_OPEN, MAX_FINISHED = 20, 10
 # Fractions of the check-ins on the main line that add a file, and that rename a file.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# Probability that an older manifest becomes a delta on the check-in after the next one. Several deltas then share one
-# source.
+# Probability that older manifests are not stored yet when a check-in is made on the main line. They then become deltas
+# on a later check-in, so that several deltas share one source.
 WAITS = 0.3
 # Positions in the history at which the main line gets an additional name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
@@ -192,8 +192,8 @@ class Project:
             self._leave(name, line.files[name].artifact)
 
     def _leave(self, name: str, artifact: Artifact) -> None:
-        """Stores ARTIFACT as a delta on the next version on the main line, because its branch does not have a later
-        version."""
+        """Stores ARTIFACT, the last version of the file NAME on a branch, as a delta on a later version on the main
+        line."""
         if artifact.is_settled:
             return
         current = self.main.files.get(name)
@@ -262,8 +262,8 @@ class Project:
             self.store.settle(before, manifest)
 
     def _change(self, line: Line) -> None:
-        """Returns the changes of a check-in on LINE. The number of changes is limited because the manifest is also an
-        artifact."""
+        """Makes the changes of the next check-in on LINE. The number of changes is limited because the manifest of the
+        check-in also counts as an artifact."""
         most = min(self._draw(CHANGES), self._left() - 1)
         adds = line is self.main and len(line.files) < self._goal_of_files()
         if line is self.main and most > 0:
@@ -329,7 +329,7 @@ class Project:
             self.renamed.append(name)
 
     def _forget_former_names(self) -> None:
-        """Removes former names of files, because only the check-in that renames a file contains its former name."""
+        """Forgets the former names of renamed files, because only the manifest of the rename contains a former name."""
         for name in self.renamed:
             entry = self.main.files[name]
             self.main.files[name] = Entry(name, entry.artifact, entry.goal)

@@ -22,8 +22,8 @@ ROWS_AT_ONCE = 500
 
 
 class Artifact:
-    """An artifact with its row number RID, its NAME and its bytes as LINES. `is_settled` is true after the artifact is
-    written. `is_whole` is then true if it was not written as a delta."""
+    """An artifact with its row number RID, its NAME and its bytes as LINES. `is_settled` means that the artifact has
+    been written, and `is_whole` that it has been written without a delta."""
 
     __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
 
@@ -33,7 +33,8 @@ class Artifact:
 
 
 class Store:
-    """Writes artifacts into an open repository file that does not contain any. `count` is the number of artifacts."""
+    """Writes artifacts into an open repository file that does not contain artifacts yet. `count` is the number of
+    artifacts."""
 
     def __init__(self, connection: sqlite3.Connection):
         self.connection = connection
@@ -66,8 +67,8 @@ class Store:
         return Artifact(self.count, digest.hexdigest(), lines, self.receipt)
 
     def settle(self, artifact: Artifact, source: Artifact | None = None) -> None:
-        """Stores ARTIFACT as a delta on SOURCE. SOURCE must not have been stored as a delta itself. Stores ARTIFACT
-        whole if SOURCE is None."""
+        """Stores ARTIFACT as a delta on SOURCE, or whole if SOURCE is None. If SOURCE is already stored, it must be
+        stored whole."""
         assert not artifact.is_settled and artifact is not source
         assert source is None or not source.is_settled or source.is_whole, "a chain must end in a whole one"
         artifact.is_settled = True
@@ -152,7 +153,7 @@ def common_beginning(one: list[bytes], other: list[bytes]) -> int:
 
 
 def checksum(content: bytes) -> int:
-    """Computes the same value as `delta.checksum`, for artifacts of any size."""
+    """Computes the same value as `delta.checksum`, with less memory for large artifacts."""
     words = array("I", content + bytes(-len(content) % 4))
     if sys.byteorder == "little":
         words.byteswap()

@@ -50,7 +50,7 @@ class RawClient:
 
 
 def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
-    """Returns the number of requests per second over four connections. With CLOSING, each request uses a new
+    """Returns the number of requests per second over four connections. If CLOSING is true, each request uses a new
     connection, as in the stock client."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
@@ -112,8 +112,8 @@ def real_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def idle_memory_mib(server: Server, field: str) -> float:
-    """Returns the memory of the largest worker after the other measurements. `fossil server` does not have workers, so
-    its listening process is measured."""
+    """Returns the memory of the largest worker in MiB. `fossil server` does not have workers, so its listening process
+    is measured."""
     pids = [server.main.pid] if server.kind == "fossil" else server.workers()
     sizes = [process.pss_kib(pid) if field == "Pss" else process.memory_kib(pid, field) for pid in pids]
     return max(sizes) / 1024

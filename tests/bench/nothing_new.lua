@@ -1,4 +1,4 @@
--- Repeats a sync request that has nothing new. Arguments: the file with its body, and optionally "close".
+-- Repeats a sync request that has nothing new. Arguments: the file with the request's body, and optionally "close".
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/x-fossil"
 

@@ -50,7 +50,7 @@ constexpr std::size_t kPrefix = kHeader.size() + kDigits + 1;
 constexpr std::size_t kLength = 127;  // of a message, without the newline
 constexpr std::size_t kPeriod = 61;   // number of different fillings
 constexpr double kPatience = 120;     // timeout in seconds
-constexpr double kMaxIdle = 5;        // seconds after the last message
+constexpr double kMaxIdle = 5;        // seconds without a message
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -111,7 +111,7 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Ends the stream, and waits until the receiver closes the connection. The receiver has then
+/// Ends the stream, and waits until the receiver closes the connection, which it does after it has
 /// queued all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
@@ -211,8 +211,8 @@ class Receiver {
   Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
       : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Runs until every message has arrived, no message has arrived for kMaxIdle, or kPatience is
-  /// over.
+  /// Runs until every message has arrived, no message has arrived for kMaxIdle seconds, kPatience
+  /// seconds have passed, or SIGTERM arrives.
   void run() {
     const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())

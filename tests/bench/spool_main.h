@@ -14,7 +14,7 @@ inline int told(const char* program, const char* why) {
   return EXIT_FAILURE;
 }
 
-/// Returns the exit status for DONE. Prints its error if it failed.
+/// Returns the exit status for the result DONE. If DONE is an error, prints it.
 inline int status_of(const char* program, const base::Result<void>& done) {
   return done ? EXIT_SUCCESS : told(program, done.error().message.c_str());
 }

@@ -1,5 +1,5 @@
-// A relay like rsyslog, which receives lines on a stream socket, queues the lines, and sends them
-// to another stream socket.
+// Receives lines on a stream socket, queues the lines, and sends them to another stream socket, as
+// rsyslog does.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...
@@ -42,7 +42,7 @@ namespace spool = quarry::spool;
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
-// rsyslog's imptcp reads the same size.
+// rsyslog's imptcp reads the same number of bytes at once.
 constexpr std::size_t kRead = std::size_t{128} << 10;
 constexpr int kLookUp = 50;  // milliseconds between checks for the signal
 constexpr std::chrono::seconds kNextTry{1};
@@ -67,8 +67,8 @@ class Forwarder {
   }
 
  private:
-  /// Sends text_. Returns the number of sent bytes. The number is smaller than the size of text_ only
-  /// if the queue stops or the connection ends.
+  /// Sends text_. Returns the number of sent bytes, which is smaller than the size of text_ only if
+  /// the queue stops or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {
@@ -150,7 +150,7 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // The messages must be in the queue before the connection is closed.
+      // When the connection is closed, spool_load assumes that its messages are in the queue.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);

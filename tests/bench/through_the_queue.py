@@ -1,6 +1,5 @@
-"""Measures how change sets pass the whole queue, from the request to the check-in. The measured values are the number
-per second on one branch, compared with `fossil commit`, the latency of a single change set, and its latency while
-10,000 others wait."""
+"""Measures change sets from the request to the check-in: how many land per second on one branch (compared with `fossil
+commit`), how long a single change set takes, and how long it takes while 10,000 others wait."""
 
 import contextlib
 import os
@@ -55,7 +54,7 @@ def new_repository(fossil: Fossil, place: Path) -> Path:
 
 
 def versions(seed: int) -> Iterator[dict[str, str]]:
-    """Returns new versions of all files, each with one changed line."""
+    """Yields new versions of all files. In each version, one line of every file is changed."""
     text = Text(random.Random(seed))
     files = {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
     while True:
@@ -156,7 +155,7 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
     """Measures COUNT new change sets while WAITING others wait. Returns the milliseconds from each request until the
-    change set is staged, and the seconds from a restart until a new change set is staged."""
+    change set is in staging/, and the seconds from a restart until a new change set is in staging/."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)

@@ -1,5 +1,5 @@
-"""Compares web pages, both cached and uncached, with the pages of `fossil server`. Also measures how 500 visitors of
-slow pages affect syncs. The servers are measured alternately."""
+"""Compares quarryd's web pages, both cached and uncached, with the pages of `fossil server`. Also measures how 500
+visitors of slow pages affect syncs. The servers are measured alternately."""
 
 import contextlib
 import re

@@ -1,5 +1,5 @@
-"""Compares commands on whole repositories with the same commands of fossil. Two sizes are measured, because a command
-that is fast with 10,000 artifacts is not always fast with 100,000."""
+"""Compares Quarry's commands on whole repositories with fossil's. Two sizes are measured, because a command that is
+fast with 10,000 artifacts is not always fast with 100,000."""
 
 import os
 import shutil
@@ -83,7 +83,7 @@ def pushed(place: Place) -> Cost:
     return cost
 
 
-# A row of the table has the command of fossil (None if no command is comparable), and the command of Quarry.
+# Each row of the table is measured for fossil (None if fossil does not have a comparable command) and for Quarry.
 Measure = Callable[[Place], Cost]
 REBUILD = "`quarry rebuild`, and `fossil rebuild`"
 VERIFY = "`quarry verify`, and `fossil rebuild`"
@@ -115,7 +115,7 @@ def prepare(folder: Path, size: int) -> Place:
 
 
 def measure(folder: Path, runs: int, sizes: tuple[int, int]) -> dict[int, dict[str, tuple[Cost | None, Cost]]]:
-    """Returns medians by size and row."""
+    """Returns the median costs of fossil and Quarry for each size and each row of the table."""
     results = {}
     for size in sizes:
         place = prepare(folder / str(size), size)

@@ -31,8 +31,8 @@ class Workload:
 
 
 def prepare(folder: Path, repository: Path | None) -> Workload:
-    """Prepares all files in FOLDER. The source is REPOSITORY if it is set. The default is hiredis if the corpus is
-    available, or a generated repository."""
+    """Prepares all files in FOLDER. The artifacts come from REPOSITORY if it is set, otherwise from hiredis if the
+    corpus is available, and otherwise from a generated repository."""
     fossil = Fossil(folder / "home")
     served = folder / "served.fossil"
     source = repository or places.corpus("hiredis.fossil")
@@ -55,7 +55,7 @@ def prepare(folder: Path, repository: Path | None) -> Workload:
 
 
 def fresh_empty(workload: Workload, name: str) -> Path:
-    """Makes a copy of the empty repository, for a push into it."""
+    """Copies the empty repository, and returns the path of the copy. A push then fills this copy."""
     path = workload.folder / f"pushed-{name}.fossil"
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -71,7 +71,8 @@ def _served_by_fossil(fossil: Fossil, folder: Path, repository: Path, name: str)
 
 
 def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> None:
-    """Makes `fossil server` create clusters, which it does at the first pull. Afterwards, a sync has nothing new."""
+    """Sends a pull to `fossil server`, which creates clusters at the first pull. A measured sync therefore does not get
+    new clusters."""
     launcher, port = _served_by_fossil(fossil, folder, served, "clustering")
     peer = wire.Peer(port, "/", LOGIN, secret, repofile.project_code(served))
     assert not peer.pull().errors()
