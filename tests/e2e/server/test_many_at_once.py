@@ -97,7 +97,7 @@ def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
 
     worker, = server.workers()
     idle = process.sockets(worker)
-    # The front buffers this request completely before it forwards the request.
+    # The request is so small that the front buffers all of it before forwarding it.
     files = [b"%d of who left" % number for number in range(4000)]
     cards = wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", *map(wire.file_card, files))
     body = wire.compress(wire.signed(cards, peer.login, peer.secret))

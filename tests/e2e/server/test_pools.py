@@ -76,7 +76,8 @@ def test_a_waiting_connection_survives_the_kill_of_the_busy_worker(start):
     held = fastcgi.hold(pool.socket)
     wait_until(lambda: len(pool.children()) == 1, "a worker")
     first, = pool.children()
-    # Three sockets: the listening socket, the channel to the master, and the connection.
+    # A worker that has accepted the connection has three sockets: the listening socket, the channel to the master, and
+    # the connection.
     wait_until(lambda: process.sockets(first) >= 3, "the request in its hands")
     with concurrent.futures.ThreadPoolExecutor(1) as crowd:
         waiting = crowd.submit(pool.is_served)

@@ -122,7 +122,7 @@ def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil,
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_other_histories(launch, fossil, tmp_path, peer_of, seed):
-    """Histories from other seeds arrive shuffled, in many requests."""
+    """Histories generated from other seeds arrive in shuffled order, in many requests."""
     chance = random.Random(seed)
     original = tmp_path / "original.fossil"
     generator.build(original, fossil, check_ins=400, seed=seed, binary_size=0)
