@@ -192,9 +192,10 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   const bool is_cancelled = entry && entry->type == kCancelTag;
   bool is_possible = !value && (!applies || is_document || is_cancelled);
   is_possible |= applies && value == entry->value && (!is_cancelled || is_document == is_colour);
-  // If a tag has set the parents of RID, RID might have inherited VALUE before this tag was
-  // processed.
-  if (!is_possible && has_other_parents(rid)) {
+  // The row of a check-in also contains a value that the check-in has inherited before its row was
+  // added. A tag that sets the parents of RID can replace the inherited entry afterwards.
+  const bool is_inherited = !is_document && (!entry || entry->source == 0);
+  if (!is_possible && (is_inherited || has_other_parents(rid))) {
     is_possible = std::ranges::any_of(inheritable(tag, rid),
                                       [&](const TagEntry& card) { return card.value == value; });
   }
@@ -217,7 +218,8 @@ OrderClass OrderDependence::of_time(Rid rid, const TimelineRow& file) {
     if (file.omtime) return std::nullopt;
     is_set = false;
   }
-  if (!is_set && has_other_parents(rid)) {
+  const bool is_inherited = !is_document && !is_own;
+  if (!is_set && (is_inherited || has_other_parents(rid))) {
     is_set = std::ranges::any_of(inheritable(kTagDate, rid), [&](const TagEntry& card) {
       return file.mtime == julian_day_in(work_.database, card.value);
     });
