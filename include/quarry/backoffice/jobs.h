@@ -53,12 +53,12 @@ struct PublishOptions {
   std::string name;  // name of the repository on the server
   std::string path;  // absolute path of the repository's file
 };
-/// Publishes the artifacts that have arrived since the last run to the courier. The first run only
-/// stores the current position. If the process exits before the new position is stored, the next
-/// run publishes the same events again.
+/// Sends the courier an event for each artifact that has arrived since the last run. The first run
+/// only stores the current position. If the process exits before the new position is stored, the
+/// next run publishes the same events again.
 Job publish_events(const PublishOptions& options);
-/// Publishes failed logins, actions of administrators and changes to users since the last run. The
-/// first run only stores the current position.
+/// Sends the courier an event for each failed login, each action of an administrator and each
+/// change to a user since the last run. The first run only stores the current position.
 Job publish_security_events(const PublishOptions& options);
 /// Sends an event for each hook that `fossil hook add` has stored. The event contains the list of
 /// artifacts received since the last run (repository/received_list.h). OPTIONS.courier must be the

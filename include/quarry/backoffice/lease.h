@@ -3,7 +3,8 @@
 //
 //   CURRENT UNTIL NEXT UNTIL      four integers: process ids (0: none) and seconds since 1970
 //
-//   no current holder, or its time is over and it has ended    run, and hold the lease for a minute
+//   no current holder, or one that has exited                  run, and hold the lease for a minute
+//   and whose time is over
 //   a current holder, but no next holder                       become the next holder, and sleep
 //   a current and a next holder                                leave
 //

@@ -33,8 +33,8 @@ std::string escape_markup(std::string_view text);
 /// Returns the length of the valid multi-byte UTF-8 sequence at the start of TEXT. Returns 0 if
 /// TEXT does not start with such a sequence, or if the sequence encodes a control character.
 std::size_t utf8_sequence(std::string_view text);
-/// Returns whether TEXT consists of such sequences, and of ASCII characters without the control
-/// characters that are not in CONTROLS.
+/// Returns whether TEXT is valid UTF-8 and does not contain control characters other than those in
+/// CONTROLS.
 bool is_text(std::string_view text, std::string_view controls = {});
 
 }  // namespace quarry::base

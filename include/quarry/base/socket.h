@@ -41,8 +41,9 @@ class SocketAddress {
   /// Returns whether the address is ::1 or in 127.0.0.0/8, which includes the IPv4-mapped form.
   /// Returns false for a Unix socket.
   bool is_loopback() const;
-  /// Returns whether both have the same IP address; ports are ignored. An IPv4 address equals its
-  /// IPv4-mapped IPv6 form. Returns false if one of them is a Unix socket.
+  /// Returns whether this address and OTHER have the same IP address; ports are ignored. An IPv4
+  /// address equals its IPv4-mapped IPv6 form. Returns false if one of the addresses is a Unix
+  /// socket.
   bool same_ip(const SocketAddress& other) const;
   /// Returns the path of a Unix socket, or "" for other addresses.
   std::string path() const;

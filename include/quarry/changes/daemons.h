@@ -90,8 +90,8 @@ class Executor {
   /// Returns an outcome for each task. If a task has already landed, returns the same outcome
   /// again. If a task is deferred, later tasks that touch the same files are deferred too.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
-  /// Rolls back LANDED, oldest first, by a single reverse check-in for ROLLBACK. A repeated call
-  /// returns the same outcome without another check-in.
+  /// Rolls back the change sets LANDED, which are sorted oldest first, by a single reverse check-in
+  /// for ROLLBACK. A repeated call returns the same outcome without another check-in.
   virtual Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
 };

@@ -173,7 +173,7 @@ class Lander {
 
   /// Returns whether check-outs have real symbolic links (the `allow-symlinks` setting).
   base::Result<bool> makes_links();
-  /// Calls VISIT for each file of PROSPECT, sorted by name. Passes on errors from VISIT and of
+  /// Calls VISIT for each file of PROSPECT, sorted by name. Passes on errors from VISIT and from
   /// reading contents.
   base::Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
 

@@ -73,8 +73,7 @@ struct Actor {
 /// Returns whether ACTOR is allowed to do DEED to a change set from SUBMITTER, which is empty if
 /// the change set does not exist yet.
 bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
-/// Returns the message for a user who is not allowed to do WHAT, for which the right to DEED is
-/// needed.
+/// Returns a message that tells the user that WHAT needs the right to DEED, and who has this right.
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
 /// Returns the reason why ACTOR is not allowed to submit META, or nullopt if it is allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);

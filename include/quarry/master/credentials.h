@@ -23,8 +23,8 @@ struct Credentials {
   std::vector<gid_t> groups;
 };
 
-/// Returns the user with the name or number NAME and the group GROUP. "" means the user's primary
-/// group. Errors: kNotFound.
+/// Returns the credentials of the user NAME (a name or number) with the group GROUP. If GROUP is
+/// "", uses the user's primary group. Errors: kNotFound.
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group);
 /// Returns the user who owns PATH. Errors: kNotFound, kIo.
 base::Result<Credentials> owner_of(const std::filesystem::path& path);

@@ -125,7 +125,7 @@ struct Service {
   std::function<int(ChildContext&)> run;
   std::optional<Program> program;
   std::optional<OnRequest> on_request;
-  /// Time limit for a run, and for a pause, of an on_request child; 0: none.
+  /// Time limit for each run and each pause of an on_request child; 0: none.
   std::chrono::milliseconds longest_run{0};
   /// Whether, after a reload, new children wait until the previous generation has exited. Set this
   /// if the children need a resource that only one process can hold. If false, both generations run

@@ -29,7 +29,7 @@ struct Options {
   /// for a process to start.
   std::size_t spare_children = 2;
   /// Maximum number of requests that wait for one of max_children. When the limit is exceeded, the
-  /// last request of the address with the most is refused with status 503.
+  /// last request of the address with the most waiting requests is refused with status 503.
   std::size_t max_waiting = 200;
   /// Time limit for making a page, and for each wait until the client reads more of the page.
   std::chrono::milliseconds timeout{60'000};

@@ -64,8 +64,8 @@ class Compaction {
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
   /// Returns whether a delta was replaced within the last day. A client that reads the repository
-  /// in several snapshots might then have received A as a delta on B, while B is now stored as a
-  /// delta on A. Use inside a Snapshot.
+  /// in several snapshots might then get A as a delta on B from one snapshot, and B as a delta on A
+  /// from a later one, so that it could expand neither. Use inside a Snapshot.
   bool has_reversed_deltas();
 
   /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as

@@ -34,8 +34,8 @@ class NameLists {
   /// yet, except private ones. A push begins with them.
   std::vector<artifact::HashName> unsent();
 
-  // Inside a Receipt, the functions below first update the derived tables, because received
-  // artifacts can refer to missing artifacts.
+  // Inside a Receipt, the functions below first update the derived tables. This adds phantoms for
+  // missing artifacts to which the received artifacts refer.
 
   /// Returns the names of all unclustered artifacts except phantoms, private and shunned artifacts.
   /// The result is cached until the file changes. The reference is valid until the next call.

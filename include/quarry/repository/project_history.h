@@ -16,7 +16,7 @@ namespace quarry::repository {
 
 class Repository;
 
-/// The kind of an artifact, as shown to people.
+/// The kind of an artifact, for lists and pages.
 enum class ArtifactKind {
   kData,  // a file, or an artifact of a kind that is not known yet
   kCheckIn,
@@ -39,9 +39,9 @@ struct TimelineEntry {
   std::string branch;     // for a check-in; may be empty
 };
 
-/// A branch. Its tip is the leaf with the latest displayed time. (In Fossil, the tip is the
-/// check-in with the latest displayed time, which can only be another check-in if a child is dated
-/// before its parent.)
+/// A branch. Its tip is the leaf with the latest displayed time. (Fossil's tip is the check-in with
+/// the latest displayed time. Fossil's tip and ours differ only if a child is dated before its
+/// parent.)
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf

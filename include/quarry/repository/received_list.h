@@ -28,16 +28,16 @@ class ReceivedList {
   /// Returns the number (rcvfrom.rcvid) of the last request that brought an artifact, or 0 if there
   /// is none.
   base::Result<std::int64_t> last_receipt();
-  /// Returns the number after which lines() has to start for the next run of the hook. AFTER is the
+  /// Returns the request after which the lines for the hook's next run have to start. AFTER is the
   /// last request that was reported. Requests that are more than a day older than the newest
   /// request are skipped. If no request has been reported yet (AFTER is 0), the first of the
-  /// remaining requests is skipped, too. As in fossil, a new repository therefore does not report
-  /// its own creation.
+  /// remaining requests is skipped, too, so that hooks do not report the creation of a new
+  /// repository, as in fossil.
   base::Result<std::int64_t> first_to_report(std::int64_t after);
-  /// Returns the lines for the requests after AFTER and up to UP_TO, in row order. If the lines
-  /// exceed MAX_BYTES, the rest is replaced by a line "...". Includes private artifacts, because
-  /// the project's administrators install the hooks. Call Arrivals::prepare() first. Error:
-  /// kInvalid.
+  /// Returns the lines for the artifacts of all requests with a number above AFTER and up to UP_TO,
+  /// sorted by row id. If the lines exceed MAX_BYTES, the rest is replaced by a line "...".
+  /// Includes private artifacts, because only administrators of the project can install the hooks
+  /// that get the lines. Call Arrivals::prepare() first. Error: kInvalid.
   base::Result<std::string> lines(std::int64_t after, std::int64_t up_to, std::size_t max_bytes);
 
  private:

@@ -49,8 +49,9 @@ class LoginLimiter {
   /// failures of a pair that do not cause a wait.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt. The members is_counted_for_… say for which limits wait() has already counted
-  /// it.
+  /// A login attempt. wait() sets is_counted_for_user, is_counted_for_address and
+  /// is_counted_for_pair if it has already counted the attempt towards the limit of the user, the
+  /// address or the pair.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;
@@ -63,10 +64,10 @@ class LoginLimiter {
     bool is_counted_for_pair = false;
     Tally pair_before = {};
   };
-  /// Returns an attempt of USER in the repository whose file is REPOSITORY.
+  /// Returns a login attempt by USER from ADDRESS, in the repository with the file REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
-  /// Returns an attempt whose user name the caller does not know.
+  /// Returns a login attempt from ADDRESS, for callers that do not know the user name.
   Attempt attempt_of(std::string_view address) const;
 
   /// Returns the current time, for the functions below.

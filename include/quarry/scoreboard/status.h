@@ -29,8 +29,8 @@ std::string_view content_type_of(StatusFormat format);
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query);
 
-/// Returns the JSON format as an object that the caller can embed in a larger document. Strings in
-/// the object are not sanitized.
+/// Returns the page in JSON format, as an object that the caller can embed in a larger document.
+/// Strings in the object are not sanitized.
 nlohmann::ordered_json status_json(const PoolSnapshot& snapshot, bool is_full);
 
 }  // namespace quarry::scoreboard

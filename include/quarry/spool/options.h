@@ -107,9 +107,9 @@ struct QueueOptions {
   milliseconds min_dequeue_batch_timeout{1000};
   /// queue.dequeueslowdown: pause between batches in microseconds.
   std::chrono::microseconds dequeue_slowdown{0};
-  /// queue.dequeuetimebegin, queue.dequeuetimeend: hours of local time between which messages are
-  /// delivered. The values are 0 to 23, or 24 for the end of the day. For example, 22 to 4 is at
-  /// night. If the end is 25, messages are delivered at any time. A queue without files ignores
+  /// queue.dequeuetimebegin, queue.dequeuetimeend: the hours, in local time, at which delivery
+  /// starts (0 to 23) and stops (0 to 24). With 22 and 4, messages are delivered from 22:00 to
+  /// 4:00. If the end is 25, messages are delivered at any time. A queue without files ignores
   /// these hours during shutdown, because it would otherwise lose its messages.
   int dequeue_time_begin = 0;
   int dequeue_time_end = kNoDequeueTimeEnd;
@@ -162,9 +162,9 @@ base::Result<void> set_parameter(QueueOptions& options, std::string_view name,
                                  std::string_view text);
 
 std::tm local_time();
-/// Returns the time from LOCAL, a local time, to the next delivery hours (queue.dequeuetimebegin);
-/// 0 if messages can be delivered now. Call it repeatedly during a wait, because the clock might be
-/// changed.
+/// Returns how long to wait, at the local time LOCAL, until messages can be delivered
+/// (queue.dequeuetimebegin); 0 if they can be delivered now. Call it repeatedly during a wait,
+/// because the clock might be changed.
 std::chrono::seconds until_window(const QueueOptions& options, const std::tm& local);
 
 /// Checks OPTIONS (low <= high <= size and so on). Returns the options with defaults for marks that

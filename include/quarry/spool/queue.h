@@ -32,7 +32,7 @@
 
 namespace quarry::spool {
 
-/// The result of a consumer for a batch.
+/// The result that a consumer returns for a batch.
 struct Delivery {
   /// Number of delivered messages, counted from the start of the batch. The rest of the batch is
   /// delivered again before any later messages.

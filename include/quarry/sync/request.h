@@ -47,10 +47,10 @@ struct SessionProgress {
 class LoginGuard {
  public:
   virtual ~LoginGuard() = default;
-  /// Returns the time for which the client must wait before a login of USER is checked. 0 if the
-  /// login can be checked now.
+  /// Returns how long the client must wait before USER's login is checked; 0 if it can be checked
+  /// now.
   virtual std::chrono::seconds wait(std::string_view user) = 0;
-  /// Records the outcome of the login last passed to wait().
+  /// Records whether the login of the user who was last passed to wait() has succeeded.
   virtual void record(bool succeeded) = 0;
 };
 

@@ -81,9 +81,9 @@ class Peer {
   PeerWatch& watch_;
 };
 
-/// Returns options with the CA certificates of OpenSSL's environment variables. Fossil's
-/// `ssl-ca-location` and `ssh-command` settings are ignored, because a repository must not choose
-/// files or programs.
+/// Returns options that use the CA certificates in SSL_CERT_FILE and SSL_CERT_DIR, OpenSSL's
+/// environment variables. Fossil's `ssl-ca-location` and `ssh-command` settings are ignored,
+/// because a repository must not choose the files and programs that this process uses.
 TransportOptions options_of_environment();
 /// Splits TEXT, such as a command, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);

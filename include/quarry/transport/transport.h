@@ -42,8 +42,8 @@ struct TransportOptions {
 struct TransportReply {
   std::string content_type;
   std::string body;
-  /// Whether the server has redirected the request. The caller has to build the request again
-  /// without credentials. Later requests go to the new URL.
+  /// Whether the server has redirected the request. If so, the caller has to build the request
+  /// again without credentials. Later requests go to the new URL.
   bool was_redirected = false;
 };
 
