@@ -163,8 +163,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
-    // With a courier, start a run at startup. It records the current state, and the next run finds
-    // events by comparing its state with the recorded one.
+    // With a courier, the server starts a run at startup. The first run only records which data the
+    // repository contains, so that later runs can send events for new data.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
   }

@@ -13,7 +13,7 @@
 
 namespace quarry::app {
 
-/// Maximum size of the tarball of a rollback, which is small because it does not contain files.
+/// Maximum size of a rollback's tarball, which is small because it does not contain files.
 inline constexpr std::size_t kMaxRollback = std::size_t{16} << 20;
 
 class QueueAccess {
@@ -36,9 +36,10 @@ class QueueAccess {
   virtual base::Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
 };
 
-/// Opens the queue that ARGUMENTS select: on a server, of a local repository, or by default of the
-/// open check-out. If the process runs as root and the queue is local, the process becomes the user
-/// who owns the repository. Errors: kInvalid, kNotFound, and the errors from QueueClient::open().
+/// Opens the queue that ARGUMENTS select: a queue on a server, the queue of a local repository, or
+/// by default the queue of the open check-out's repository. If the process runs as root and the
+/// queue is local, the process becomes the user who owns the repository. Errors: kInvalid,
+/// kNotFound, and the errors from QueueClient::open().
 base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
 /// Opens the queue of the local repository file REPOSITORY. Errors: the same as for open_queue().

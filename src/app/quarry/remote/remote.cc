@@ -20,8 +20,8 @@ namespace {
 using sync::ClientFigures;
 using transport::RemoteUrl;
 
-/// Difference of the clocks, in seconds, above which the user is warned. Inexact clocks and slow
-/// replies often cause smaller differences.
+/// The user is warned if the server's clock and the local clock differ by more than this number of
+/// seconds. Smaller differences are common, because clocks are inexact and replies take time.
 constexpr std::int64_t kMaxSkew = 10;
 /// Maximum number of attempts to enter a password on a terminal.
 constexpr int kMaxPasswordTries = 3;

@@ -25,12 +25,13 @@ struct RemoteArguments {
   bool quiet = false;
 };
 
-/// Parses URL, which the user gave. Makes a relative path in URL absolute.
+/// Parses URL, which the user has typed. If URL is a relative path, the result is absolute.
 base::Result<transport::RemoteUrl> remote_url(const std::string& url);
-/// Does the same for a URL that is stored in a repository.
+/// Like remote_url(), but for a URL that is stored in a repository. Such a URL must not name a
+/// program.
 base::Result<transport::RemoteUrl> stored_url(const std::string& url);
-/// Adds the password of URL's user to URL, from a file, from KEPT, or from a prompt. Does nothing
-/// if URL does not need a login.
+/// Adds the password for URL's user to URL. The password comes from a file, from KEPT (the stored
+/// password), or from a prompt. Does nothing if URL does not need a login.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
 /// Returns the options for connections to servers. For file: URLs, this program is the server.

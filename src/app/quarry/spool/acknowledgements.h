@@ -42,9 +42,9 @@ class Acknowledgements {
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
 
-  /// Reads the available data, and adds the number of messages that they acknowledge to count().
-  /// Waits if no data are available. Errors: kInvalid if a line is malformed; the lines before it
-  /// still count.
+  /// Reads the available data. Increases count() by the number of messages that these data
+  /// acknowledge. Waits if no data are available. Errors: kInvalid if a line is malformed; the
+  /// lines before it still count.
   base::Result<void> read() {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd_, buffer.data(), buffer.size());

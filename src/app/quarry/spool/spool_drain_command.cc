@@ -172,7 +172,7 @@ Result<void> DrainLoop::wait(int ms) {
   return {};
 }
 
-/// Waits for the hours of delivery (queue.dequeuetimebegin).
+/// Waits until the hours in which messages can be delivered (queue.dequeuetimebegin).
 Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {

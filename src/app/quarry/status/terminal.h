@@ -29,8 +29,8 @@ class Terminal {
     char key = 0;    // 0: none
     int signal = 0;  // signal that ends the program; 0: none
   };
-  /// Waits at most TIME for a key or a signal. The result contains neither of them after TIME, or
-  /// if the terminal was resized.
+  /// Waits at most TIME for a key or a signal. If TIME has passed or the terminal was resized, the
+  /// result contains neither a key nor a signal.
   Input wait(std::chrono::milliseconds time);
 
  private:
