@@ -1,10 +1,10 @@
 // Decides which finished jobs of a queue are old and no longer needed. Does not use files or a
 // clock.
 //
-// A job is kept if it is not old, or if an unfinished job depends on it directly or indirectly. It
-// is also kept if it landed on a job A that is kept, because a rollback of A has to roll back this
-// job too. All other jobs can be deleted. If a job landed on A, A is deleted first, because
-// otherwise a rollback of A would not find the job.
+// A job is kept if it is not old, or if an unfinished job depends on it directly or indirectly. If
+// a job A is kept, each landed job B that depends on A or has A as a precursor is also kept,
+// because a rollback of A has to roll back B too. All other jobs can be deleted. A is deleted
+// before B, because otherwise a rollback of A would not find B.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ class Past {
   /// Returns at most LIMIT jobs that can be deleted now, in any order. Each job is returned only
   /// once.
   std::vector<JobLocation> next(std::size_t limit);
-  /// Records that the deletion of ID is durable. Jobs that landed on ID can then be deleted.
+  /// Records that the deletion of ID is durable. Jobs that a rollback of ID would have rolled back
+  /// can then be deleted.
   void gone(const ChangeSetId& id);
 
  private:
@@ -41,10 +42,10 @@ class Past {
     bool is_old = false;
     bool is_kept = false;                        // if set, its followers are also kept
     bool is_needed = false;                      // if set, its dependencies are also needed
-    std::size_t ahead = 0;                       // number of existing jobs that it landed on
+    std::size_t ahead = 0;                       // number of existing jobs that it follows
     std::vector<ChangeSetId> names, precursors;  // empty after complete()
     std::vector<Node*> dependencies;
-    std::vector<Node*> followers;  // jobs that landed on it
+    std::vector<Node*> followers;  // jobs that a rollback of this job rolls back
   };
   void tie(Node& node);
   void keep(std::vector<Node*> left);

@@ -17,11 +17,11 @@
 namespace quarry::changes {
 
 enum class Scan : std::uint8_t {
-  kNew,  // reads changes that a trigger can report
-  kAll,  // also reads changes without a trigger
+  kNew,  // looks for changes that triggers announce
+  kAll,  // also looks for changes that no trigger announces
 };
 
-/// The data of a queue that is shared by all parts of a daemon.
+/// A queue's data, which all parts of a daemon share.
 struct DaemonContext {
   const QueueOptions& options;
   Directories& directories;

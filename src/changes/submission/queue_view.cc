@@ -56,7 +56,8 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
   return std::nullopt;
 }
 
-/// Returns the mean time of the newest jobs in DONE.
+/// Returns the mean execution time of the jobs in DONE, or nullopt if it is unknown for all of
+/// them.
 std::optional<milliseconds> mean_time(const Directories& directories,
                                       const std::vector<JobLocation>& done) {
   milliseconds total{0};
