@@ -1,5 +1,5 @@
-// A queue in which client addresses take turns (round-robin), so that many items of one address delay
-// those of other addresses only by one item per turn:
+// A queue in which client addresses take turns (round-robin), so that an address with many items
+// delays the other addresses by only one item per turn:
 //
 //   192.0.2.1     a1 a2 a3 a4
 //   192.0.2.2     b1 b2              taken: a1 b1 c1 a2 b2 a3 a4
@@ -32,8 +32,8 @@ class FairQueue {
     ++size_;
   }
 
-  /// Removes and returns the first item of the next network that is ELIGIBLE. Returns nullopt if none
-  /// is.
+  /// Removes and returns the first item of the next network for which ELIGIBLE returns true.
+  /// Returns nullopt if there is no such network.
   template <typename Predicate>
   std::optional<Item> take(Predicate eligible) {
     const auto line = std::ranges::find_if(lines_, eligible, &Line::network);
@@ -49,8 +49,8 @@ class FairQueue {
     return item;
   }
 
-  /// Removes and returns the last item of the network with the most items; if several have the most,
-  /// of the one whose turn is last. The queue must not be empty.
+  /// Removes and returns the last item of the network with the most items. If several networks have
+  /// the most items, uses the network whose turn is last. The queue must not be empty.
   Item take_last_of_longest() {
     const auto longest = std::ranges::max_element(lines_ | std::views::reverse, {}, &Line::size);
     Item item = std::move(longest->items.back());

@@ -61,7 +61,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   struct Shared {
     std::string key;
     std::list<PageConnection*> connections = {};
-    std::set<std::string> networks = {};  // networks for which it waits
+    std::set<std::string> networks = {};  // networks with a queue entry for this page
     bool is_begun = false;
     http::ReplyHeader header = {};
     base::EventBufferPtr body = base::EventBufferPtr(evbuffer_new());

@@ -101,8 +101,8 @@ class PageConnection {
   int status_ = 0;
   std::uint64_t replied_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  /// Bytes that the kernel had not accepted, and bytes that the web server had not read, at the
-  /// last timeout.
+  /// At the last timeout: the number of bytes that the kernel had not accepted, and the number of
+  /// bytes that the web server had not read.
   std::pair<std::size_t, std::size_t> left_{};
   // page_ and headers_ are declared before bev_, whose output refers to their bytes. The headers
   // are not copied into the output, because it would allocate a large block for each copy.

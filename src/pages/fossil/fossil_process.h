@@ -3,8 +3,8 @@
 //
 // The process runs in its own process group (fossil_starter.h), with a niceness and a memory limit,
 // and confined (base/confinement.h). Requests are sent through pipes and not to a port, to which
-// other users could connect. Standard input is passed as a file name (--in). With a plain standard
-// input, fossil might assume a terminal, and would use the backoffice lease.
+// other users could connect. Standard input is passed as a file name (--in). Without --in, fossil
+// might treat standard input as a terminal, and would try to take the backoffice lease.
 #pragma once
 
 #include <sys/types.h>

@@ -38,7 +38,7 @@ struct Guess {
   bool operator==(const Guess&) const = default;
 };
 
-/// Returns the user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
+/// Returns the user in VALUE, a fossil login cookie of the form PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
 /// Returns whether REQUEST for TARGET can contain a password even without a body, cookies and an
