@@ -1,4 +1,5 @@
-// The capabilities of a subscriber: the capabilities of the user, including inherited ones.
+// A subscriber's capabilities: the capabilities of the subscriber's user, including inherited
+// capabilities.
 #pragma once
 
 #include <string>

@@ -5,8 +5,8 @@
 // allow: values of the artifact's own cards, or values that follow from other rows of the same
 // file. Any other value is a fault.
 //
-// verify() uses this. The tables hold the recomputed rows, and the temporary tables `before_TABLE`
-// hold the rows of the file.
+// Used by verify(). At that time, the tables contain the recomputed rows, and the temporary tables
+// `before_TABLE` contain the rows of the file.
 #pragma once
 
 #include <map>
@@ -26,15 +26,15 @@
 
 namespace quarry::repository {
 
-/// The readable name of a class; nullopt if the row must not differ.
+/// The name of a class, for people to read; nullopt if the row must not differ.
 using OrderClass = std::optional<std::string_view>;
 
 class OrderDependence {
  public:
   explicit OrderDependence(const DerivationContext& context) : work_(context, {}, true) {}
 
-  /// Returns the class of the rows of TABLE with KEY (see DerivedRows::key). Call if these rows
-  /// differ between the file and the recomputation. Throws SqliteError.
+  /// Returns the class of the rows in TABLE that have KEY (see DerivedRows::key). Call this
+  /// function only for rows that differ between the file and the recomputation. Throws SqliteError.
   OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key);
 
  private:

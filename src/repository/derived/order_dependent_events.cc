@@ -21,7 +21,8 @@ using artifact::StructuralType;
 
 namespace {
 
-// Maximum number of orders that are tried. A ticket with more orders can have any rows.
+// Maximum number of orders of a ticket's changes that are tried. If a ticket has more possible
+// orders, its rows are accepted without checking further orders.
 constexpr int kMostTicketOrders = 120;
 
 std::optional<double> julian_day_in(Database& database, const std::optional<std::string>& text) {

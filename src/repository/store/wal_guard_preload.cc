@@ -23,7 +23,8 @@ namespace {
 
 constexpr off_t kFirstByte = 120;
 
-/// The function NAME of libc itself. It is looked up at the first call. Thread-safe.
+/// libc's own function NAME, which a function in this library replaces. It is looked up at the
+/// first call. Thread-safe.
 template <typename Function>
 class RealFunction {
  public:

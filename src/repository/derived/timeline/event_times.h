@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 /// A child is close to its parent if it is dated less than this many days after the parent.
 constexpr double kCloseTimes = 2.0 / 86400.0;
-/// A parent is shown this number of days before a close child, and is moved at most this number of
+/// A parent is shown kTimeStep (in days) before a close child, and is moved at most kTimeRounds
 /// times.
 constexpr double kTimeStep = 25.0 / 86400000.0;
 constexpr int kTimeRounds = 30;
