@@ -30,8 +30,8 @@ class ConnectionBounds {
   void arrived(Connection& newcomer, AddressCounts::Registration& registration);
   /// Called after a reply was sent on EXCHANGE's connection.
   void replied(Exchange& exchange);
-  /// Returns whether a new connection can be accepted. If the limit is reached, this requires that
-  /// another connection can be closed; arrived() closes it.
+  /// Returns whether a new connection can be accepted. If the limit is reached, a new connection
+  /// can be accepted only if another connection can be closed; arrived() closes that connection.
   bool has_room();
   /// Returns whether the limit requires that EXCHANGE's request, which came through a proxy, is
   /// refused. Logs the refusal.

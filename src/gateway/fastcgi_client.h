@@ -50,8 +50,9 @@ class FastcgiCall {
 
   /// Starts the call. DONE is called only after start() has returned.
   void start();
-  /// Stops reading the reply and suspends the timeout, until resume(). Pauses only replies of the
-  /// page server, which serves other requests meanwhile. A pause would block a worker.
+  /// Stops reading a reply of the page server and suspends the timeout, until resume(). Does
+  /// nothing for a reply of a worker, because a worker could not serve other requests during the
+  /// pause.
   void pause();
   void resume();
 

@@ -46,7 +46,8 @@ class PoolWatch {
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
   /// Sets the number of children of earlier generations.
   void previous_children(std::size_t count);
-  /// Sets the number after the child of an earlier generation in SLOT has exited.
+  /// Handles the exit of the child in SLOT, which belonged to an earlier generation. COUNT is the
+  /// number of remaining children of earlier generations.
   void previous_child_ended(std::size_t slot, std::size_t count);
 
   /// Called once a second. Updates figures that change without an event, and clears unused slots

@@ -54,8 +54,8 @@ class Acceptor {
   /// exited.
   std::optional<Connection> last_kept();
   /// Returns a pending new connection. The kernel might have woken only this worker for the
-  /// connection, so the worker has to serve it before it exits. Returns nullopt if the worker
-  /// WAS_BUSY and was not woken.
+  /// connection, so the worker has to serve it before it exits. Returns nullopt if the worker was
+  /// busy (WAS_BUSY) and the kernel has not woken it for a connection.
   std::optional<Connection> last_new(bool was_busy);
   /// Returns whether next() returned nullopt because of wake_on().
   bool was_woken() const { return was_woken_; }

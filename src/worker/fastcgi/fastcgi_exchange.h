@@ -1,8 +1,8 @@
 // Reads and answers one FastCGI request on a connection, with libfcgi. No other file uses libfcgi.
 //
-// libfcgi uses the descriptor of the connection but must not close it, because libfcgi waits for
-// the peer before it closes a connection. keepConnection is therefore set before FCGX_Accept_r() is
-// called.
+// libfcgi uses the descriptor of the connection but must not close it, because it would first wait
+// for the peer and block the worker. keepConnection, which prevents that, is therefore set before
+// FCGX_Accept_r() is called.
 #pragma once
 
 #include <fcgiapp.h>
