@@ -24,9 +24,10 @@ namespace quarry::backoffice {
 base::Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
                               const ProcessTable& processes = real_processes());
 
-/// Calls PUBLISH while this process holds the claim. Waits until the deadline of CONTEXT for
-/// another process that holds it. PUBLISH has to read the position itself, because the other
-/// process moves it. Errors: kBusy (the claim stayed taken), and the errors of PUBLISH.
+/// Takes the claim and calls PUBLISH. If another process holds the claim, waits for that process,
+/// at most until the deadline of CONTEXT. PUBLISH has to read the position of the events itself,
+/// because the other process might have advanced the position. Errors: kBusy (the claim stayed
+/// taken), and the errors of PUBLISH.
 base::Result<std::size_t> publish_alone(JobContext& context,
                                         const std::function<base::Result<std::size_t>()>& publish);
 

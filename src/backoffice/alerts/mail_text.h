@@ -32,8 +32,8 @@ struct MailSettings {
 /// meaning in headers or for mail servers.
 bool is_mail_address(std::string_view text);
 
-/// Returns the email MAIL about EVENTS, the events of the email that still exist. Returns nullopt
-/// if EVENTS is empty.
+/// Returns the complete email for MAIL. EVENTS are those of MAIL's events that still exist. Returns
+/// nullopt if EVENTS is empty.
 std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
                                     const std::vector<repository::AlertEvent>& events,
                                     const MailSettings& settings, base::UnixMillis now);

@@ -34,8 +34,8 @@ class DiskStore final : public Store {
   std::size_t push(std::span<Message> messages, base::Error* error) override;
   Batch take(std::size_t max) override;
   void settle(Batch batch, std::size_t delivered) override;
-  /// Settles the first COUNT taken messages that are not settled. For callers that never return
-  /// messages.
+  /// Settles the first COUNT messages that were taken and are not settled. For callers that settle
+  /// messages in order and never return any to the store.
   void settle_first(std::size_t count);
   std::uint64_t waiting() const override;
 

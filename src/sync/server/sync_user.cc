@@ -21,8 +21,8 @@ std::unexpected<base::Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
 }
 
-/// Returns whether USER is `nobody` or `anonymous`. A login of these users does not need a
-/// signature and does not change anything.
+/// Returns whether USER is `nobody` or `anonymous`. If one of these users logs in, the login card
+/// does not need a signature and does not add any rights.
 bool is_guest(std::string_view user) {
   return user == "nobody" || user == "anonymous";
 }
