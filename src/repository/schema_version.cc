@@ -138,8 +138,8 @@ std::string complete_schema(Database& database) {
     // Of the objects that can be missing, only this index is needed for reading.
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(error.code(),
-                      fmt::format("its old schema lacks {}, which cannot be added because the file "
-                                  "is read-only (run `fossil rebuild`)",
+                      fmt::format("run `fossil rebuild`: the file is read-only, and its old schema "
+                                  "lacks {}",
                                   added));
   }
   return added;

@@ -27,7 +27,8 @@ BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repos
 
 void Background::after_request(repository::Repository& repository, std::string_view name,
                                bool has_brought) {
-  if (has_brought) master_.send({control::Verb::kEvents, repository::number_of(name)});
+  if (has_brought && options_.background.is_enabled)
+    master_.send({control::Verb::kEvents, repository::number_of(name)});
   request_backoffice(repository, name);
   const auto peers = has_brought ? options_.peers.find(name) : options_.peers.end();
   if (peers == options_.peers.end()) return;

@@ -139,7 +139,7 @@ def test_an_invalid_ticket_table_does_not_prevent_a_clone(serve, quarry, fresh, 
     repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
                      "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid, tkt_mtime); DROP TABLE blob;")
     status, _, errors = quarry.attempt("clone", server.url_for("writer", "pen"), clone)
-    assert status == 0 and "ticket-table: not authorized: DROP TABLE blob;" in errors, errors
+    assert status == 0 and "ticket-table setting: not authorized: DROP TABLE blob;" in errors, errors
     assert files_beside(clone) == [clone.name]
     assert repofile.value(clone, "SELECT title FROM ticket") == "heavy"
 

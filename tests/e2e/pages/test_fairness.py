@@ -48,7 +48,8 @@ class Served:
 def serve(start, tmp_path):
     """Returns a function that starts a server whose pages are made by fake_fossil.SCRIPT."""
     def begin(**pool) -> Served:
-        return Served(start, tmp_path, {"pages.program": fake_fossil.scripted(tmp_path), "pages.timeout": "10m", **pool})
+        return Served(start, tmp_path, {"pages.program": fake_fossil.scripted(tmp_path), "pages.confine": "no",
+                                         "pages.timeout": "10m", **pool})
     return begin
 
 

@@ -77,7 +77,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     assert browser.complaints() == []
     assert browser.hosts_asked() == {f"127.0.0.1:{port}"}
 
-    folder, = tmp_path.glob("quarry-demo.*")
+    folder, = quickstart.open_folder.glob("quarry-demo.*")
     path = folder / "demo.fossil"
     assert repofile.value(path, "SELECT count(*) FROM event WHERE type = 'w' AND user = 'demo'") == 2
     assert repofile.value(path, "SELECT count(*) FROM forumpost") == 2

@@ -145,10 +145,10 @@ TEST_CASE("the error names what is wrong with a meta file") {
   CHECK(error_of(with("##dependencies\nabc\n")).starts_with("##dependencies:"));
   CHECK(error_of(with("##dependencies\n0123456789abcdef\n0123456789abcdef\n"))
             .find("0123456789abcdef is listed twice") != std::string::npos);
-  CHECK(error_of(with("##comment\na\rb\n")).starts_with("line 8:"));
-  CHECK(error_of(with("##comment\na\xff\n")).starts_with("line 8:"));
-  CHECK(error_of(with("##comment\n\xc2\x9b\n")).starts_with("line 8:"));
-  CHECK(error_of(with(std::string_view("##comment\n\0\n", 12))).starts_with("line 8:"));
+  CHECK(error_of(with("##comment\na\rb\n")).starts_with("line 8 contains"));
+  CHECK(error_of(with("##comment\na\xff\n")).starts_with("line 8 contains"));
+  CHECK(error_of(with("##comment\n\xc2\x9b\n")).starts_with("line 8 contains"));
+  CHECK(error_of(with(std::string_view("##comment\n\0\n", 12))).starts_with("line 8 contains"));
 }
 
 TEST_CASE("file names stay inside the tree and are unique") {

@@ -32,7 +32,7 @@ struct SlowWorld : World {
 };
 
 constexpr std::string_view kTooLong =
-    "error the\\srequest\\stakes\\slonger\\sthan\\s100\\ss:\\ssend\\sit\\sin\\sparts\n";
+    "error the\\srequest\\stook\\slonger\\sthan\\s100\\ss:\\ssend\\sit\\sin\\sparts\n";
 
 template <typename Card>
 std::string cards_of(int count, Card card) {

@@ -145,7 +145,7 @@ TEST_CASE("artifacts that do not match their hashes fail the clone") {
   }
   SUBCASE("a wrong size") {
     wrong = cfile_of(sha3(other), "", other.size() + 1, other);
-    expected += ": it has";
+    expected += ": it is";
   }
   SUBCASE("a broken stream") {
     wrong = fmt::format("cfile {} {} 12\n{}\n", sha3(other), other.size(),
