@@ -13,7 +13,7 @@ skipped=0
 part=
 part_begin=0
 parts=()
-# heading NAME: begins a part, and records the duration of the previous part.
+# heading NAME: begins a group of tests, and records the duration of the previous group.
 heading() {
   [ -z "$part" ] || parts+=("$(printf '%3d:%02d  %s' $(((SECONDS - part_begin) / 60)) $(((SECONDS - part_begin) % 60)) "$part")")
   part=$1
@@ -53,7 +53,7 @@ one() {
 end_to_end() {
   local build=$1 options=(-q --tb=short "--junitxml=$work/e2e.xml")
   shift
-  # Without axe-core, pytest skips two tests of pages. In CI this is a failure.
+  # Without axe-core, pytest skips two tests of pages. In CI, missing axe-core counts as one failed test.
   if ! fetch_axe "$build/axe-core"; then
     [ -z "${CI:-}" ] || failed=$((failed + 1))
     echo "Tests that need axe-core are skipped."
@@ -96,7 +96,7 @@ fuzz() {
   [ $targets -gt 0 ] || failed=$((failed + 1))
 }
 
-# finish: prints the duration of each part and the counts. Exits with 1 if a test failed or none ran.
+# finish: prints the duration of each group of tests, and the counts. Exits with 1 if a test failed or none ran.
 finish() {
   heading ""
   printf '\n'

@@ -1,5 +1,5 @@
-// Expands a compressed blob (blob.h) in pieces, with constant memory. Used for blobs that might not
-// fit into memory.
+// Expands a compressed blob (blob.h) in pieces, with constant memory. This reader is for blobs that
+// might not fit into memory.
 #pragma once
 
 #include <cstddef>

@@ -118,9 +118,9 @@ struct Structural {
   std::unique_ptr<char[]> memory;  // all views point into this memory
 };
 
-/// Parses CONTENT. Returns nullopt if it is plain data. The time is linear in the size of CONTENT.
-/// The memory is at most about ten times the size of CONTENT. Most plain data is recognized
-/// immediately.
+/// Parses CONTENT. Returns nullopt if CONTENT is plain data. The time is linear in the size of
+/// CONTENT. The memory is at most about ten times the size of CONTENT. Most plain data is
+/// recognized immediately.
 std::optional<Structural> parse_structural(std::string_view content);
 
 /// Returns CONTENT without its F cards and without the OpenPGP signature around it. ARTIFACT must
@@ -143,8 +143,9 @@ bool is_checkout_database(std::string_view name);
 /// Returns the text of a cluster that lists MEMBERS (at least one). Sorts and deduplicates MEMBERS.
 std::string format_cluster(std::vector<HashName> members);
 
-/// The fields of a new check-in manifest. Used for the initial check-in and by the change-set
-/// queue. Dates must be in the years 0000 to 9999. Texts must not contain a NUL.
+/// The fields of a new check-in manifest. The manifest is that of an initial check-in, or of a
+/// check-in that the change-set queue lands. Dates must be in the years 0000 to 9999. Texts must
+/// not contain a NUL.
 struct CheckInText {
   std::string comment = {};
   base::UnixMillis date;

@@ -33,13 +33,13 @@ struct AlertOptions {
   /// Called before each email. If the function returns true, the remaining emails are left to the
   /// next run. Optional.
   std::function<bool()> is_over = {};
-  /// The allowed values of the repository's email-send-method. Empty: all. The methods `pipe`, `dir`
-  /// and `db` use a program or files that the repository selects.
+  /// The allowed values of the repository's email-send-method. Empty: all. The methods `pipe`,
+  /// `dir` and `db` use a program or files that the repository selects.
   std::vector<std::string> methods = {};
   /// Used instead of the sender that the repository's email-send-method selects. Optional.
   SendMail send = {};
   /// Whether to send the emails without marking anything as sent. A run with this option holds the
-  /// write lock.
+  /// write lock, so other processes cannot write to the repository until the run ends.
   bool is_rehearsal = false;
 };
 

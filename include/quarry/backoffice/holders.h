@@ -40,8 +40,8 @@ class Holders {
 
   /// Returns the state of process PID, which the lease names.
   Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
-  /// Returns the row for LEASE, into which the process SELF has written itself. Keeps the start
-  /// time of the other process if it is known.
+  /// Returns the new value of the row `quarry-lease`, after the process SELF has written itself
+  /// into LEASE. Keeps the start time of the other process in LEASE if this object contains it.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 
   friend bool operator==(const Holders&, const Holders&) = default;

@@ -1,5 +1,5 @@
-// Syncs once with a peer, if a sync is due. Used by `quarry peer`, which the server or a user
-// starts.
+// Syncs once with a peer, if a sync is due. `quarry peer` calls sync_with_peer(); the server or a
+// user starts `quarry peer`.
 //
 //   check (read-only) ─> begin: write the process to the row ─> sync ─> end: write the result
 //

@@ -1,5 +1,5 @@
-// The peers of a repository: other repositories of the same project with which Quarry syncs it
-// automatically.
+// The peers of a repository. A peer is another repository of the same project, and Quarry
+// automatically syncs the two repositories.
 //
 // The state of each peer is the row `quarry-peer NAME` in the repository's `config`, a JSON object
 // (PeerState). The row is written at the start of a sync, so that other processes do not sync with
@@ -25,7 +25,8 @@
 
 namespace quarry::backoffice {
 
-/// A process that syncs with a peer. If the process was killed, its entry remains.
+/// A process that syncs with a peer. If the process was killed, its entry in the peer's row
+/// remains.
 struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
@@ -38,7 +39,8 @@ struct PeerRunner {
 
 /// The state of a peer. Times are in milliseconds since 1970; 0 means never.
 struct PeerState {
-  std::string url = {};        // URL without the password; the other fields are about this URL
+  /// URL without the password; the other fields describe syncs with this URL.
+  std::string url = {};
   std::int64_t tried = 0;      // start of the last sync
   std::int64_t succeeded = 0;  // end of the last successful sync
   std::int64_t failed = 0;     // end of the last failed sync

@@ -30,7 +30,7 @@ struct CommandEnd {
   std::string output;  // standard output and standard error combined, truncated to max_output bytes
 
   bool is_success() const { return how == How::kExited && code == 0; }
-  /// Describes the end in words, such as "exit status 1" or "signal 9".
+  /// Describes how the program ended, such as "exit status 1" or "signal 9".
   std::string in_words() const;
 };
 

@@ -17,8 +17,8 @@ void append_printable(std::string& out, std::string_view text, std::size_t limit
                       std::string_view also = {});
 
 /// Moves one character from the front of TEXT (not empty) to OUT. The character is escaped as in
-/// printable(), but backslashes stay unchanged. Used for messages in which parts were escaped by
-/// printable().
+/// printable(), but backslashes stay unchanged. Call this function for messages of which some parts
+/// were already escaped by printable().
 void append_message_character(std::string& out, std::string_view& text);
 
 /// Moves one character from the front of TEXT (not empty) to OUT, escaped for a JSON string.

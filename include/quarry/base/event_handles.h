@@ -39,9 +39,9 @@ class Event {
 
   /// Creates an empty handle.
   Event() = default;
-  /// Creates an event on FD_OR_SIGNAL of BASE; -1 means a timer. WHAT is the same as for
-  /// event_new(3). The event is not pending until wait() is called. BASE and the descriptor must
-  /// outlive the event. ACTION must not destroy the event.
+  /// Creates an event in BASE for a descriptor or signal. If FD_OR_SIGNAL is -1, the event is a
+  /// timer. WHAT is the same as for event_new(3). The event is not pending until wait() is called.
+  /// BASE and the descriptor must outlive the event. ACTION must not destroy the event.
   Event(event_base* base, int fd_or_signal, short what, Action action)
       : action_(std::make_unique<Action>(std::move(action))),
         event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}

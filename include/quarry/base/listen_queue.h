@@ -19,7 +19,7 @@ struct QueueLength {
 /// Identifies a listening socket by value, without a descriptor.
 class ListenQueue {
  public:
-  /// Does not refer to a socket. length() returns nullopt.
+  /// Creates an object that does not refer to a socket. Its length() returns nullopt.
   ListenQueue() = default;
   /// Identifies the listening socket FD, which must belong to the network namespace of this
   /// process.

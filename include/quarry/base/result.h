@@ -15,7 +15,7 @@ enum class ErrorCode {
   kInvalid,    // malformed input or wrong usage
   kNotFound,   // the named object does not exist
   kDenied,     // permission denied
-  kLimit,      // a configured limit does not permit it
+  kLimit,      // a configured limit does not permit the operation
   kBusy,       // in use by another process; the same call may succeed later
   kConflict,   // the object has changed since the caller read it; retry with new data
   kCorrupt,    // stored data is damaged

@@ -52,8 +52,8 @@ Result<void> adopt_orphans();
 
 /// Kills all descendants of this process, including descendants in other groups and sessions, and
 /// waits until they have exited. adopt_orphans() must have been called, and other threads must not
-/// have children. Returns false if some descendants still run after ten seconds, for example as
-/// another user.
+/// have children. Returns false if some descendants still run after ten seconds, for example
+/// because they run as another user.
 bool end_descendants();
 
 /// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended

@@ -102,8 +102,8 @@ class Directories {
 
   /// Returns the content of the file at PATH, or the first LIMIT bytes of it.
   base::Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) const;
-  /// Replaces the file at PATH atomically, through a file in tmp/. Also syncs it if IS_DURABLE is
-  /// set.
+  /// Replaces the file at PATH atomically, through a file in tmp/. If IS_DURABLE is set, syncs the
+  /// new file to disk.
   base::Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
                                   bool is_durable = false) const;
 
@@ -125,8 +125,8 @@ class Directories {
 
   /// Returns the jobs in STAGE, in order of execution.
   base::Result<std::vector<ChangeSetName>> list(Stage stage) const;
-  /// Reads the job NAME. Errors: kNotFound (it has moved to another folder), kCorrupt (not a job
-  /// file), kBusy (the file is empty because the change set has not been checked yet).
+  /// Reads the job NAME. Errors: kNotFound (the job has moved to another folder), kCorrupt (not a
+  /// job file), kBusy (the file is empty because the change set has not been checked yet).
   base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
   /// Finds the change set ID, even if it is being moved. Returns nullopt if it does not exist.
   base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
@@ -141,8 +141,8 @@ class Directories {
   /// Locks a job. Errors: kBusy (another process has the lock), kNotFound and kCorrupt as for
   /// read(). An empty file is not an error: the returned job then has only its name and move type.
   base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
-  /// Moves the file NAME from STAGE to fail/ without changing it. Used for files that are not valid
-  /// jobs (kCorrupt).
+  /// Moves the file NAME from STAGE to fail/ without changing it. Call this function for files that
+  /// are not valid jobs (kCorrupt).
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs all folders from which or into which JointMove has moved jobs.
   base::Result<void> sync_folders();
@@ -186,11 +186,12 @@ class JobLock {
 
   /// Writes the job to its file, in its current folder.
   base::Result<void> update();
-  /// Adds a line of history, writes the job and moves it to TO. If a file operation fails, the job
-  /// is either in its old folder or in TO, but never in both.
+  /// Adds a line to the job's history, writes the job file, and moves the file to the folder of TO.
+  /// If a file operation fails, the job file is either in its old folder or in the folder of TO,
+  /// but never in both.
   base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
-  /// Like move(), but does not write or sync the file. The line of history is written with the next
-  /// move.
+  /// Like move(), but moves the job file without writing or syncing it. The line of history is
+  /// written to the file at the next move.
   base::Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
 
  private:

@@ -1,6 +1,6 @@
 // Explanations for users: why a change set is waiting, and which change sets a rollback affects.
-// Each function builds the model from the job files. It needs read access to the folders, but does
-// not need a running daemon.
+// Each function builds the model from the job files. A caller needs read access to the folders; no
+// daemon has to run.
 #pragma once
 
 #include <cstddef>

@@ -31,9 +31,9 @@ class JointMove {
 
   explicit JointMove(Directories& directories) : directories_(directories) {}
 
-  /// Adds the job of LOCK, which commit() will move to TO, with a line of history. Its file does
-  /// not change until commit(). Passes on errors from file operations. After an error, the lock is
-  /// released.
+  /// Adds the job of LOCK to the jobs that commit() moves. commit() will move this job to TO and
+  /// add a line to its history. Until then, the job file does not change. Passes on errors from
+  /// file operations. After an error, the lock is released.
   base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }
   /// Returns the job that was added last, with the changes that commit() will write.

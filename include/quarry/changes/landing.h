@@ -12,12 +12,12 @@
 // from the newest leaf, but this leaf might lack changes that landed on another leaf and on which
 // the change set depends.
 //
-// A check-in is the same as if fossil had committed these files. It has a full manifest (never a
-// delta manifest), an R card if the `repo-cksum` setting is on, artifact names according to
-// `hash-policy`, and a date later than its parent's. In addition, its manifest has a T card for the
-// tag `cs-CSID`. The tag records in the same transaction that the change set has landed, so the
-// record is kept even if the files of the queue are lost. (The tag does not have the prefix `sym-`,
-// so it does not appear in lists of tags.)
+// The check-in of a change set is the same as if fossil had committed the changed files. It has a
+// full manifest (never a delta manifest), an R card if the `repo-cksum` setting is on, artifact
+// names according to `hash-policy`, and a date later than its parent's. In addition, its manifest
+// has a T card for the tag `cs-CSID`. The tag records in the same transaction that the change set
+// has landed, so the record is kept even if the files of the queue are lost. (The tag does not have
+// the prefix `sym-`, so it does not appear in lists of tags.)
 //
 // The files of a change set replace the files of the tip. If the change set names its base
 // check-in, and a file has changed between the base and the tip, the two versions are merged
@@ -32,8 +32,8 @@
 // every file in the tree. The R card is a checksum over all files in name order, so the contents of
 // the first changed file and of all files after it have to be added again. A Lander caches the
 // manifest and the contents of the tip, so that later landings do not have to read them. If the
-// tree is larger than `kept_contents`, each landing has to read it again. (Because of this cost,
-// projects can turn off the R card.)
+// tree is larger than `kept_contents`, each landing has to read it again. (Projects that want to
+// avoid this cost can turn off the R card.)
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,8 @@ struct LandingOrder {
   std::string address;             // address of the submitter
   std::string base;                // as accepted by CheckIns::named(); empty for the tip
   std::vector<ChangedFile> files;  // the changed files; empty for a rollback
-  /// A landed change set that a rollback rolls back.
+  /// A landed change set. If this order is a rollback, `rolls_back` lists the change sets to roll
+  /// back.
   struct LandedChangeSet {
     ChangeSetId id;
     std::string submitter;  // the user who submitted it

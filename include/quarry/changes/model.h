@@ -109,7 +109,7 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Returns the ids to which jobs refer but that are not in the model.
+  /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
   /// Returns the change sets that a rollback of PRIMARY rolls back. The set contains PRIMARY. It

@@ -2,7 +2,7 @@
 // sender writes the envelope and reports the server's reply for each recipient.
 //
 // Several emails can use the same connection. Environment variables such as http_proxy are ignored.
-// Used by the courier and the backoffice. Not thread-safe.
+// The courier and the backoffice use SmtpSender, which is not thread-safe.
 #pragma once
 
 #include <chrono>

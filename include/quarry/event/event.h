@@ -133,7 +133,8 @@ struct Test {
   friend bool operator==(const Test&, const Test&) = default;
 };
 
-/// "hook": a command of the repository has to be run. Never delivered to a configured destination.
+/// "hook": a command of the repository has to be run. Such an event is never delivered to a
+/// configured destination.
 struct Hook {
   std::string command = {};     // as stored by `fossil hook add`; at most kMaxText bytes
   std::string repository = {};  // absolute path of the file; at most kMaxName bytes

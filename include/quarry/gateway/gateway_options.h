@@ -66,7 +66,7 @@ struct GatewayOptions {
   std::chrono::milliseconds stop_grace{2'000};
   /// Minimum transfer rate in bytes per second.
   std::size_t min_rate = 1024;
-  /// Maximum time to connect to the pool, which includes retries while the backlog is full. After
+  /// Maximum time to connect to the pool, including retries while the pool's backlog is full. After
   /// this time, the client gets an error with status 504.
   std::chrono::milliseconds connect_timeout{30'000};
   /// Maximum time without output from the pool during a request. After this time, the client gets

@@ -26,7 +26,7 @@ HeaderFields web_page_fields(std::string_view script = {});
 /// Returns the same headers as text. Each header ends with a line end.
 std::string web_page_headers(std::string_view script = {});
 
-/// Returns whether the header ACCEPT comes from a browser: it contains text/html and does not
+/// Returns whether the header ACCEPT comes from a browser, that is, contains text/html and does not
 /// prefer plain text or JSON. A header that accepts anything, such as curl's, does not count as a
 /// browser's.
 bool prefers_html(std::string_view accept);

@@ -5,10 +5,10 @@
 //   [NAME]     a pool of workers, or another section, see ReadingOptions::carried_section
 //
 // Directives that exist in PHP-FPM have the same names here. The whole configuration is checked
-// before any process is started. Each mistake is reported with its file and line. If the master
-// does not run as root, settings that need root cause a notice if they can safely be ignored,
-// otherwise an error. The master does not interpret directives that only the workers or the gateway
-// use, but passes them on (CarriedOptions).
+// before any process is started. Each mistake is reported with its file and line. Some settings
+// require a master that runs as root. If the master runs as another user, it logs a notice for each
+// such setting that it can safely ignore, and rejects the others. The master does not interpret
+// directives that only the workers or the gateway use, but passes them on (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -44,7 +44,7 @@ struct GlobalConfig {
   bool daemonize = false;
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
-  std::string control_place;  // FILE:LINE where its path is set, for error messages
+  std::string control_place;  // FILE:LINE where the path of `control` is set, for error messages
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;        // process.priority; inherited by children

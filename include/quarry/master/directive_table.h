@@ -48,7 +48,7 @@ struct Directive {
   bool (*is_relative)(std::string_view value);
 };
 
-/// A directive and its values. The list is empty if the directive is not set.
+/// A directive and its values. The list of values is empty if the directive is not set.
 struct ShownDirective {
   std::string name;
   Shown values;

@@ -1,5 +1,5 @@
 // The state that a master passes on when a reload replaces its program by execve(2). The process,
-// its children and the descriptors listed here survive.
+// its children and the descriptors in the Handover survive.
 //
 // The state is JSON in a memfd. The environment variable QUARRY_HANDOVER contains the memfd's
 // descriptor. The reader rejects descriptors that were not inherited, and makes the others
@@ -43,19 +43,19 @@ struct CaughtOutput {
   bool is_decorated = true;
 };
 
-/// A child of an earlier generation, which finishes its work.
+/// A child that belongs to an earlier generation and is finishing its work.
 struct PreviousChild {
   pid_t pid = -1;
   std::string service;  // such as "pool www"
   std::uint64_t generation = 0;
-  std::int64_t asked_at = 0;    // monotonic_micros() of the request to end; 0: not requested
-  int quit_signal = SIGQUIT;    // signal that requests the end
+  std::int64_t asked_at = 0;    // monotonic_micros() when the child was asked to exit; 0: not asked
+  int quit_signal = SIGQUIT;    // signal that asks the child to exit
   bool ends_last = false;       // see Service
   bool ends_by_itself = false;  // see Service
-  base::Fd control{};           // the master's end of its channel
+  base::Fd control{};           // the master's end of the child's channel
   /// The child's slot on its service's current board, or nullopt if the child uses an older board.
   std::optional<std::size_t> slot{};
-  std::optional<CaughtOutput> output{};  // nullopt if its output is not captured
+  std::optional<CaughtOutput> output{};  // nullopt if the child's output is not captured
   std::int64_t slow_request = 0;         // start of the last request that is in the slow log
   bool is_terminated = false;            // whether this master has sent SIGTERM
 };

@@ -1,16 +1,16 @@
 // Describes the services that the master runs, and the resources of their children.
 //
-// A child that is a function is forked without exec. The child runs as its service's user, and
-// holds only its service's listening socket and board and its own control channel. The child exits
-// with _exit(2), which does not run the master's destructors. Initially SIGINT and SIGHUP are
+// A child that runs a function is forked without exec. Such a child runs as its service's user. It
+// holds only the listening socket and the board of its service, and its own control channel. It
+// exits with _exit(2), which does not run the master's destructors. Initially SIGINT and SIGHUP are
 // ignored (the master handles them), SIGUSR1 is blocked (base/log.h), and SIGTERM and SIGQUIT end
 // the child until it installs its own handlers.
 //
-// A child that is a program does not have a board. Only a program that runs on request has a
-// channel, which is its standard input. The program receives its service's listening socket, if
-// any, by the protocol of sd_listen_fds(3). The socket is non-blocking and shared with the master.
-// SIGTERM ends the program. SIGINT, SIGHUP and SIGUSR1 (reopen logs) are ignored unless the program
-// handles them.
+// A child that executes a program does not have a board. If its service has a listening socket, the
+// child receives the socket by the protocol of sd_listen_fds(3); the socket is non-blocking and
+// shared with the master. If its service is `on_request`, the child has a control channel as its
+// standard input; other programs do not have a channel. SIGTERM ends the child. SIGINT, SIGHUP and
+// SIGUSR1 (reopen logs) are ignored unless the program handles them.
 #pragma once
 
 #include <csignal>
@@ -131,8 +131,8 @@ struct Service {
   /// if the children need a resource that only one process can hold. If false, both generations run
   /// at the same time.
   bool starts_alone = false;
-  /// Whether a reload ends the previous children of this service last. Other services pass work to
-  /// such a service.
+  /// Whether a reload ends the previous children of this service last, because the children of
+  /// other services might still pass work to them.
   bool ends_last = false;
   /// Whether the children of the previous generation end when their work is done, however long that
   /// takes. If false, they are terminated after process_control_timeout.

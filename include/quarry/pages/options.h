@@ -22,14 +22,15 @@ struct Options {
 
   /// Maximum number of pages that are made at the same time. Each takes one process.
   std::size_t max_children = 8;
-  /// Maximum number of these processes for one address. An IPv6 /64 network counts as one address.
-  /// 0: no limit.
+  /// Maximum number of pages that are made for one address at the same time. An IPv6 /64 network
+  /// counts as one address. 0: no limit.
   std::size_t max_children_per_address = 2;
   /// Number of idle processes that are started in advance, so that a request does not have to wait
   /// for a process to start.
   std::size_t spare_children = 2;
-  /// Maximum number of requests that wait for one of max_children. When the limit is exceeded, the
-  /// last request of the address with the most waiting requests is refused with status 503.
+  /// Maximum number of requests that wait because max_children pages are being made. When the limit
+  /// is exceeded, the last request of the address with the most waiting requests is refused with
+  /// status 503.
   std::size_t max_waiting = 200;
   /// Time limit for making a page, and for each wait until the client reads more of the page.
   std::chrono::milliseconds timeout{60'000};
@@ -38,9 +39,10 @@ struct Options {
   /// Maximum size of a request's body in bytes. The body is buffered in memory. A larger body is
   /// refused with status 413.
   std::size_t max_body = std::size_t{100} << 20;
-  /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests with a large
-  /// body are refused with status 503. It is also the maximum size of all pages that clients have not
-  /// read yet. When this limit is exceeded, the connection with the most unread bytes is closed.
+  /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests with a
+  /// large body are refused with status 503. The same number is the maximum size of all pages that
+  /// clients have not read yet. When the unread pages exceed it, the connection with the most
+  /// unread bytes is closed.
   std::size_t max_bodies = std::size_t{512} << 20;
   /// Maximum size of a page in bytes. Larger pages are aborted.
   std::size_t max_reply = std::size_t{1} << 30;
@@ -49,11 +51,12 @@ struct Options {
   /// Maximum age of a cached page; 0 disables the cache. The age is limited because pages contain
   /// relative times.
   std::chrono::milliseconds cache_ttl{60'000};
-  /// Increment of the nice value of the processes, so that syncs have priority. It also sets the
-  /// nice value of their session (autogroup, sched(7)).
+  /// Increment of the nice value of the processes, so that syncs have priority. The session of
+  /// these processes gets the same number as its nice value (autogroup, sched(7)).
   int nice = 10;
   /// Whether the processes are confined (base/confinement.h), if the kernel supports it. They can
-  /// write only to the folder of the repositories and to a temporary folder, and execute only PROGRAM.
+  /// write only to the folder of the repositories and to a temporary folder, and execute only
+  /// PROGRAM.
   bool is_confined = true;
   /// Exceptions from the confinement: files, or folders with everything in them.
   std::vector<std::string> allow_write = {};

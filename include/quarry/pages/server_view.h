@@ -51,7 +51,7 @@ struct ServerSources {
   std::function<std::vector<PoolQueues>()> all_queues = {};  // of all pools with change sets
   std::function<CourierView()> courier = {};
   std::function<std::vector<scoreboard::PoolOverview>()> pools = {};
-  scoreboard::RefusalTallies refusals = {};  // requests refused by other processes than workers
+  scoreboard::RefusalTallies refusals = {};  // requests refused by processes other than workers
 };
 
 }  // namespace quarry::pages

@@ -8,8 +8,8 @@
 //                   (`sentSep`), digest (`sentDigest`), and mail to the moderators (`sentMod`).
 //                   The row is deleted when both sentSep and sentDigest are set.
 //
-// The program that stores an event also adds its row. Fossil creates the tables when email is first
-// set up. If the tables do not exist, no email is sent.
+// The program that stores an event also adds the event's row to `pending_alert`. Fossil creates the
+// tables when email is first set up. If the tables do not exist, no email is sent.
 #pragma once
 
 #include <cstddef>
@@ -132,7 +132,8 @@ class Alerts {
 
   /// Adds the columns that are missing from tables created by early versions of fossil.
   base::Result<void> upgrade_tables();
-  /// Marks ALERTS as sent. Deletes the rows for which no more mail has to be sent.
+  /// Marks ALERTS as sent. Deletes the rows of `pending_alert` for which no more mail has to be
+  /// sent.
   base::Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
 
  private:

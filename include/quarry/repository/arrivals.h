@@ -74,8 +74,8 @@ struct ArrivalBatch {
 /// Deferred artifacts that can be reported now.
 struct ReadyArrivals {
   std::vector<Received> received;
-  /// Rows that no longer have to be deferred: the rows in `received`, and rows that must never be
-  /// reported.
+  /// Artifacts to remove from fx_quarry_untold: the artifacts in `received`, and artifacts that
+  /// must never be reported.
   std::vector<Rid> finished;
 };
 
@@ -102,10 +102,11 @@ class Arrivals {
 
   // Use these functions inside a Receipt. Errors: kIo, kCorrupt.
 
-  /// Saves the deferred rows of BATCH, and removes its reported rows from the table.
+  /// Adds the deferred artifacts of BATCH to fx_quarry_untold, and removes the reported artifacts
+  /// of BATCH from that table.
   base::Result<void> defer(const ArrivalBatch& batch);
-  /// Removes the finished rows of READY from the table. Call after the artifacts have been
-  /// reported.
+  /// Removes the finished artifacts of READY from fx_quarry_untold. Call after the artifacts have
+  /// been reported.
   base::Result<void> forget(const ReadyArrivals& ready);
 
  private:

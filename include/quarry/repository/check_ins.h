@@ -36,10 +36,10 @@ class CheckIns {
   /// tag. If NAME is a tag, returns the last check-in that has the tag. If NAME is a branch,
   /// returns its newest check-in. Errors: kNotFound, kInvalid (ambiguous prefix).
   base::Result<artifact::HashName> named(std::string_view name);
-  /// Returns check-ins whose own manifest has a T card with TAG, latest first, even if control
-  /// artifacts have changed the tag. Includes only check-ins that were pushed by the user BY (a
-  /// login) or by an administrator, because any user can put any tag into a pushed check-in.
-  /// Examines at most LIMIT check-ins.
+  /// Returns check-ins whose own manifest has a T card with TAG, latest first. Control artifacts
+  /// that change the tag later have no effect on the result. Includes only check-ins that were
+  /// pushed by the user BY (a login) or by an administrator, because any user can put any tag into
+  /// a pushed check-in. Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
 

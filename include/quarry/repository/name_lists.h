@@ -21,7 +21,7 @@ class NameLists {
   explicit NameLists(RepositoryState& state) : state_(&state) {}
 
   /// Calls VISIT for the name of each artifact in rid order, except phantoms, shunned and private
-  /// artifacts. Used for clones by old clients.
+  /// artifacts. The function is for clones by old clients.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
   /// Returns the names of the clusters that another cluster lists. Leaves out phantoms, shunned and
   /// private clusters.
@@ -41,7 +41,7 @@ class NameLists {
   /// The result is cached until the file changes. The reference is valid until the next call.
   const std::vector<artifact::HashName>& unclustered();
   /// Like unclustered(), but returns nullptr if more than LIMIT names have to be read from the
-  /// file. For callers that look up only a few names.
+  /// file. Call this function if only a few names have to be looked up.
   const std::vector<artifact::HashName>* unclustered_within(std::size_t limit);
   /// Returns the names of at most LIMIT phantoms. Leaves out shunned artifacts. Leaves out private
   /// artifacts unless INCLUDE_PRIVATE is set.

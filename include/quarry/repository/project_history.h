@@ -39,9 +39,9 @@ struct TimelineEntry {
   std::string branch;     // for a check-in; may be empty
 };
 
-/// A branch. Its tip is the leaf with the latest displayed time. (Fossil's tip is the check-in with
-/// the latest displayed time. Fossil's tip and ours differ only if a child is dated before its
-/// parent.)
+/// A branch. The tip of a branch is its leaf with the latest displayed time. (Fossil's tip is the
+/// check-in with the latest displayed time. Fossil's tip and ours differ only if a child is dated
+/// before its parent.)
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf
@@ -52,7 +52,7 @@ struct Branch {
 /// A symbolic tag that descendants do not inherit, for example a release.
 struct Tag {
   std::string name;
-  artifact::HashName target;  // the artifact that was tagged last
+  artifact::HashName target;  // of several artifacts with this tag, the last one to be tagged
 };
 
 /// Reads the history of a repository. Use it inside a Snapshot or a Receipt. Every function takes a

@@ -1,4 +1,4 @@
-// The details of a repository for a list of repositories.
+// The data that a list of repositories shows about each repository.
 #pragma once
 
 #include <filesystem>
@@ -31,8 +31,9 @@ struct ProjectSummary {
 /// Returns the summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<ProjectSummary> summary_of(Repository& repository);
 
-/// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never
-/// upgrades the file. Passes on errors from Repository::open().
+/// Opens the repository PATH, reads its summary and closes the repository. Unlike
+/// Repository::open(), this function never upgrades the file. Passes on errors from
+/// Repository::open().
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
                                           const OpenOptions& options);
 

@@ -56,8 +56,8 @@ struct CompletionWatch {
   std::function<bool()> is_interrupted;
 };
 
-/// One write transaction. It is rolled back if it is destroyed without commit(). After any function
-/// has returned an error, only the destructor may be called.
+/// One write transaction. If a Receipt is destroyed without commit(), the transaction is rolled
+/// back. After any function has returned an error, only the destructor may be called.
 class Receipt {
  public:
   Receipt(Receipt&&) noexcept;

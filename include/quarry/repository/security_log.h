@@ -22,8 +22,8 @@ namespace quarry::repository {
 class Receipt;
 class Repository;
 
-/// A position in `accesslog` and `admin_log`: the last row id of each that was read. Callers store
-/// the mark without interpreting it.
+/// A position in `accesslog` and `admin_log`: for each of the two tables, the id of the last row
+/// that was read. Callers store the mark without interpreting it.
 struct SecurityMark {
   std::int64_t access = 0;
   std::int64_t admin = 0;

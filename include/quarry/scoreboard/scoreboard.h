@@ -79,9 +79,9 @@ struct Outcome {
   bool is_refusal = false;
 };
 
-/// The writing end of a slot. Used by the child that owns the slot. The functions do not make
-/// system calls, except getrusage(2) at the start and at the end of a request. The Board must
-/// outlive the Slot.
+/// The writing end of a slot, for the child that owns the slot. The functions do not make system
+/// calls, except getrusage(2) at the start and at the end of a request. The Board must outlive the
+/// Slot.
 class Slot {
  public:
   /// Writes to MEMORY. REFUSALS is the pool's ring buffer. If REFUSALS is null, refusals are not

@@ -26,8 +26,8 @@
 
 namespace quarry::spool {
 
-/// Maximum size of a request in bytes. The size includes the keys and contents of the messages, 6
-/// bytes per message, and 4 bytes.
+/// Maximum size of a request in bytes. The size is the sum of the keys and contents of the
+/// messages, 6 bytes per message, and 4 bytes for the number of messages.
 inline constexpr std::size_t kMaxHandOver = std::size_t{16} << 20;
 
 struct HandOverOptions {

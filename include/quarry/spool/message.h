@@ -22,11 +22,11 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// How long the producer of a message can wait when the queue has no room.
+/// When a queue delays the producer of a message.
 enum class Delay : std::uint8_t {
-  kNone,   // cannot wait (a datagram socket): waits only while the queue is full
-  kLight,  // can wait briefly: waits up to a second above queue.lightdelaymark
-  kFull,   // can wait forever (a file, a pipe): waits while the queue is above queue.fulldelaymark
+  kNone,   // only while the queue is full; for a producer such as a datagram socket
+  kLight,  // also above queue.lightdelaymark, for at most a second
+  kFull,   // also above queue.fulldelaymark, without a time limit; for a file or a pipe
 };
 
 }  // namespace quarry::spool

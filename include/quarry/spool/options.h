@@ -65,8 +65,8 @@ struct QueueOptions {
   std::optional<std::size_t> light_delay_mark;
   /// queue.discardmark, queue.discardseverity: while the number of messages is above the mark, the
   /// queue discards messages of this severity and less severe messages, on enqueue and on delivery
-  /// (default: 80 % of the size; severity 8 disables discarding). The disk part of a disk-assisted
-  /// queue ignores the mark, and does not delay producers either.
+  /// (default: 80 % of the size; severity 8 disables discarding). In a disk-assisted queue, the
+  /// mark does not apply to messages on disk, and messages on disk do not delay producers either.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
 

@@ -112,7 +112,7 @@ class Queue {
   /// Returns the current statistics. Never blocks producers or workers.
   Statistics statistics() const;
   /// Checks that the queue's files still exist. While no messages arrive, only this function
-  /// notices that they are gone. Errors: kNotFound (the files or their directory were removed,
+  /// notices that the files are gone. Errors: kNotFound (the files or their directory were removed,
   /// moved or replaced).
   base::Result<void> check_files() const;
   /// Waits until all messages are delivered, at most for TIMEOUT. Returns whether all are

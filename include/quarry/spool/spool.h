@@ -50,7 +50,8 @@ base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Rep
 
 /// Recovers messages from damaged segments that were kept. For each segment, the readable messages
 /// after the damage are appended to the queue, all or none, and the segment is removed. Returns the
-/// number of messages. Errors: kBusy (another process enqueues messages), and file system errors.
+/// number of recovered messages. Errors: kBusy (another process enqueues messages), and file system
+/// errors.
 base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 
@@ -67,8 +68,8 @@ class Drain {
 
   /// Returns the next messages, at most MAX, or an empty list. Errors: file system errors.
   base::Result<std::vector<Message>> next(std::size_t max);
-  /// Marks the next COUNT messages as delivered, in the order in which next() has returned them.
-  /// The next Drain starts with the remaining messages.
+  /// Marks messages as delivered: the first COUNT of those that next() has returned and that are
+  /// not marked yet. A later Drain starts with the first message that is not marked.
   void settle(std::size_t count);
   /// Deletes the messages that existed when open() was called. Returns the number of deleted
   /// messages.

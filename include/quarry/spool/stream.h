@@ -88,8 +88,8 @@ class Stream {
   virtual base::Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
 
   /// Opens or creates the subscription NAME (1 to 64 characters of A-Z a-z 0-9 - _) and applies
-  /// OPTIONS to it. A new subscription starts with the next message. Errors: kInvalid, and file
-  /// system errors.
+  /// OPTIONS to it. A new subscription starts with the first message that is appended after this
+  /// call. Errors: kInvalid, and file system errors.
   virtual base::Result<std::shared_ptr<Subscription>> subscribe(
       const std::string& name, const SubscriptionOptions& options = {}) = 0;
   /// Deletes the subscription, its waiting messages and its dead letters. Errors: kNotFound, and

@@ -10,7 +10,7 @@
 //           then the artifacts that the server requests
 //
 // Each reply is processed in one transaction. If an error occurs, the file stays as it was after
-// the previous reply. Used by `quarry sync`, `quarry clone` and the backoffices of peers.
+// the previous reply. `quarry sync`, `quarry clone` and `quarry peer run` use ClientSession.
 #pragma once
 
 #include <cstddef>
@@ -82,8 +82,9 @@ class ClientSession {
   /// Returns the next request. Call only while is_done() is false. Passes on errors from reading
   /// the repository.
   base::Result<ClientRequest> next_request();
-  /// Returns the last request again, but without a login. Used if the server redirects the client
-  /// to another server. Later requests do not have a login either. Call before take_reply().
+  /// Returns the last request again, but without a login. Call this function if the server
+  /// redirects the client to another server. Later requests do not have a login either. Call before
+  /// take_reply().
   ClientRequest repeat_without_login();
   /// Processes the reply to the last request. Errors: kDenied (the server's message, after "the
   /// server says: "), kInvalid (not a reply of a Fossil server, malformed cards, or content that

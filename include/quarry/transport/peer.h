@@ -6,8 +6,8 @@
 //      ↑                 ├─> login failed: retry with another password, if the watch has one
 //      └──── pause ──────┴─> server unreachable or busy: retry with backoff
 //
-// Each reply is stored before the next request is sent, so a retry continues at the end of the last
-// attempt. Used by `quarry sync`, `quarry clone` and automatic syncs.
+// Each reply is stored before the next request is sent, so a retry continues where the last attempt
+// stopped. `quarry sync`, `quarry clone` and automatic syncs use Peer.
 #pragma once
 
 #include <chrono>

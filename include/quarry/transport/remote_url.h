@@ -35,7 +35,8 @@ struct RemoteUrl {
 
   /// Parses a URL that the operator gave. Errors: kInvalid.
   static base::Result<RemoteUrl> parse(std::string_view text);
-  /// Parses a URL from a repository. Errors: those of parse(), and kDenied if it names a program.
+  /// Parses a URL from a repository. Errors: those of parse(), and kDenied if the URL names a
+  /// program.
   static base::Result<RemoteUrl> parse_stored(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
   /// Returns the URL without its password, in the form in which fossil stores it. Omits the program

@@ -1,4 +1,4 @@
-// Logs a request that failed. Used by the workers of a pool and by `quarry http`.
+// Logs a request that failed, for the workers of a pool and for `quarry http`.
 #pragma once
 
 #include <string_view>
