@@ -1,5 +1,5 @@
 // Runs a program in its own process group, with a timeout, and waits until it exits. Any thread can
-// call run_command(), because it does not fork.
+// call run_command(), because run_command() does not fork.
 #pragma once
 
 #include <chrono>

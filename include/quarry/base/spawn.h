@@ -1,6 +1,6 @@
 // Starts child processes. A program is started with exactly the given descriptors, with default
-// signal handling and in its own process group. Any thread can call spawn(), because it does not
-// fork.
+// signal handling and in its own process group. Any thread can call spawn(), because spawn() does
+// not fork.
 #pragma once
 
 #include <sys/types.h>

@@ -172,9 +172,9 @@ struct FileToSubmit {
 };
 
 /// Writes the tarball of META with FILES. Each file must be named in META. A gzip tarball has a
-/// checksum. A zstd tarball does not have one, because libarchive does not support it. Errors:
-/// kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors from SINK,
-/// errors from reading files.
+/// checksum. A zstd tarball does not have a checksum, because libarchive does not support writing
+/// one. Errors: kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors
+/// from SINK, errors from reading files.
 base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                                  std::span<const FileToSubmit> files,
                                  TarballCompression compression = TarballCompression::kGzip);

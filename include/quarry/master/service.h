@@ -84,8 +84,8 @@ struct OfItself {
 struct OnRequest {
   control::Verb verb;
   /// Returns the program to run when the service FROM requests NUMBER. Returns nullopt if the
-  /// number is unknown or not allowed for FROM. The master calls the function often, so it must be
-  /// fast.
+  /// number is unknown or not allowed for FROM. The master calls this function often, so the
+  /// function must be fast.
   std::function<std::optional<Program>(const std::string& from, std::uint32_t number)> program_for;
   /// The services whose children are allowed to request jobs.
   std::vector<std::string> from = {};
@@ -140,8 +140,8 @@ struct Service {
   /// Reopens the service's own logs in the master, before its children receive SIGUSR1. Can be
   /// empty. After an error, logging continues to the old file. Errors: kIo.
   std::function<base::Result<void>()> reopen_logs;
-  /// Returns figures for the status. The master calls the function for each request, so it must be
-  /// fast. Optional.
+  /// Returns figures for the status. The master calls this function each time that the status is
+  /// requested, so the function must be fast. Optional.
   std::function<ServiceFigures()> figures;
   /// For kPool: called in the master once a second with a snapshot of the pool. Optional.
   std::function<void(const scoreboard::PoolSnapshot&)> on_snapshot;

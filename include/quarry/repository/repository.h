@@ -126,8 +126,8 @@ class Repository {
   /// Returns whether this object has committed any changes since the last complete checkpoint().
   bool wants_checkpoint() const;
   /// Copies the write-ahead log into the file and truncates it, unless the log is in use. While the
-  /// log is empty, the file can safely be replaced by another file. Call this function when the
-  /// process is idle, because it waits for the disk.
+  /// log is empty, the file can safely be replaced by another file. The function waits for the
+  /// disk, so call it when the process is idle.
   void checkpoint();
 
   /// Interrupts all later reads and writes after IS_OVER returns true. IS_OVER is called about once

@@ -36,7 +36,7 @@ struct PoolOverview {
   Counters totals;
   std::uint64_t has_length = 0;  // 0: the length of the listen queue is unknown
   base::QueueLength length;
-  /// One digit per child, which is the value of its Stage. Limited to kMaxStages children.
+  /// One digit per child: the value of the child's Stage. Limited to kMaxStages children.
   FixedText<kMaxStages + 8> stages{};
   std::array<Refusal, kMaxRecentRefusals> refusals{};  // newest first; time 0: unused
 

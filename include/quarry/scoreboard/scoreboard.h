@@ -10,9 +10,9 @@
 //   SlotMemory[]     one per child: a sequence number, then a SlotState
 //   LoginMemory      see login_limiter.h; written by the children
 //
-// States are arrays of 64-bit atomic words. Each is protected by a sequence lock and has exactly
-// one writer: the child, or the master. The sequence number is odd during an update. A reader
-// copies the words and compares the number before and after the copy, so it never blocks the
+// A State is an array of 64-bit atomic words. Each State is protected by a sequence lock and has
+// exactly one writer: the child, or the master. The sequence number is odd during an update. A
+// reader copies the words and compares the number before and after the copy, so it never blocks the
 // writer. If the writer was killed during an update, the reader stops after some attempts and
 // returns the copy, marked as torn.
 //

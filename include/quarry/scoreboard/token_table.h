@@ -45,9 +45,9 @@ class TokenTable {
   /// Initially, all entries must be zero.
   using Memory = std::array<std::atomic<std::uint64_t>, kSets * kWays>;
 
-  /// Uses MEMORY, which must outlive the table. A key can have spent at most MAX_SPENT tokens,
-  /// which limits the time of an entry. Entries with a later time are corrupt and are ignored. A
-  /// count expires COUNT_LIFETIME after the entry's time.
+  /// Uses MEMORY, which must outlive the table. A key can have spent at most MAX_SPENT tokens, so
+  /// the time of an entry has an upper limit. An entry with a later time is corrupt and is ignored.
+  /// A count expires COUNT_LIFETIME after the entry's time.
   TokenTable(Memory& memory, Tick interval, std::uint32_t max_spent, Tick count_lifetime)
       : memory_(memory),
         interval_(interval),

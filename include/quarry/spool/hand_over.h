@@ -1,5 +1,5 @@
-// Lets other processes append to a stream over a Unix socket. Only one process can hold the stream
-// open.
+// Only one process can hold a stream open. This process lets other processes append to the stream
+// over a Unix socket.
 //
 //   HandOver (e.g. a worker) ── request ──> HandOverServer ── Stream::append() ──> disk
 //                            <── answer ──                 <── stored ───────────

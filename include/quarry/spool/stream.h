@@ -35,7 +35,7 @@ struct StreamOptions {
   /// dot or a slash.
   SpoolLocation location;
   /// Maximum size of a segment in bytes. The last message of a segment can exceed the limit. Only
-  /// whole segments are deleted.
+  /// whole segments are deleted, so a large segment keeps settled messages on disk for longer.
   std::uint64_t max_file_size = std::uint64_t{1} << 20;
   /// Maximum size of all segments in bytes; 0: no limit. Journals and dead letters do not count.
   std::uint64_t max_disk_space = 0;

@@ -40,7 +40,7 @@ struct RemoteUrl {
   static base::Result<RemoteUrl> parse_stored(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
   /// Returns the URL without its password, in the form in which fossil stores it. Omits the program
-  /// of a file: URL, because fossil does not support it.
+  /// of a file: URL, because fossil does not support programs in such URLs.
   std::string without_password() const;
   /// Returns the URL without user and password, as it is sent to the server (http and https).
   std::string without_user() const;
