@@ -3,10 +3,11 @@
 
     tests/units.py [--long] BUILD [NAME...]
     tests/units.py --targets BUILD NAME...
- NAME selects tests/unit/**/test-NAME (default: all). With --long, the script runs the cases of doctest's suite "long",
-which are otherwise excluded. With --targets, it runs no tests and prints the ninja targets that they need. The output
-of failed programs is printed. The last line is "N passed, N failed". The exit status is 1 if a test failed, or if no
-test ran.
+
+Each NAME selects the program tests/unit/**/test-NAME (default: all programs). With --long, only the cases of doctest's
+suite "long" run. Without --long, all other cases run. With --targets, no tests run, and the script prints the ninja
+targets of the selected programs. The script prints the output of programs that fail. The last line of the output is
+"N passed, N failed". The exit status is 1 if a test failed, or if no test ran.
 """
 
 import os

@@ -17,8 +17,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Characters that fossil does not escape in stored URLs. In user names, fossil escapes the last
-// two.
+// Characters that fossil does not escape in stored URLs. In user names, fossil does escape the last
+// two of these characters.
 constexpr std::string_view kPlain = "$-._~:/";
 // Characters that are not escaped in the path of a request. Servers decode %XX in the path, but not
 // `+`.

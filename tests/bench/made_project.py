@@ -25,7 +25,7 @@ CHANGES = {1: 1430, 2: 350, 3: 90, 4: 30, 5: 20, 6: 12, 7: 8, 8: 5, 10: 5, 12: 3
 LENGTHS = {1: 379, 2: 87, 3: 51, 4: 12, 5: 14, 6: 3, 7: 3, 8: 4, 10: 4, 13: 6, 17: 2, 20: 4, 33: 3, 155: 1}
 MAIN_LINE, MERGE, TRIED, BRANCH = "main line", "merge", "tried", "branch"
 KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
-# Maps the end of a branch to its relative frequency. None means that the branch is abandoned.
+# Maps the way in which a branch ends to its relative frequency. None means that the branch is abandoned.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
 MAX_OPEN, MAX_FINISHED = 20, 10
 # Fractions of the check-ins on the main line that add a file, and that rename a file.
@@ -34,7 +34,7 @@ CONTROLS = 32 / 2394
 # Probability that older manifests are not stored yet when a check-in is made on the main line. They then become deltas
 # on a later check-in, so that several deltas share one source.
 WAITS = 0.3
-# Positions in the history at which the main line gets an additional name.
+# Positions in the history at which the main line gets another branch name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
 # Line counts of the files that change most. The first file changes most often.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)

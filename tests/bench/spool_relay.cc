@@ -44,7 +44,7 @@ volatile std::sig_atomic_t asked_to_end = 0;
 
 // rsyslog's imptcp reads the same number of bytes at once.
 constexpr std::size_t kRead = std::size_t{128} << 10;
-constexpr int kLookUp = 50;  // milliseconds between checks for the signal
+constexpr int kLookUp = 50;  // milliseconds between two checks for SIGTERM
 constexpr std::chrono::seconds kNextTry{1};
 
 /// The consumer of one worker, which writes each batch to a socket.
@@ -150,7 +150,8 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // When the connection is closed, spool_load assumes that its messages are in the queue.
+      // spool_load takes the end of the connection as the confirmation that all of its messages are
+      // in the queue. The connection is therefore closed only after the messages are enqueued.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);

@@ -33,8 +33,8 @@ class Figures:
     commits: float
     landed: float
     milliseconds: list[float]  # from each request to its check-in
-    staged: list[float]  # from each request to staging/, while others wait
-    restart: float  # seconds from the restart to staging/
+    staged: list[float]  # from each request until the change set is in staging/, while others wait
+    restart: float  # seconds from the restart until a new change set is in staging/
 
 
 def is_built() -> bool:
@@ -154,8 +154,9 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Measures COUNT new change sets while WAITING others wait. Returns the milliseconds from each request until the
-    change set is in staging/, and the seconds from a restart until a new change set is in staging/."""
+    """Measures COUNT new change sets while WAITING others wait. Returns two results: for each new change set, the
+    milliseconds from its request until it is in staging/; and the seconds from a restart of the server until a new
+    change set is in staging/."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)

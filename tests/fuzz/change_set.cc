@@ -1,5 +1,5 @@
-// Input: a meta file or a job file. Accepted input must stay the same when it is written and parsed
-// again.
+// Input: bytes that are parsed as a change set's name, as a meta file and as a job file. If a
+// parsed value is written and parsed again, the second value must equal the first.
 #include <cstddef>
 #include <cstdint>
 #include <string>

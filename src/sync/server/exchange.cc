@@ -107,7 +107,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // checking a login takes a long time if many bytes follow it
+      QUARRY_TRY(bound_.check());  // checking a login hashes all bytes that follow its card
       return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
@@ -147,8 +147,8 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // The reply to a legacy clone only names the artifacts. The client then requests them, as in a
-  // pull.
+  // The reply to a legacy clone contains only the names of the artifacts. The client then pulls the
+  // artifacts.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }
@@ -252,7 +252,7 @@ Result<void> Exchange::finish_push() {
   };
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
-    // Do not request artifacts that the client also requests, because it does not have them.
+    // A client that requests an artifact does not have it, so do not request it from this client.
     if (!supply_.was_wanted(name.str())) ask(name);
   }
   std::ranges::for_each(intake_.to_be_proven(), ask);

@@ -51,8 +51,8 @@ class Exchange {
   bool is_plain_clone() const { return clone_version_ >= 3; }
   /// Returns whether the request failed because the user does not have the right to clone.
   bool refused_clone() const { return clone_refused_; }
-  /// Returns whether a hook embargo still has to be removed, because this pass did not have a
-  /// receipt.
+  /// Returns whether a hook embargo still has to be removed. A pass without a receipt cannot remove
+  /// it.
   bool leaves_embargo() const { return leaves_embargo_; }
 
   /// Reports the start of PHASE through Request::on_progress.

@@ -1,5 +1,5 @@
-// Removes secrets from repository URLs before the URLs are stored or shown to other users. The rows
-// `syncwith:`, `syncfrom:` and `gitpush:` can contain passwords and tokens.
+// Removes secrets from repository URLs before the URLs are stored or shown to other users. URLs in
+// the `config` rows `syncwith:`, `syncfrom:` and `gitpush:` can contain passwords and tokens.
 //
 // Used by Pragmas.
 #pragma once

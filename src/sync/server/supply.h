@@ -49,8 +49,8 @@ class Supply {
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
-  /// Answers all `gimme` cards. CLIENT_HAS must be sealed. Its artifacts are used as sources of
-  /// deltas.
+  /// Answers all `gimme` cards. The artifacts in CLIENT_HAS, which must be sealed, are used as
+  /// sources of deltas.
   base::Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
   /// Returns whether the client requested NAME, and therefore does not have it. Call after
@@ -91,8 +91,8 @@ class Supply {
   /// Returns the private artifacts with content, beginning with row id FIRST. Returns an empty list
   /// if the session is not private.
   std::vector<Found> private_from(repository::Rid first);
-  /// Returns whether artifacts can be sent to a cloning client as deltas on SOURCE, because the
-  /// client has SOURCE or will receive it.
+  /// Returns whether a cloning client has SOURCE or will receive it, so that artifacts can be sent
+  /// to the client as deltas on SOURCE.
   bool is_cloned_source(const artifact::HashName& source);
   /// Returns whether an earlier reply might have sent SOURCE as a delta on an artifact that is now
   /// stored as a delta on SOURCE.

@@ -62,13 +62,13 @@ class SyncUser {
   const std::string& letters() const { return letters_; }
   /// Returns the user name of a failed or delayed login, as the client sent it.
   const std::string& failed_login() const { return failed_login_; }
-  /// Returns "nobody", or the last user that logged in.
+  /// Returns the name of the last user that has logged in, or "nobody" if no user has logged in.
   const std::string& name() const { return name_; }
   /// Like name(), but returns nullopt for `nobody`.
   std::optional<std::string> login_name() const {
     return is_logged_in_ ? std::optional<std::string>(name_) : std::nullopt;
   }
-  /// The user id and the nonce of the login, which a receipt records as its sender.
+  /// The id of the user name(), and the nonce of the last login, if any. A receipt records both.
   std::int64_t uid() const { return uid_; }
   const std::optional<std::string>& nonce() const { return nonce_; }
 
@@ -91,7 +91,7 @@ class SyncUser {
   Capabilities rights_;
   std::string letters_;
   bool is_logged_in_ = false;
-  std::string remote_user_;  // user authenticated by the web server, if the repository accepts that
+  std::string remote_user_;  // authenticated by the web server; empty if remote_user_ok is off
   std::string name_ = "nobody";
   std::string failed_login_;
   std::int64_t uid_ = 0;

@@ -24,7 +24,7 @@ Result<void> Unversioned::file(const CardReader& card) {
   if (!sync_user_.may(Right::kWriteUnversioned)) {
     return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
-  // A deleted file must not have content. The hashes of other files are checked when they are
+  // A deleted file must not have content. The hash of any other file is checked when the file is
   // stored.
   if (card[3] == kDeletedHash && !card.payload().empty()) {
     return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");

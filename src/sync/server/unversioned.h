@@ -44,8 +44,8 @@ class Unversioned {
   /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors
   /// from reading.
   base::Result<void> gimme(const CardReader& card);
-  /// Processes `pragma uv-hash HASH`. Sends the catalogue if the server's hash differs, but at most
-  /// once per request.
+  /// Processes `pragma uv-hash HASH`. Sends the catalogue if HASH differs from the server's hash,
+  /// but at most once per request.
   void compare(std::string_view hash);
   /// Sends the catalogue to a client that clones, although the client has not requested it. Does
   /// nothing if the repository's `uv-sync` setting is off or the user does not have the right to

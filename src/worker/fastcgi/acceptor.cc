@@ -17,9 +17,9 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-// Time without connections after which idle work starts, in milliseconds. Earlier, this work could
-// disturb other programs on the same files: after a checkpoint, a `fossil commit` that has just
-// begun has to start again.
+// Time without connections after which idle work starts, in milliseconds. If idle work started
+// sooner, it could disturb other programs on the same files: after a checkpoint, a `fossil commit`
+// that has just begun has to start again.
 constexpr int kIdleMillis = 5000;
 
 /// Returns whether descriptors or memory are exhausted. In that case, an immediate retry would only

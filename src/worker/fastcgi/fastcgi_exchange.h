@@ -1,8 +1,8 @@
 // Reads and answers one FastCGI request on a connection, with libfcgi. No other file uses libfcgi.
 //
-// libfcgi uses the descriptor of the connection but must not close it, because it would first wait
-// for the peer and block the worker. keepConnection, which prevents that, is therefore set before
-// FCGX_Accept_r() is called.
+// libfcgi uses the descriptor of the connection, but must not close the descriptor: before the close,
+// libfcgi would wait for the peer and thus block the worker. Therefore keepConnection, which
+// prevents the close, is set before FCGX_Accept_r() is called.
 #pragma once
 
 #include <fcgiapp.h>
@@ -59,8 +59,8 @@ class FastCgiExchange : public BodyReader {
   base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
   /// Sends REPLY and ends the request. Returns false if the peer did not read the reply.
   bool send(const Reply& reply);
-  /// Returns whether the connection can serve another request, because the web server keeps it
-  /// open. Must be called after send().
+  /// Returns whether the web server keeps the connection open and the whole request has been read,
+  /// so that the connection can serve another request. Must be called after send().
   bool may_keep() const { return is_kept_ && is_drained_; }
   /// Returns whether the peer might still be sending. If so, closing the connection could destroy
   /// the reply. Must be called after send().

@@ -30,7 +30,8 @@ class Background {
 
   const WorkerOptions& options_;
   const control::Channel& master_;
-  /// Time before which work is never due, in seconds since 1970. The key is the path.
+  /// Maps the path of a repository to the time before which its background work is never due, in
+  /// seconds since 1970.
   std::map<std::string, std::int64_t, std::less<>> quiet_until_;
 };
 

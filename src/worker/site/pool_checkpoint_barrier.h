@@ -1,5 +1,6 @@
 // The checkpoint barrier (checkpoint_barrier.h) that the workers of a pool share on the pool's
-// scoreboard. If the worker that raised the barrier is killed, its lease expires (leases.h).
+// scoreboard. If a worker is killed while it has raised the barrier, the barrier is lowered when
+// the worker's lease expires (leases.h).
 #pragma once
 
 #include "quarry/repository/checkpoint_barrier.h"

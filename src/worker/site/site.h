@@ -61,7 +61,7 @@ class Site : public Handler {
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
-  /// The repository of the last request until work_after_reply(). Owned by the cache.
+  /// The repository of the last request, owned by the cache. Null after work_after_reply().
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;
   bool has_brought_ = false;  // whether the request has stored new data

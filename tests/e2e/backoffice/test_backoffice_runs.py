@@ -101,7 +101,7 @@ def test_a_run_takes_the_lease_and_the_next_one_waits(fresh):
     finally:
         second.send_signal(signal.SIGTERM)
         assert second.wait(60) == 0
-    # The previous holder of the lease has exited, so this process replaces it.
+    # The process that waited for the lease has exited, so the new process waits in its place.
     fourth = subprocess.Popen([program("quarry"), "backoffice", fresh])
     try:
         wait_until(lambda: lease(fresh)[2] == fourth.pid, "the next one")

@@ -229,7 +229,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
             return queue.job(id_).count("the server's disk is full")
         return 0
 
-    # For any other reason, changes.max_put_off would not allow so many attempts.
+    # If the reason were not a full disk, changes.max_put_off would not allow so many attempts.
     wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
     assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)

@@ -35,7 +35,7 @@ def deltas(path):
     return repofile.value(path, "SELECT count(*) FROM delta")
 
 
-#: The stored row after a finished pass.
+#: The config row `quarry-compaction` after a finished pass.
 DONE = re.compile(r"([1-9]\d*) \1 \d+ 0 0 0 \d+")
 
 

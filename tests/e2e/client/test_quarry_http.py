@@ -100,7 +100,7 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
 @pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
 def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path, far):
     """On the server, the stock client only starts programs named `fossil`. In this test, `fossil` is a link to quarry.
-    The client finds the link in PATH, or the URL contains its path."""
+    The client finds the link in PATH, or the URL contains the path of the link."""
     if places.is_sanitized():
         pytest.skip("fossil bounds the address space of what it starts, and AddressSanitizer needs all of it")
     folder = quarry.folder / "far"

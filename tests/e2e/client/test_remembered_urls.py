@@ -5,7 +5,7 @@ import pytest
 from support import repofile
 from support.fossil import ADMIN, Checkout
 
-#: Logins and passwords. The third text is the login as it is written in a stored URL.
+#: Maps a test case to a user name, a password, and the user name as it is written in a stored URL.
 PEOPLE = {"spaces": ("joe doe", "p w", "joe+doe"), "plus": ("a+b", "p+w%2", "a%2Bb"),
           "percent": ("c%41d", "100%", "c%2541d"), "utf-8": ("ü@x:y/z", "pä:@/w", "%C3%BC%40x%3Ay%2Fz")}
 FILES = ["my repo", "my+repo", "ü", "q%41", "w?x", "h#y&z", "p?fossil=q"]
@@ -138,7 +138,7 @@ def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(l
     add_check_in(fossil, here, tmp_path / "work", "one.txt")
     status, output, errors = quarry.attempt("sync", "--all", here)
     assert status == 1 and "quarry: broken: http://127.0.0.1:1/" in errors and errors.count("\n") == 1
-    # The last URL is also stored under a name. The program syncs with it only once.
+    # The last URL is also stored under a name. The program syncs with this URL only once.
     assert [line for line in output.splitlines() if line.endswith(":")] == ["again:", "broken:", "far:"]
     for repository in (near, far):
         assert "add one.txt" in fossil.timeline(repository)

@@ -367,7 +367,7 @@ def test_only_exit_code_75_of_a_hook_matters(tmp_path: Path):
 
 def leave_two_processes(folder: Path) -> str:
     """A command that leaves two processes in sessions of their own, one of them without a parent, and then waits for
-    the file `go`. Each appends its process ID to the file `pids`."""
+    the file `go`. Each of the two processes appends its process ID to the file `pids`."""
     leaver = folder / "leave.py"
     leaver.write_text(f"""import os, signal, time
 for is_orphan in (False, True):

@@ -115,7 +115,8 @@ def test_an_alert_about_what_a_page_stored_is_sent_by_the_backoffice(serve, proj
 
 @NEEDS_LANDLOCK
 def test_programs_of_ext_need_an_exception(serve, tmp_path, outside):
-    """fossil gets the folder of these programs in the option --extroot, which the wrapper adds to the command line."""
+    """The page /ext runs programs in the folder that fossil's option --extroot names. The wrapper adds this option to
+    fossil's command line."""
     program = outside / "hello"
     program.write_text("#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\nhello from a program\\n'\n")
     wrapper = tmp_path / "wrapper"

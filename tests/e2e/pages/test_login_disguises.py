@@ -160,7 +160,7 @@ def test_requests_that_are_not_counted_log_nobody_in(served, fresh, disguise):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_sync_with_another_method_logs_nobody_in(served, fresh, method):
-    """fossil would check the password of such a request without counting failures."""
+    """If a sync had the method GET or HEAD, fossil would check its password, but would not count failures."""
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
     body = wire.signed(b"pull 0 0\nclone 3 1\n", "ann", secret)
     for path in ("/xfer", "/timeline", "/"):

@@ -61,7 +61,7 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
             # fossil makes a checkpoint when it closes the repository after its reply.
             wait_until(lambda: not page_processes(server), "the end of its process")
 
-        show_page()  # fossil stores the address on its first request
+        show_page()  # fossil stores its base URL in the file on the first request
         writer.execute("INSERT INTO config VALUES('one','1',1)")
         writer.execute("BEGIN IMMEDIATE")
         before = contents(fresh)

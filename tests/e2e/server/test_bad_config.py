@@ -1,5 +1,5 @@
-"""All errors in a configuration are reported with file and line. quarryd then starts no process and keeps running
-processes unchanged.
+"""All errors in a configuration are reported with file and line. After such an error, quarryd does not start any
+process, and the processes that are already running stay unchanged.
 
 The individual errors are tested in tests/unit/app/quarryd/configuration_test.cc."""
 

@@ -48,7 +48,7 @@ under_restrictions = pytest.mark.skipif(
 
 @under_restrictions
 def test_the_restrictions_take_effect():
-    """Otherwise the tests below would prove nothing."""
+    """If the restrictions did not take effect, the tests below would prove nothing."""
     code = ("import ctypes, re; print(ctypes.CDLL(None).ptrace(0, 0, 0, 0), "
             "re.search(r'CapBnd:\\s(\\w+)', open('/proc/self/status').read())[1])")
     under, free = (subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.split()

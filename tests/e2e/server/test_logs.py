@@ -332,7 +332,8 @@ def test_the_access_log_can_be_standard_error(start):
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
 def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
-    """If a worker opened this path, it would write to its own standard error, which is discarded."""
+    """If a worker opened the log's path itself, its log lines would go to the worker's own standard error, which is
+    discarded."""
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)

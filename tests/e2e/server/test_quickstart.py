@@ -112,7 +112,7 @@ def test_as_root_everything_but_the_master_runs_as_another_user(quickstart, is_c
 
 
 def users_below(pid):
-    """Returns the user IDs of all descendants of PID by name."""
+    """Maps the name of each process that descends from PID to the ID of the user who runs the process."""
     users = {}
     for child in process.children(pid):
         with contextlib.suppress(FileNotFoundError, ValueError):

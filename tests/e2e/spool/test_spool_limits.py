@@ -183,7 +183,7 @@ def test_help_shows_the_actual_defaults(spool):
     def reported(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
                               check=True).stdout
-        # The description of an option can be on the next line. It ends with the default in parentheses.
+        # The description of an option can be on the next line. The description ends with the default in parentheses.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
         return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 

@@ -18,8 +18,8 @@ Intended differences:
   before a hundred artifacts are unclustered.
 - If an artifact becomes private, Quarry removes it from the table `unclustered`. fossil keeps such rows and skips them.
 - Quarry ignores white space before a comment and on a blank line, as documented. fossil does not.
-- Quarry deletes the setting `hook-embargo` in the next push that does not request artifacts. fossil also deletes it
-  when a client only reads.
+- Quarry deletes the setting `hook-embargo` in the next push for which the server does not request any artifacts.
+  fossil also deletes the setting when a client only reads.
 - Rows of the table `rcvfrom` differ for requests that stored nothing.
 - Quarry does not write the setting `uv-hash`, which is a cache, when a client only reads.
 
@@ -134,7 +134,7 @@ def error_text(answer: wire.Answer) -> str | None:
 
 def is_same_error(ours: str | None, theirs: str | None) -> bool:
     if ours == "not authorized to write unversioned files":
-        return True  # fossil ignores the file, or checks its hash first
+        return True  # fossil ignores the file without an error, or reports a wrong hash first
     if ours is None or theirs is None:
         return ours == theirs
     wrong_in_two_ways = ours.startswith("malformed ") and theirs == "not authorized to write"

@@ -97,7 +97,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // A job that this loop has just started can make this one wait.
+      // A job that this loop has just started can make the job `id` wait.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;

@@ -107,7 +107,7 @@ class Client {
   /// Connects from ADDRESS, which must be in 127.0.0.0/8.
   explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
-  /// Sends a GET request. Returns true if its reply has the status 200.
+  /// Sends a GET request. Returns true if the reply has the status 200.
   bool is_served();
   /// Reads one reply up to its Content-Length. If BODILESS is true, the reply ends after its
   /// header, as for HEAD requests. Returns the bytes received so far if the gateway closes the

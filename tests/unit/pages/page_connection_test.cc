@@ -102,8 +102,8 @@ TEST_CASE("a shared page is not copied, counts once for all its readers, and arr
     server.turn();
     CHECK(server.connection->unsent() > 4'000'000);
   }
-  // The page has three users, the two connections and the test itself, and each counts a third of
-  // its size.
+  // The two connections and the test itself share the page, so each connection counts a third of
+  // the page's size.
   CHECK(servers[0].connection->memory() == page->size() / 3);
   for (WebServer& server : servers) CHECK(server.rest() == "head " + body);
   CHECK(page.use_count() == 1);

@@ -1,4 +1,4 @@
-// Simulates crashes of the machine or of the process from recorded file operations.
+// Simulates crashes of the machine and kills of a process by replaying recorded file operations.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -26,8 +26,9 @@ struct Recording {
 };
 
 /// Simulates a crash of the machine after each of OPERATIONS and calls CHECK(image, count). If at
-/// most EXHAUSTIVE operations are unsynced, every subset of them is lost once. Otherwise SAMPLES
-/// subsets are lost: all of them, none, and random subsets.
+/// most EXHAUSTIVE operations are unsynced, every subset of the unsynced operations is lost once.
+/// Otherwise the crash is repeated SAMPLES times: all unsynced operations are lost, then none of
+/// them, and then random subsets.
 template <typename Check>
 void for_each_crash(const std::vector<FileOperation>& operations, std::size_t exhaustive,
                     std::size_t samples, const Check& check) {

@@ -109,10 +109,10 @@ class Condition {
 
  private:
   friend class schedule::Scheduler;
-  const Mutex* mutex_ = nullptr;  // of the last waiter; concurrent waiters use the same mutex
+  const Mutex* mutex_ = nullptr;  // mutex of the last waiter; concurrent waiters use the same mutex
 };
 
-/// Like std::thread. Fails the schedule instead of calling std::terminate.
+/// Like std::thread, but fails the schedule where std::thread would call std::terminate.
 class Thread {
  public:
   Thread() = default;

@@ -346,8 +346,8 @@ TEST_CASE("a tarball truncated anywhere is rejected") {
   const std::string plain = meta({"a", "b"}) +
                             tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
                             tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
-  // The archive is complete after the first of its two end blocks, so the loop stops there. It
-  // tries only sizes at the end of a block and next to it.
+  // The archive is complete after the first of its two end blocks, so the loop stops there. The
+  // loop tries only sizes at the end of a block and next to that end.
   const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
   for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);

@@ -42,7 +42,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue({.content = "x", .severity = severity});
   };
-  // The consumer holds one message from the start, because a delivery above the mark would also
+  // The consumer holds one message from the start, because a delivery above discard_mark would also
   // discard messages.
   const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   CHECK(put_later(queue, 14, 14, Delay::kLight).get() == 1);
   CHECK(SteadyClock::now() - begin >= 1s);
   CHECK(queue.figures().size == 14);
-  // The delay ends early when the queue is below the mark.
+  // The delay ends early when the size of the queue is below light_delay_mark.
   auto taken = std::async(std::launch::async, [&] { return queue.put(15, 32, Delay::kLight); });
   consumer.open();
   CHECK(taken.get() == 18);

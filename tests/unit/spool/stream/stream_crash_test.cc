@@ -159,8 +159,8 @@ bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }
 
-/// Returns the distance in bytes between two kills within a write. A thorough test uses every byte
-/// of short writes.
+/// Returns the distance in bytes between two kills within a write. In a thorough run, short writes
+/// are interrupted after each byte.
 std::size_t stride(std::size_t bytes_written) {
   if (!is_thorough()) return bytes_written < 200 ? 11 : 101;
   return bytes_written < 200 ? 1 : 37;

@@ -66,8 +66,8 @@ class Asker {
                 .remote_address = "192.0.2.1"});
   }
   bool body_was_read() const { return body_was_read_; }
-  /// Runs the work after a reply. Returns the numbers that it sends to the master, each followed by
-  /// a space.
+  /// Runs the work after a reply. Returns the numbers that the site sends to the master, each
+  /// followed by a space.
   std::string work_after_reply() {
     site_.work_after_reply();
     std::string asked;
