@@ -9,7 +9,7 @@ faults, and exits with 1 if it finds any:
 
   - A statement that is not in WALKS scans a table, or builds a temporary index or filter.
   - The plan of a statement that is not in WALKS depends on the statistics.
-  - A scan is nested in another scan, which takes quadratic time. WALKS does not allow this.
+  - A scan is nested in another scan, so the statement takes quadratic time. WALKS does not allow nested scans.
   - A statement in ASKED, which is only run if it does not scan, scans even with the statistics of a real project.
   - A statement that is composed at run time is not in MADE or PASSED, and cannot be checked.
 

@@ -96,7 +96,8 @@ Result<void> ProgramTransport::start() {
   QUARRY_TRY_ASSIGN(base::Pipe output, base::make_pipe());
   from_ = std::move(output.reading);
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  // Error output of our own program is discarded, because its reply contains errors about the file.
+  // Discard the error output of our own program, because this program reports errors about the file
+  // in its reply.
   const int errors = is_own_ ? nowhere.get() : STDERR_FILENO;
   // The program stays in our process group, so that ssh can ask for a password on the terminal.
   QUARRY_TRY_ASSIGN(pid_,

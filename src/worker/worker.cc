@@ -15,8 +15,7 @@ namespace quarry::worker {
 namespace {
 
 /// Lets the allocator keep memory for about one full reply between requests, so that it does not
-/// have to get new pages from the kernel each time. An idle worker uses at most this much
-/// additional memory.
+/// have to get new pages from the kernel each time. An idle worker keeps at most kKept bytes.
 void keep_reply_memory() {
   constexpr int kKept = 6 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kKept);

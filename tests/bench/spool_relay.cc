@@ -47,7 +47,7 @@ constexpr std::size_t kRead = std::size_t{128} << 10;
 constexpr int kLookUp = 50;  // milliseconds between two checks for SIGTERM
 constexpr std::chrono::seconds kNextTry{1};
 
-/// The consumer of one worker, which writes each batch to a socket.
+/// The consumer of one worker. It writes each batch to a socket.
 class Forwarder {
  public:
   explicit Forwarder(const base::SocketAddress& to) : to_(to) {}

@@ -1,4 +1,4 @@
-// One pass over the cards of a request, which also builds the reply.
+// One pass over the cards of a request. The pass also builds the reply.
 //
 // The reply contains, in this order: answers to single cards; the artifacts of a clone, or the
 // requested artifacts; after a push, `gimme` cards for phantoms; after a pull, `igot` cards for

@@ -106,7 +106,7 @@ class Supply {
   NameList wanted_;
   std::uint64_t sent_ = 0;
   bool named_all_ = false;
-  // The settings, read before the first artifact is sent.
+  // Limits from the repository's settings, which are read before the first artifact is sent.
   std::size_t max_download_ = 0;
   Bound::Time deadline_;
   bool is_time_up_ = false;

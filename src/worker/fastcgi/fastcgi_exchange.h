@@ -74,7 +74,7 @@ class FastCgiExchange : public BodyReader {
   bool send_body(std::string_view body);
   /// Waits for more data. Errors: kIo (the peer has disconnected, or the worker has to exit).
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
-  /// Consumes a GET_VALUES record of SIZE bytes, which contains NAMES, and answers it.
+  /// Consumes and answers a GET_VALUES record, which has SIZE bytes and the content NAMES.
   base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
   /// Reads up to SIZE bytes of the body into BYTES. Reads fewer only at the end of the body.

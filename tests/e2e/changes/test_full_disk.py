@@ -90,7 +90,7 @@ def make_daemons(repository, tmp_path):
 
 @pytest.fixture
 def queued(launch_idle, repository, disk) -> tuple[Somebody, Queue]:
-    """Starts a server without daemons, whose queue is on the small disk."""
+    """Starts a server without daemons. The folder of its queue is on the small disk."""
     server = launch_idle(repository, settings={"changes": "on", "changes.base": str(disk)})
     return somebody(server.port, repository), Queue(disk / "fresh.changes")
 

@@ -82,8 +82,8 @@ def test_only_root_can_serve_as_another_user(open_folder):
 @pytest.fixture
 def running(fresh, tmp_path, fossil):
     port = free_port()
-    # The folder is short, because socket paths are limited to 107 bytes, and it is deleted, because a killed server
-    # does not remove its socket.
+    # The path of the folder must be short, because socket paths are limited to 107 bytes. The folder is deleted
+    # afterwards, because a killed server does not remove its socket.
     with tempfile.TemporaryDirectory() as folder:
         server = Process([places.program("quarryd"), *daemon.serve(fresh), "--http", f"127.0.0.1:{port}"], tmp_path / "log",
                          env={**fossil.environment, "TMPDIR": folder})

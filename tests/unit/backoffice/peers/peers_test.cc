@@ -24,7 +24,7 @@ PeerOptions options() {
   return made;
 }
 
-/// Returns the state of a peer that was synced SECONDS ago, at mark "5".
+/// Returns the state of a peer that was synced SECONDS ago, when mark_of() returned "5".
 PeerState synced(std::int64_t seconds) {
   PeerState state;
   state.tried = kNow - seconds * 1000;

@@ -1,4 +1,4 @@
-// Tests the list of received artifacts, which hooks read from standard input.
+// Tests the list of received artifacts that a hook reads from its standard input.
 #include "quarry/repository/received_list.h"
 
 #include <doctest/doctest.h>

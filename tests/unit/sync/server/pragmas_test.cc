@@ -172,7 +172,8 @@ TEST_CASE("a public URL contains nothing of the user who entered it") {
   CHECK(public_url("http://h:443/x") == "http://h:443/x");
   CHECK(public_url("http://h:/x") == "http://h/x");
   CHECK(public_url("ssh://git:pw@h:22/x", PublicSchemes::kHttpAndSsh) == "ssh://h/x");
-  // The passwords in these URLs contain a slash, and the part after it must not be used as a path.
+  // In each of these URLs, the password contains a slash. The text after this slash must not be
+  // used as a path.
   for (const char* url : {"https://user:to/ken@h/x", "https://user:12/34@h/x", "https://u/p@h"}) {
     CAPTURE(url);
     CHECK(public_url(url).empty());
