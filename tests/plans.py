@@ -10,7 +10,8 @@ faults, and exits with 1 if it finds any:
   - A statement that is not in WALKS scans a table, or builds a temporary index or filter.
   - The plan of a statement that is not in WALKS depends on the statistics.
   - A scan is nested in another scan, so the statement takes quadratic time. WALKS does not allow nested scans.
-  - A statement in ASKED, which is only run if it does not scan, scans even with the statistics of a real project.
+  - A statement in ASKED scans even with the statistics of a real project. The statements in ASKED are only run if they
+    do not scan.
   - A statement that is composed at run time is not in MADE or PASSED, and cannot be checked.
 
 An SQL literal is a string that begins with an SQL keyword in capitals. Adjacent literals are joined.
@@ -175,7 +176,8 @@ CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT
 CREATE TABLE modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT);
 """
 
-# ANALYZE of the public history of nginx (50,622 artifacts). The rows of tables that are missing there are invented.
+# ANALYZE of the public history of nginx (50,622 artifacts). The rows for tables that this history does not have are
+# invented.
 REAL = """
 blob|sqlite_autoindex_blob_1|50622 1
 delta|delta_i1|39623 1

@@ -54,7 +54,7 @@ def _import(path: Path, fossil: Fossil, stream: bytes, folder: Path) -> None:
 def _add_binary(path: Path, fossil: Fossil, folder: Path, content: bytes) -> None:
     checkout = Checkout(fossil, path, folder, "tail-19")
     checkout.commit_file("large.bin", content, "a large binary file", "--date-override", "2020-03-28T12:00:00")
-    # The versions are similar, so fossil stores the first one as a delta.
+    # The versions are similar, so fossil stores the first version as a delta.
     checkout.write("large.bin", content[:1000] + b"inserted" + content[1000:])
     checkout.commit("a change in it", "--date-override", "2020-03-28T13:00:00")
     checkout("close", "--force")

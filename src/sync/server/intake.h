@@ -28,7 +28,7 @@ class Intake {
       : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
 
   bool needs_receipt() const { return needs_receipt_; }
-  /// Returns the receipt for storing data. In the first pass, it is null, and the pass has to be
+  /// Returns the receipt for storing data. In the first pass, returns null, and the pass has to be
   /// restarted with a receipt.
   repository::Receipt* receipt();
   /// Calls WORK with the receipt, unless it is null. Passes on errors from WORK.

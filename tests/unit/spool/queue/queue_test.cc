@@ -322,8 +322,8 @@ TEST_CASE("above queue.discardmark the least severe queued messages are discarde
     std::vector<Answer> answers = {};
   };
   const std::vector<Case> cases{
-      // After the delivery of message 1, eleven messages are left. Three of them are discarded to
-      // get below the mark of 9.
+      // After the delivery of message 1, eleven messages are left. Three of them are discarded, so
+      // that their number is below the mark of 9.
       {"down to the mark", 9, {{2, 5, kDebug}, {6, 12, kAlert}}, joined({"1"}, numbers(5, 12)), 3},
       {"the rest of the batch is given back and delivered in order",
        6,
