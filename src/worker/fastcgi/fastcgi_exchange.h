@@ -1,7 +1,7 @@
 // Reads and answers one FastCGI request on a connection, with libfcgi. No other file uses libfcgi.
 //
-// libfcgi uses the descriptor of the connection, but must not close the descriptor: before the close,
-// libfcgi would wait for the peer and thus block the worker. Therefore keepConnection, which
+// libfcgi uses the descriptor of the connection, but must not close the descriptor: before the
+// close, libfcgi would wait for the peer and thus block the worker. Therefore keepConnection, which
 // prevents the close, is set before FCGX_Accept_r() is called.
 #pragma once
 

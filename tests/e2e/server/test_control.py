@@ -217,7 +217,8 @@ def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     moved = tmp_path / "elsewhere"
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
-    # A new socket at this path is not enough, because the check of the new configuration temporarily binds one there.
+    # The new socket alone does not show the end of the reload: the check of the new configuration temporarily binds a
+    # socket at the same path.
     server.wait_for_log("generation 2 becomes 3")
     wait_until(moved.exists, "the new socket")
     assert document(moved)["generation"] == 3
