@@ -39,8 +39,8 @@ class ConnectionBounds {
 
   /// Adds BYTES to the number of buffered reply bytes. BYTES can be negative.
   void queued(std::ptrdiff_t bytes) { unsent_ += bytes; }
-  /// Closes the connections with the most buffered reply bytes until their total is within the
-  /// limit. The call might destroy the caller's exchange.
+  /// Closes the connections with the most buffered reply bytes, until the number of buffered reply
+  /// bytes of all connections is within the limit. The call might destroy the caller's exchange.
   void limit_replies();
 
  private:

@@ -55,8 +55,8 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
-/// Reopens the log. Unlike a worker, the gateway does not exit if it lacks the permission, because
-/// new clients would then have to wait for the slowest client.
+/// Reopens the log. Unlike a worker, the gateway does not exit if it is not allowed to open the
+/// file: if it exited, new clients would have to wait until the slowest client is done.
 void reopen_log() {
   const auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);

@@ -45,7 +45,8 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // Continue after a failure, because existing connections still work.
+    // If set_owner_and_mode() has failed, do not return an error, because open connections still
+    // work.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: the socket gets no new connections until quarryd is restarted",

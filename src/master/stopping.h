@@ -54,7 +54,7 @@ class Stopping {
   StopWay time_is_up();
 
   /// Returns the next order, or nullopt if the caller has to wait. Call it again after each order,
-  /// after a child has exited, and after the functions above.
+  /// after a child has exited, and after gracefully(), at_once() or time_is_up().
   std::optional<StopOrder> next(const LivingChildren& living);
 
  private:

@@ -32,8 +32,8 @@ class FairQueue {
     ++size_;
   }
 
-  /// Removes and returns the first item of the next network for which ELIGIBLE returns true.
-  /// Returns nullopt if there is no such network.
+  /// Finds the next network for which ELIGIBLE returns true. Removes and returns the first item of
+  /// this network. Returns nullopt if there is no such network.
   template <typename Predicate>
   std::optional<Item> take(Predicate eligible) {
     const auto line = std::ranges::find_if(lines_, eligible, &Line::network);

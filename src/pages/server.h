@@ -1,10 +1,10 @@
 // The event loop of the pages process. The loop accepts passed connections, sends requests to
 // `fossil`, and sends pages to clients.
 //
-// Requests from one address do not delay the requests of others: the number of its processes is
-// limited, and waiting addresses take turns (fair_queue.h). Clients that do not read their pages do
-// not exhaust the memory: readers of a cached page share its bytes, and the unread bytes are
-// limited.
+// Requests from one address do not delay the requests of others: the number of processes per
+// address is limited, and waiting addresses take turns (fair_queue.h). Clients that do not read
+// their pages do not exhaust the memory: readers of a cached page share its bytes, and the unread
+// bytes are limited.
 #pragma once
 
 #include <cstdint>

@@ -39,8 +39,8 @@ base::Result<void> prepare(const Service& service, pid_t master) {
   return {};
 }
 
-// A pipe on which the master waits for its child. The child closes it, or writes the reason why it
-// cannot start.
+// A pipe on which the master waits for its child. The child closes the pipe, or writes into the
+// pipe why the child cannot start.
 class Preparation {
  public:
   static base::Result<Preparation> begin() {
@@ -145,8 +145,8 @@ void keep_log_for_now(Inheritance& mine) {
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Executes PROGRAM. The execution closes the pipe of the Preparation, which tells the master that
-// the child has started.
+// Executes PROGRAM. The execution closes the pipe of the Preparation. When this pipe is closed, the
+// master knows that the child has started.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);

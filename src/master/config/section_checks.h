@@ -22,7 +22,7 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
 /// Checks PRIORITY and removes it if it does not have an effect.
 void check_priority(std::optional<int>& priority, bool running_as_root, const Findings& findings);
 /// Checks the numbers for pm = dynamic. HAS_START says whether pm.start_servers is set. If not, the
-/// function sets pm.start_servers to a value between the two limits.
+/// function sets pm.start_servers to a value between pm.min_spare_servers and pm.max_spare_servers.
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings);
 
 /// Resolves the users and groups in POOL's listen.acl_users and listen.acl_groups.

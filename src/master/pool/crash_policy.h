@@ -17,8 +17,8 @@ struct Death {
 ///
 /// A crash is quick if the child ran for less than a second and did not end in an orderly way. The
 /// first few quick crashes in a row are ignored. Then the delay doubles with each crash, up to a
-/// limit, until a child runs longer. If a child was killed by SIGKILL, the cause was external (an
-/// operator or the OOM killer), so the crash does not count.
+/// limit, until a child runs for a second or more. If a child was killed by SIGKILL, the cause was
+/// external (an operator or the OOM killer), so the crash does not count.
 class RespawnPolicy {
  public:
   /// Returns the delay before the replacement is started.

@@ -39,7 +39,7 @@ class PoolWatch {
   /// Records that process.max currently prevents CHILDREN children from starting.
   void held_back(std::size_t children);
   void slow_request();
-  // The next functions record events of the pool's backoffice runs.
+  // Record that a backoffice run of the pool has started, or that it has to wait.
   void job_started();
   void job_delayed();
   /// Records that a run has finished. FAILURE is the reason for a failure, or "" on success.

@@ -154,7 +154,7 @@ base::Result<Handover> parse(const std::string& text) {
     if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
     handover.sockets.push_back(std::move(socket));
   }
-  // Also read the name that older masters use.
+  // Older masters write `previous_children` under the name `elders`.
   const json elders = document.value("elders", json::array());
   for (const json& one : document.value("previous_children", elders)) {
     QUARRY_TRY_ASSIGN(PreviousChild child, read_previous_child(one));

@@ -8,8 +8,8 @@
 // scoreboards (succession.h) and the children, because the process stays the same (handover.h).
 // First, the new master starts its own children. Then it asks the previous generation to exit
 // (previous_generation.h): idle children end immediately, others after their request, within
-// process_control_timeout. If a reload is requested during a check, the check is repeated. During a
-// stop, the request is ignored. If execve(2) fails, the master continues as before.
+// process_control_timeout. If a reload is requested during a check, the check is repeated. A reload
+// that is requested during a stop is ignored. If execve(2) fails, the master continues as before.
 //
 // This class only makes decisions, which its caller carries out.
 #pragma once

@@ -1,4 +1,4 @@
-// Passes the state of one master to the next, which runs in the same process: the listening
+// Passes the state of one master to the next master, which runs in the same process: the listening
 // sockets, the boards with their counters, and the children with their output pipes.
 //
 // The new master keeps using a service's board. So children of both generations use the same board,

@@ -62,8 +62,8 @@ std::optional<std::string> state_of(const std::filesystem::path& database) {
   const auto file = append(key, database.string(), kDatabaseHeader);
   if (!file) return std::nullopt;
   // If there is a WAL index, its headers are sufficient, because they cover the whole WAL. The
-  // times of the index are not used, because SQLite writes to it through mmap, which does not
-  // update them reliably.
+  // times of the index are not used, because SQLite writes to the index through mmap, and such
+  // writes do not update the times reliably.
   const base::Fd index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
   if (index) {
     std::array<char, kIndexHeaders> headers{};

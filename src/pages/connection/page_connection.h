@@ -7,8 +7,8 @@
 // keep it open. The next request might be a sync, which only workers can answer.
 //
 // A connection is also closed if the web server does not read any bytes of the reply for
-// pages.timeout. The state of the socket is not sufficient to detect that, because the socket is
-// not writable until the web server has read most of the kernel's buffer.
+// pages.timeout. The state of the socket is not sufficient to detect such a web server, because the
+// socket is not writable until the web server has read most of the kernel's buffer.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -105,7 +105,7 @@ class PageConnection {
   /// bytes that the web server had not read.
   std::pair<std::size_t, std::size_t> left_{};
   // page_ and headers_ are declared before bev_, whose output refers to their bytes. The headers
-  // are not copied into the output, because it would allocate a large block for each copy.
+  // are not copied into the output, because the output would allocate a large block for each copy.
   std::shared_ptr<const CachedPage> page_;
   std::deque<Header> headers_;
   std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>> bev_;

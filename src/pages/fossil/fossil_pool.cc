@@ -44,7 +44,7 @@ void FossilPool::drop_outdated() {
 
 base::Result<FossilProcess> FossilPool::take() {
   drop_outdated();
-  // Replenish the spare processes later, so that this request does not have to wait for that.
+  // Start new spare processes later, so that this request does not have to wait for their start.
   replenishing_.wait(retry_delay_);
   if (spare_.empty()) {
     auto started = FossilProcess::start(starter_);

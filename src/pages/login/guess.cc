@@ -88,8 +88,8 @@ bool takes_passwords(Page page) {
 }
 
 /// Reads the parameters in the body of REQUEST into FIELDS. If PAGE accepts passwords, also
-/// replaces a form or JSON document with what was read from it, so that fossil cannot parse it
-/// differently.
+/// replaces a form or JSON document with the parameters that were read, so that fossil cannot parse
+/// the original text differently.
 std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields) {
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0 || page == Page::kScript) return std::nullopt;
@@ -202,8 +202,8 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;
   words.resize(end);
-  // Not a guess: if the web server has authenticated this user, it has already checked the
-  // password.
+  // If the web server has authenticated this user, the web server has already checked the password,
+  // so the password is not a guess.
   if (trust_remote_user && words == request.get(parameter::kRemoteUser)) return std::nullopt;
   return words;
 }

@@ -51,8 +51,8 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// The client chooses the name and the URL. Therefore, its address precedes both, as in the workers'
-// log.
+// The client chooses the name and the URL, and could put a false address into them. Therefore, the
+// client's real address comes first, as in the workers' log.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -104,7 +104,7 @@ void LoginAttempt::skip(Tried& one) {
 
 void LoginAttempt::on_unauthorized(const http::ReplyHeader& header) {
   // Fossil never sends WWW-Authenticate, so a reply with this header is from one of the operator's
-  // scripts. It does not show that fossil has found a hidden password.
+  // scripts. Such a reply does not show that fossil has found a hidden password.
   const bool is_challenge = std::ranges::any_of(header.fields, [](const auto& field) {
     return http::same_name(field.first, "WWW-Authenticate");
   });

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A summary is used again only if the files were last changed at least this long before it was
-// read. Otherwise, another change in the same tick of the file system's clock (at most 1/100 s)
+// A summary is used again only if the files were last changed at least this long before the summary
+// was read. Otherwise, another change in the same tick of the file system's clock (at most 1/100 s)
 // would not be noticed.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
@@ -65,7 +65,8 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // Skip a locked repository after a short wait. It is read again for the next list.
+  // If a repository is locked, skip it after a short wait. The next request for a list tries again
+  // to read this repository.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }

@@ -24,8 +24,8 @@ bool is_draft(std::string_view segment) {
 }
 
 Target target_in(std::filesystem::path file, std::string_view name, std::string_view rest) {
-  // Decode the path again. Newer versions of fossil also decode it, although the web server has
-  // already done so.
+  // Decode the path again. Newer versions of fossil also decode the path, although the web server
+  // has already decoded it.
   const std::string decoded = http::form_decode_leniently(rest);
   std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
   Target target{.file = std::move(file),

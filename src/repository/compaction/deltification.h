@@ -41,7 +41,8 @@ struct Rewriting {
   std::int64_t former_size = 0;
   std::string stored;  // the new bytes of RID's row
   Content content;     // content of RID
-  // If SOURCE is a delta on RID, SOURCE must be stored whole first: the new bytes of SOURCE's row.
+  // If SOURCE is a delta on RID, and must therefore be stored whole first, the new bytes of
+  // SOURCE's row. Otherwise nullopt.
   std::optional<std::string> whole_source = {};
   std::int64_t former_source_size = 0;
 };

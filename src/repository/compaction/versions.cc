@@ -7,9 +7,10 @@ namespace {
 
 // Maximum number of successors to compare. A file can have a successor on each of many branches.
 constexpr int kMaxSuccessors = 4;
-// Maximum number of next versions to compare.
+// Maximum number of later check-ins that next_in_project() returns, and of later contents that
+// next_of_name() returns.
 constexpr int kMaxNext = 5;
-// Maximum number of events that are searched for next versions.
+// Maximum number of rows of `event` in which next_in_project() searches for later check-ins.
 constexpr int kMaxEvents = 50;
 
 }  // namespace
@@ -64,7 +65,7 @@ std::vector<Rid> Versions::later_ones(Rid rid, const SortKey& key, const std::ve
 }
 
 /// Returns later contents with the file name of RID, even if no check-in has replaced RID with
-/// them.
+/// these contents.
 std::vector<Rid> Versions::next_of_name(Rid rid, const SortKey& key) {
   return database_.integers(
       "SELECT fid, (SELECT mtime FROM event WHERE objid=m.mid) AS time"

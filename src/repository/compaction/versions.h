@@ -27,7 +27,8 @@ class Versions {
   /// DATABASE is not owned. All functions throw SqliteError.
   explicit Versions(Database& database) : database_(database) {}
 
-  // The next two functions return a few later versions on which RID can be stored as a delta.
+  // after() and next_in_project() return a few later versions on which RID can be stored as a
+  // delta.
 
   /// Returns the direct successors of RID. For a file without successors, returns the next contents
   /// under its name.

@@ -9,7 +9,7 @@
 
 namespace quarry::repository {
 
-/// Settings of the same areas.
+/// The names of settings that all belong to the same areas of the configuration.
 struct SettingGroup {
   ConfigAreas areas;
   std::span<const std::string_view> names;

@@ -2,7 +2,8 @@
 // needed data is held in memory, rows are written in table order, and indexes that are not needed
 // during the computation are created at the end.
 //
-// Not used if a tag sets the parents of check-ins, because links in memory cannot be removed.
+// The derivation does not use this class if a tag sets the parents of check-ins, because links that
+// are held in memory cannot be removed.
 #pragma once
 
 #include <map>

@@ -58,9 +58,9 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime)",
      "", "fpid,0"},
-    // Do not compare shunned artifacts in the next two tables, which can contain them until a
-    // rebuild. Do not compare private artifacts in `unclustered` either: if a rebuild has made an
-    // artifact private, its row remains until the next rebuild.
+    // Do not compare shunned artifacts in `unclustered` and `phantom`: until a rebuild, these
+    // tables can contain shunned artifacts. Do not compare private artifacts in `unclustered`
+    // either: if a rebuild has made an artifact private, its row remains until the next rebuild.
     {"unclustered", "rid", "(SELECT uuid FROM blob WHERE blob.rid=unclustered.rid)",
      "EXISTS(SELECT 1 FROM blob WHERE blob.rid=unclustered.rid AND uuid NOT IN"
      " (SELECT uuid FROM shun)) AND rid NOT IN (SELECT rid FROM private)",

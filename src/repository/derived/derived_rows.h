@@ -1,8 +1,8 @@
 // The rows of the derived tables, without row ids that a recomputation can change. These rows can
 // be compared between two files with the same artifacts, or before and after a rebuild.
 //
-// Rows can be rendered as text for people, with names instead of ids. If both sides have the same
-// ids, the columns are compared directly, which is faster.
+// Rows can be rendered as text for people, with names instead of ids. If the ids are the same on
+// both sides of a comparison, the columns are compared without rendering, which is faster.
 #pragma once
 
 #include <string>

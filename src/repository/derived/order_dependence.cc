@@ -211,8 +211,8 @@ OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   return has_other_parents(rid) ? OrderClass(kUnusualParents) : tag_classes_[{tag, parent}];
 }
 
-/// Returns the class of TAG on RID. Returns nullopt if the entry is the same, or if it does not
-/// result from any order.
+/// Returns the class of TAG on RID. Returns nullopt if the entry in the file equals the recomputed
+/// entry, or if no order results in the entry in the file.
 OrderClass OrderDependence::of_tag(std::int64_t tag, Rid rid) {
   std::vector<Rid> unknown;  // from RID upwards
   std::set<Rid> seen;        // because a tag can make a check-in its own ancestor

@@ -5,8 +5,8 @@
 // allow: values of the artifact's own cards, or values that follow from other rows of the same
 // file. Any other value is a fault.
 //
-// Used by verify(). At that time, the tables contain the recomputed rows, and the temporary tables
-// `before_TABLE` contain the rows of the file.
+// verify() uses this class after it has recomputed the tables. The tables then contain the
+// recomputed rows, and the temporary tables `before_TABLE` contain the rows of the file.
 #pragma once
 
 #include <map>

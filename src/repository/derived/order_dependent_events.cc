@@ -140,8 +140,9 @@ OrderClass OrderDependence::of_text(Rid rid, const TimelineRow& file, const Time
   return is_possible ? OrderClass(kAttachments) : std::nullopt;
 }
 
-/// A post shows the title of a version of the first post in its thread or in a thread above, or
-/// the end of the comment of a root that is not a post.
+/// A post shows the title of its thread or of a thread above: the title of any version of the
+/// thread's first post. If the root of the thread is not a post, a post can also show the text
+/// after the colon in the root's comment.
 OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const TimelineRow& ours) {
   if (file.type != ours.type || file.brief != ours.brief || !file.comment || !ours.comment) {
     return std::nullopt;

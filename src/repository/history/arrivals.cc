@@ -13,7 +13,8 @@ using artifact::HashName;
 
 namespace {
 
-// Maximum number of requests before the last reported request that are searched for late artifacts.
+// Late artifacts are searched for in at most this number of requests before the last reported
+// request.
 constexpr std::int64_t kOpenRequests = 100;
 // Maximum number of tags reported for a check-in.
 constexpr std::size_t kMaxReceivedTags = 100;
@@ -100,9 +101,10 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
   }
 }
 
-/// Returns at most LIMIT rows after MARK: the rest of the request in MARK, then the rows of later
-/// requests. (Two queries are used. With a single condition on both numbers, SQLite scans the part
-/// of a large request that has already been read.)
+/// Returns at most LIMIT rows of `blob` after MARK: first the remaining rows of the request in
+/// MARK, then the rows of later requests. (Two queries are used, because SQLite would use a single
+/// condition on rcvid and rid inefficiently: it would scan all rows of the request in MARK that
+/// have already been read.)
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;

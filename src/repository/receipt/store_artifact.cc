@@ -120,8 +120,8 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
     return wrong("the result of its delta exceeds the size limit");
   source_ = r_.names.find(name);
   // Ignore a delta whose source is shunned, because the source will never arrive. Also ignore a
-  // public delta on a private artifact, because it would reveal the private one. The artifact
-  // remains a phantom, so that it is requested as a whole.
+  // public delta on a private artifact, because the delta would reveal the private artifact. The
+  // artifact remains a phantom, so that it is requested as a whole.
   if (source_ == 0 ? state_.is_shunned(name)
                    : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);

@@ -31,10 +31,11 @@ class PrivateArtifacts {
   /// Makes RID public. Returns false if RID was already public.
   bool make_public(Rid rid);
 
-  /// If RID is a delta on a private artifact, stores it whole, unless its content cannot be
+  /// If RID is a delta on a private artifact, stores RID whole, unless the content of RID cannot be
   /// expanded.
   void store_whole_if_source_is_private(Rid rid);
-  /// Stores all public artifacts whole that are deltas on RID. Call after RID has become private.
+  /// Finds all public artifacts that are deltas on RID, and stores each of them whole. Call after
+  /// RID has become private.
   void store_dependents_whole(Rid rid);
 
  private:

@@ -2,9 +2,10 @@
 // kernel are visible, not the connections from which they come.
 //
 // All connections of a process have a single descriptor for a log's index, and the kernel's locks
-// belong to the process. Therefore, a connection is identified by its thread: while it holds an
-// exclusive lock, it works in one thread, inside a single call. Two connections in one thread are
-// never in such calls at the same time, so they can be treated as one connection.
+// belong to the process. Therefore, a connection is identified by its thread: while a connection
+// holds an exclusive lock, this connection works in one thread, inside a single call. Two
+// connections in one thread are never in such calls at the same time, so they can be treated as one
+// connection.
 //
 // If a thread holds a byte, requests of other threads for the same byte are refused, although the
 // kernel would grant them.

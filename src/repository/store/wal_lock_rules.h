@@ -14,8 +14,8 @@
 //       copy frames.
 //   (b) A connection resets the log (requests 124 to 127 together, exclusively) only while it
 //       also holds 121. During this time, a checkpoint of any program cannot run. 121 is taken
-//       without waiting. If it is not free, the request returns busy, and SQLite appends to the
-//       log.
+//       without waiting. If 121 is not free, the request for 124 to 127 returns busy, and SQLite
+//       appends to the log.
 //
 // A connection that requests only 121 begins a checkpoint and has not read the log yet. If 120 is
 // free, the connection also gets 120. Therefore, passive checkpoints, which never request 120, can

@@ -36,7 +36,8 @@ struct TicketFields {
   bool has_change_user = false;  // ticketchng.tkt_user
   /// An index of ticketchng whose first column is tkt_id. May be empty.
   std::string change_index;
-  // Whether the table has a computed column `mimetype`, and there is no field with that name.
+  // Whether `ticket` (or `ticketchng`) has a computed column `mimetype`, and there is no field with
+  // that name.
   bool ticket_makes_mimetype = false;
   bool change_makes_mimetype = false;
 };

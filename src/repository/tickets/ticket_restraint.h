@@ -2,8 +2,8 @@
 //
 // The SQL comes from the `ticket-table` setting, or is part of the tables that the setting defined
 // (computed columns, CHECKs, indexes on expressions). Any user with the right to push configuration
-// can write it. SQLite checks the time only between two steps of its virtual machine, and an SQL
-// function runs in a single step. Therefore, the length of texts and blobs is also limited. The
+// can write this SQL. SQLite checks the time only between two steps of its virtual machine, and an
+// SQL function runs in a single step. Therefore, the length of texts and blobs is also limited. The
 // limit is large enough for definitions and values, but so small that every function takes less
 // than a second.
 #pragma once

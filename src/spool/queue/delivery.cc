@@ -277,7 +277,8 @@ void DeliveryWorkers::take_back(Worker& left) {
 
 std::size_t DeliveryWorkers::stop(Lock& lock) {
   pool_.retire();
-  // A producer can still add messages, but must not start a worker, because nothing would stop it.
+  // A producer can still add messages, but must not start a worker, because nothing would stop this
+  // worker.
   pool_.set_max(0);
   work_.notify_all();
   state_.pause.notify_all();

@@ -115,8 +115,8 @@ bool DiskAssistance::make_helper(Lock& lock) {
   return true;
 }
 
-/// Divides queue.workerthreads. The disk queue gets the workers that this queue does not need for
-/// its busy consumers.
+/// Divides queue.workerthreads. The disk queue gets the workers that the queue in memory does not
+/// need for its busy consumers.
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
@@ -233,14 +233,15 @@ bool DiskAssistance::is_over() const {
 }
 
 /// Called by a worker of the disk queue when that queue is empty. Starts the shuffler if it has
-/// ended, and wakes it if it is waiting. If it is only about to wait, it first checks is_over().
+/// ended, and wakes the shuffler if it is waiting. A shuffler that is about to wait does not need
+/// the notification, because it checks is_over() before it waits.
 void DiskAssistance::helper_is_empty() {
   const Lock lock(state_.mutex);
   start_worker();
   changed_.notify_all();
 }
 
-/// Returns to delivery from memory.
+/// Ends the mode. Messages are then delivered from memory again.
 void DiskAssistance::leave() {
   state_.is_assisted = false;
   state_.setup.figures->is_disk_assisted = false;

@@ -1,5 +1,6 @@
 // Disk-assisted mode, as in rsyslog's document "The rsyslog queue object". A second engine, the
-// helper, runs a disk queue. One worker of this queue, the shuffler, moves messages to it.
+// helper, runs a disk queue. One worker of the queue in memory, the shuffler, moves messages to the
+// disk queue.
 //
 //   enter  when memory reaches the high watermark, if files exist at the start, or if messages are
 //          left at shutdown. The workers of the queue in memory are retired. The shuffler moves the

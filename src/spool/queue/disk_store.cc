@@ -42,8 +42,8 @@ Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   return !position || position->has_value();
 }
 
-/// Finds the read position. Removes the SEGMENTS before this position, which a killed process might
-/// have left.
+/// Finds the read position. Removes the SEGMENTS before this position. (Such segments exist if a
+/// process was killed before it removed them.)
 Result<std::optional<Position>> DiskStore::recover_position(
     const std::vector<std::uint64_t>& segments) {
   auto found = files_.position();
@@ -327,8 +327,9 @@ Result<void> DiskStore::remove_before(std::uint64_t number) {
 
 /// Removes the segments before the first unsettled message. The position is stored first, because
 /// the next start needs it if the segments are missing. On a full disk, the position is stored
-/// after the removal has freed space. If the process is killed between these two steps, the next
-/// start reports the removed messages as missing, although they were delivered.
+/// after the removal has freed space. If the process is killed after the removal and before the
+/// position is stored, the next start reports the removed messages as missing, although they were
+/// delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;

@@ -25,8 +25,8 @@ namespace quarry::spool {
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   explicit Engine(EngineSetup setup);
-  /// Starts delivery. Called once, after the constructor. FOUND: a queue in memory has files from
-  /// an earlier run.
+  /// Starts delivery. Called once, after the constructor. FOUND says whether a queue in memory has
+  /// files from an earlier run.
   void start(bool found);
 
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error) {

@@ -106,7 +106,7 @@ Result<QueueOptions> complete(QueueOptions o) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
   // Clamp the minimum batch size to the maximum batch size, and to the mark at which producers
-  // wait. Workers would wait in vain for more messages.
+  // wait. Otherwise, workers could wait in vain for more messages.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   if (*o.low_watermark >= *o.high_watermark) {
@@ -124,8 +124,8 @@ Result<QueueOptions> complete(QueueOptions o) {
   for (const auto& [name, value, limit, max, applies] :
        {Maximum{"highwatermark", *o.high_watermark, "size", o.size},
         Maximum{"fulldelaymark", *o.full_delay_mark, "size", o.size},
-        // If the delay mark is lower, producers wait there, and the queue never reaches the high
-        // watermark.
+        // If fulldelaymark were below highwatermark, producers would wait at fulldelaymark, and the
+        // queue would never reach highwatermark.
         Maximum{"highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark,
                 o.is_disk_assisted()},
         Maximum{"lightdelaymark", *o.light_delay_mark, "size", o.size},

@@ -2,14 +2,15 @@
 // to the queue. The readable messages after the damage are recovered. If the header of a segment is
 // damaged, all readable messages of the segment are recovered.
 //
-// A queue never recovers messages automatically. After a damaged length, the next record has to be
-// searched for. The search can find a false record, inside a message that itself contains a
-// segment. Only a user can rule out such messages.
+// A queue never recovers messages automatically. After a record with a damaged length, the position
+// of the record after it is unknown and has to be searched for. The search can find a false record,
+// inside a message that itself contains a segment. Only a user can rule out such messages.
 //
 // If the header of the segment is readable, the checksums of a record must match the number of the
 // segment and a plausible sequence number. If the header is damaged, these numbers are unknown, and
-// the checksums can only be compared with each other, in 24 bits. Other data can match by chance,
-// so the first record of a row is accepted only if another record, or the end of the file, follows.
+// the checksums can only be compared with each other, in 24 bits. Other data can match by chance.
+// Therefore, in a segment with a damaged header, the first record after unreadable bytes is
+// accepted only if another record, or the end of the file, directly follows it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -99,7 +100,8 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// Returns the messages after the first damage. If IS_AFTER, returns all messages.
+/// Returns the messages after the first damage. If IS_AFTER, the whole segment counts as after the
+/// damage, so all its messages are returned.
 std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;

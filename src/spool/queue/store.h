@@ -41,7 +41,7 @@ class Store {
   virtual Batch take(std::size_t max) = 0;
   /// Settles the first DELIVERED messages of BATCH. The remaining messages return to the front.
   virtual void settle(Batch batch, std::size_t delivered) = 0;
-  /// Returns the number of available messages for take().
+  /// Returns the number of messages in the store that take() can return.
   virtual std::uint64_t waiting() const = 0;
 };
 

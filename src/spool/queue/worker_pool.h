@@ -32,8 +32,8 @@ struct Worker {
 
 class WorkerPool {
  public:
-  /// Creates the pool. MAIN runs in each worker's thread and sets its state. MAX limits the number
-  /// of workers.
+  /// Creates the pool. MAIN runs in each worker's thread and sets the state of the worker. MAX
+  /// limits the number of workers.
   WorkerPool(std::function<void(Worker&)> main, std::size_t max)
       : main_(std::move(main)), max_(max) {}
 

@@ -91,7 +91,7 @@ class Loop final : public HandOverServer {
   HandOverOptions options_;
   std::list<Client> clients_;
   std::size_t admitted_ = 0;  // bytes
-  TimePoint next_accept_{};   // time of the next accept() after descriptors were exhausted
+  TimePoint next_accept_{};   // after an error of accept(): time of the next attempt
   Thread thread_;
 };
 
@@ -100,8 +100,8 @@ void Loop::run() {
   }
 }
 
-/// Returns the timeout for poll(2) in milliseconds: until the next client times out, or connections
-/// can be accepted again. -1 means no timeout.
+/// Returns the timeout for poll(2) in milliseconds: until the next client times out, or until
+/// connections can be accepted again after an error. -1 means no timeout.
 int Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Client& one : clients_) {

@@ -77,7 +77,8 @@ class SubscriptionCore final : public Subscription {
   void set_options(const SubscriptionOptions& options);
   /// Wakes waiting threads after an append.
   void notify() { changed_.notify(); }
-  /// Returns in-flight messages to the subscription. All further calls fail.
+  /// Marks in-flight messages as returned, so that they will be taken again, and closes the files.
+  /// All further calls fail.
   void close();
   /// Removes the files. All further calls fail.
   base::Result<void> remove();

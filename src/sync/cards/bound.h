@@ -1,8 +1,8 @@
 // Limits the time of a request, and ends it when its client disconnects.
 //
-// Loops in a session and in the repository (Repository::bound_by) call is_over() regularly. If it
-// returns true, the request changes nothing, and the reply is a single error. The reply to a clone,
-// and other replies that can be continued later, end when is_near() returns true.
+// Loops in a session and in the repository (Repository::bound_by) call is_over() regularly. If
+// is_over() returns true, the request changes nothing, and the reply is a single error. The reply
+// to a clone, and other replies that can be continued later, end when is_near() returns true.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class Bound {
   /// Returns whether the time limit has passed or the client has disconnected. After it has
   /// returned true, it always returns true. Takes about as long as reading the clock.
   bool is_over();
-  /// Returns whether the time limit is near, so that the reply should be finished.
+  /// Returns whether the time limit is near. A reply that can be continued later should then end.
   bool is_near() const;
   /// Returns kLimit if is_over().
   base::Result<void> check();

@@ -113,7 +113,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   while (!unsent_.empty() && !is_full(writer)) {
     const HashName name = unsent_.back();
     const auto info = repository_.find(name);
-    // Skip artifacts that were already sent because the server requested them.
+    // Skip this artifact if it was already sent, for example because the server had requested it.
     if (!times_sent_.contains(name) && !(info && repository_.is_waiting(info->rid))) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, name));
       if (!is_sent) break;
@@ -136,8 +136,8 @@ Result<void> ClientOffer::send_asked(CardWriter& writer) {
   return {};
 }
 
-/// Returns whether to send the name NAME. Sending it once is enough, because the server repeats its
-/// request until the artifact arrives.
+/// Returns whether to send NAME as a name. Sending each name once is enough: after the server has
+/// received a name, it requests the artifact again and again until the artifact arrives.
 bool ClientOffer::should_name(const HashName& name) {
   return !remote_has_.contains(name) && named_.insert(name).second;
 }

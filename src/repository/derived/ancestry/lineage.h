@@ -1,5 +1,5 @@
 // The relations between artifacts: parents and children (`plink`), and cherry-picks (`cherrypick`).
-// Also knows which artifacts are check-ins, from the rows of `event`.
+// The class also knows which artifacts are check-ins, from the rows of `event`.
 //
 // This data is needed several times for every artifact. Therefore, a complete recomputation holds
 // the data in memory, and writes the rows of `plink` together, in index order.

@@ -89,7 +89,7 @@ void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
     is_primary = false;
   }
   // If the check-in already has a branch tag, the tag arrived first, when the parents were not
-  // linked yet. Therefore, recompute now whether they are leaves.
+  // linked yet. Therefore, recompute now whether the check-in and its parents are leaves.
   if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
 }
 

@@ -1,7 +1,7 @@
 // The files that each check-in changed (`mlink`), and file names (`filename`).
 //
-// Computed for marked check-ins after all links between check-ins have been written. Also makes the
-// files of a public check-in public. Does not mark rows.
+// The derivation calls this part for marked check-ins, after all links between check-ins have been
+// written. The part also makes the files of a public check-in public. It does not mark rows.
 #pragma once
 
 #include <optional>

@@ -32,7 +32,7 @@ bool Leaves::names_branch_of_parents(Rid rid) {
 
 /// Returns whether RID can be a leaf. Fossil looks for leaves only among artifacts whose branch tag
 /// changes, and their parents. Therefore, an artifact is never a leaf if neither the artifact nor
-/// any of its children has the tag. CHANGED is RID or a child of RID.
+/// any of its children has a branch tag. CHANGED is RID or a child of RID.
 bool Leaves::is_leaf_candidate(Rid rid, Rid changed) {
   if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
   return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {

@@ -2,7 +2,8 @@
 // a branch tag and their parents are checked, so a history without branch tags does not have
 // leaves.
 //
-// Computed for marked check-ins after all tags and links have been written. Does not mark rows.
+// The derivation calls this part for marked check-ins, after all tags and links have been written.
+// The part does not mark rows.
 #pragma once
 
 #include "derived/common/work.h"

@@ -1,8 +1,8 @@
 // Check-ins whose parents are set by a tag (`fossil reparent`). The value of the tag `parent` lists
-// the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
+// the parents, primary first. This part rewrites rows of `plink`, and removes rows of `mlink`.
 //
-// Called when the tag is set on a check-in, and for a new check-in that might already have the tag.
-// Marks the files, times and leaves of all affected check-ins.
+// The part is called when the tag is set on a check-in, and for a new check-in that might already
+// have the tag. The part marks the files, times and leaves of all affected check-ins.
 #pragma once
 
 #include <string_view>

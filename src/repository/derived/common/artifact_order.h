@@ -1,7 +1,7 @@
-// The order of artifacts that affect the same row. Artifacts are sorted by the time of the D card,
-// then by hash, ascending. Each artifact comes after the artifacts to which it refers. With this
-// order, the derived tables depend only on the set of artifacts. The rule is documented in
-// quarry-protocol(7).
+// The order of artifacts that affect the same row of a derived table. Artifacts are sorted by the
+// time of the D card, then by hash, ascending. Each artifact comes after the artifacts to which it
+// refers. With this order, the derived tables depend only on the set of artifacts. The rule is
+// documented in quarry-protocol(7).
 #pragma once
 
 #include <compare>

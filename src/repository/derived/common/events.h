@@ -1,8 +1,8 @@
 // Rows of `event` for artifacts other than check-ins, and notifications about new rows: email
 // alerts (`pending_alert`) and the search index (`ftsdocs`).
 //
-// Called by all parts whose artifacts appear in the timeline. Marks events that tags change, and
-// times that must be compared with the times of children.
+// All parts whose artifacts have rows of `event` call this part. The part marks the rows that tags
+// change, and the times that must be compared with the times of children.
 #pragma once
 
 #include <optional>

@@ -61,7 +61,7 @@ std::string_view FileCards::keep(std::string_view text) {
     room_ = std::max(kTextBlock, text.size());
     texts_.push_back(std::make_unique_for_overwrite<char[]>(room_));
     text_size_ += room_;
-    // Blocks are filled from the end, so room_ is also the position.
+    // A block is filled from its end, so room_ is also the position at which its free space ends.
   }
   room_ -= text.size();
   char* const place = texts_.back().get() + room_;

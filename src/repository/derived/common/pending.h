@@ -1,9 +1,9 @@
 // Pending work on the derived tables: new artifacts, and the rows that have to be recomputed
 // because of these artifacts.
 //
-// Derivation collects new artifacts in this object, and moves it into a run. During the run, the
-// parts mark rows that other parts have to recompute (see derivation.h). With these marks, a part
-// never has to call the part that called it.
+// Derivation collects new artifacts in a Pending, and passes the Pending to a run. During the run,
+// the parts mark rows that other parts have to recompute (see derivation.h). With these marks, a
+// part never has to call the part that called it.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,6 @@
 // Data that is shared by the parts during one run of the derivation: the file, caches, and the
-// pending work. Like the parts, the object exists for only one run, so that a failed run does not
-// affect the next run.
+// pending work. Like the parts, a Work object exists for only one run, so that a failed run does
+// not affect the next run.
 #pragma once
 
 #include "artifact_order.h"

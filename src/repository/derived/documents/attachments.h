@@ -1,8 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, their removals (`attachment`), and their rows
 // in the timeline.
 //
-// Called for new attachments and removals. Marks their targets. The timeline rows for all
-// attachments of a target are computed after all new artifacts have been added.
+// The derivation calls this part for new attachments and removals. The part marks their targets.
+// The timeline rows for all attachments of a target are computed after all new artifacts have been
+// added.
 #pragma once
 
 #include <optional>

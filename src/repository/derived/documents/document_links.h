@@ -1,9 +1,9 @@
 // Documents with several versions (wiki pages, technotes, forum posts). Each version is an artifact
-// that refers to the previous version (P card). Writes the rows of `plink`, and the tags that are
-// inherited along these links.
+// that refers to the previous version (P card). This part writes the rows of `plink`, and the tags
+// that are inherited along these links.
 //
-// Called for new versions. If a version refers to a check-in, marks the check-in, because it might
-// no longer be a leaf.
+// The part is called for new versions. If a version refers to a check-in, the part marks the
+// check-in, because the check-in might no longer be a leaf.
 #pragma once
 
 #include "derived/checkins/checkin_links.h"

@@ -1,8 +1,8 @@
 // Forum threads (`forumpost`): the rows of posts in the timeline, and the links in posts
 // (`backlink`).
 //
-// Called for new posts. Marks their threads. Titles are computed after all new artifacts have been
-// added.
+// The derivation calls this part for new posts. The part marks their threads. Titles are computed
+// after all new artifacts have been added.
 #pragma once
 
 #include <string>

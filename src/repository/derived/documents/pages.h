@@ -1,8 +1,9 @@
 // Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`).
 // pages.cc describes the rows.
 //
-// Called for new versions. Marks the page or technote, and the attachments of a technote. Rows that
-// depend on all versions are computed after all new artifacts have been added.
+// The derivation calls this part for new versions. The part marks the page or technote, and the
+// attachments of a technote. Rows that depend on all versions are computed after all new artifacts
+// have been added.
 #pragma once
 
 #include <cstdint>

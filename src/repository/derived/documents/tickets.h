@@ -1,8 +1,8 @@
 // Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in
 // the timeline.
 //
-// Called for new changes. Marks the ticket and its attachments. Tickets are computed after all new
-// artifacts have been added.
+// The derivation calls this part for new ticket changes. The part marks the ticket and its
+// attachments. Tickets are computed after all new artifacts have been added.
 #pragma once
 
 #include <string>

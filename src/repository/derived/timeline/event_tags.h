@@ -1,6 +1,7 @@
 // Changes that tags make to rows of `event`, and to the links (`backlink`) in edited comments.
 //
-// Computed for marked events after all tags have been written. Marks times that must be recomputed.
+// The derivation calls this part for marked rows of `event`, after all tags have been written. The
+// part marks times that must be recomputed.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,8 @@
-// The column event.mtime. If a close child is not dated later than its parent, the parent is shown
-// 25 ms before the child, to keep the timeline in order.
+// The column event.mtime. If the date of a close child is not later than the date of its parent,
+// the timeline shows the parent 25 ms before the child, so that the timeline is in order.
 //
-// Computed for marked artifacts after all events have been written. Does not mark other rows.
+// The derivation calls this part for marked artifacts, after all rows of `event` have been written.
+// The part does not mark other rows.
 #pragma once
 
 #include <optional>
