@@ -1,4 +1,5 @@
-// Replies of the front itself, which are recorded in the log and on the pool's status page.
+// Replies that the front itself makes. These replies are recorded in the log and on the pool's
+// status page.
 #include <event2/buffer.h>
 #include <fmt/core.h>
 

@@ -22,8 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};
-/// Maximum number of bytes of a page to read at once. Small, because these bytes are buffered for
-/// each client that reads slowly.
+/// Maximum number of bytes of a page to read at once. This number is small, because these bytes are
+/// buffered for each client that reads slowly.
 constexpr std::size_t kMaxReadOfPage = std::size_t{32} << 10;
 
 std::string errno_text(std::string_view what) {

@@ -24,8 +24,8 @@ void on_library_message(int severity, const char* message) {
 }
 
 /// Creates the event loop. With a changelist, adding and deleting an event within one iteration of
-/// the loop does not need a system call. This is safe only in programs that do not duplicate
-/// watched descriptors.
+/// the loop does not need a system call. A changelist is safe only in programs that do not
+/// duplicate watched descriptors.
 base::EventBasePtr make_base() {
   event_config* config = event_config_new();
   if (config == nullptr) return nullptr;

@@ -52,7 +52,8 @@ bool is_forwarded(std::string_view name, bool through_proxy) {
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
-  // Drop these two headers, which have the variables CONTENT_LENGTH and CONTENT_TYPE instead.
+  // Drop these two headers, because their values are in the variables CONTENT_LENGTH and
+  // CONTENT_TYPE.
   return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
 }
 

@@ -16,8 +16,8 @@ constexpr std::string_view kRefused =
     "{\"error\":\"only root and the user that quarryd was started as can use this socket\"}\n";
 constexpr std::string_view kUnknown = "{\"error\":\"unknown request\"}\n";
 
-/// Returns whether the peer of FD is allowed to send questions. This supplements the socket's mode,
-/// which someone might have changed.
+/// Returns whether the peer of FD is allowed to send questions. This check supplements the socket's
+/// mode, because someone might have changed the mode.
 bool may_ask(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;

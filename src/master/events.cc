@@ -205,7 +205,8 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // The whole previous generation counts as pools, although it includes fronts.
+  // The whole previous generation counts as pools, although the previous generation also includes
+  // fronts.
   living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }

@@ -56,8 +56,8 @@ class Loop {
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
-  /// Passes MESSAGE from the service FROM to the service whose jobs it requests. Returns false if
-  /// no such service exists.
+  /// Passes MESSAGE from the service FROM to the service whose jobs MESSAGE requests. Returns false
+  /// if no such service exists.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void reap_ended_children();
   void reap(pid_t pid, int status);

@@ -57,7 +57,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     bool has_head = false;
     bool logs_query = false;  // the query cannot contain a password
   };
-  /// A page that is being generated. Requests that arrive before it is complete get the same page.
+  /// A page that is being generated. Requests that arrive before the page is complete get the same
+  /// page.
   struct Shared {
     std::string key;
     std::list<PageConnection*> connections = {};
@@ -76,9 +77,9 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     bool is_post = false;
     std::uint32_t repository = 0;  // its number
   };
-  /// An entry in the queue for a fossil process, which waits until it is NETWORK's turn. The entry
-  /// is for a single request, or for all requests that wait for the page SHARED. A shared page can
-  /// have entries for several networks.
+  /// An entry in the queue of requests that wait for a fossil process. The entry waits until it is
+  /// NETWORK's turn. The entry is for a single request, or for all requests that wait for the page
+  /// SHARED. A shared page can have entries for several networks.
   struct Waiting {
     std::string network = {};
     PageConnection* connection = nullptr;
@@ -97,7 +98,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   void ask(PageConnection& connection);
   /// Returns whether NETWORK may use another fossil process.
   bool may_begin(const std::string& network) const;
-  /// Refuses WAITING because too many wait, unless its page also waits for another network.
+  /// Refuses WAITING because too many requests wait. Does not refuse a shared page that another
+  /// network also waits for.
   void turn_away(Waiting waiting);
   /// Answers all requests in refused_.
   void refuse_delayed();

@@ -74,8 +74,8 @@ struct RepositoryState {
   std::string server_code;
 };
 
-/// Calls FUNCTION with STATE, or its database, and converts a SqliteError that it throws into an
-/// Error (see database.h).
+/// Calls FUNCTION with STATE, or its database, and converts a SqliteError that FUNCTION throws into
+/// an Error (see database.h).
 template <typename Function>
 auto guarded(RepositoryState& state, Function&& function) {
   return guarded(state.path, [&] {

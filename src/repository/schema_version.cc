@@ -126,7 +126,8 @@ base::Result<void> Repository::check_schema() {
 }
 
 std::string complete_schema(Database& database) {
-  // Do not complete a later schema, which might not need these objects.
+  // If the schema is later than ours, do not complete it, because the later schema might not need
+  // these objects.
   if (!check_aux_schema({}, database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};

@@ -28,8 +28,9 @@ base::Result<void> check_aux_schema(const std::filesystem::path& path,
 base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database);
 
 /// Adds the parts of the current schema that are missing from DATABASE, which must be a repository.
-/// Returns a list of the added parts for the log, which is usually empty. If the file is read-only,
-/// but has all tables that are needed for reading, returns an empty list. Throws SqliteError.
+/// Returns a list of the added parts, for the log. The list is usually empty. If the file is
+/// read-only, but has all tables that are needed for reading, returns an empty list. Throws
+/// SqliteError.
 std::string complete_schema(Database& database);
 
 }  // namespace quarry::repository

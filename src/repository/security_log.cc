@@ -18,8 +18,8 @@ bool has_users(Database& database) {
   return database.has_table("fx_quarry_users");
 }
 
-/// Returns a fingerprint of SECRET. It shows whether the password has changed, but does not reveal
-/// anything else.
+/// Returns a fingerprint of SECRET. The fingerprint shows whether the password has changed, but
+/// does not reveal anything else.
 std::string trace_of(std::string_view login, std::string_view secret) {
   constexpr std::size_t kDigits = 16;
   std::string text(login);

@@ -14,8 +14,8 @@ namespace {
 
 // The queries read a payload of up to a page with its row. Larger payloads are read later. kAllRows
 // does not check the rows, because most repositories do not have hidden artifacts. kPublicRows
-// leaves out hidden artifacts. If SQLite's statistics are outdated, it can scan whole tables for
-// these two queries. kOneRow is used in this case. With good statistics, the other two queries are
+// leaves out hidden artifacts. If its statistics are outdated, SQLite can scan whole tables for
+// these two queries. In this case, kOneRow is used. With good statistics, the other two queries are
 // a third faster than kOneRow.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"

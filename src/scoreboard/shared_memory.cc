@@ -34,7 +34,8 @@ base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
 }
 
 base::Result<Mapping> map_for_reading(int memory, std::size_t size) {
-  // Use a read-only descriptor, because its shared mapping can never become writable.
+  // Use a read-only descriptor, because a shared mapping of such a descriptor can never become
+  // writable.
   const std::string path = fmt::format("/proc/self/fd/{}", memory);
   const base::Fd reading(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!reading) return base::fail_errno("cannot open shared memory");

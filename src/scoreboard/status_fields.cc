@@ -130,7 +130,7 @@ std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
 
 const std::vector<Field>& ProcessFields::of(const SlotState& process) {
   // While a request runs, show its duration so far, but not its CPU time and memory, which are
-  // known only after it has ended.
+  // known only after the request has ended.
   const bool is_idle = process.stage == Stage::kAccepting;
   const bool has_request = !is_idle && process.stage != Stage::kNone;
   const std::int64_t duration =

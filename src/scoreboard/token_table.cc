@@ -9,7 +9,7 @@ constexpr unsigned kTimeBits = 32;
 constexpr unsigned kTagShift = 40;
 constexpr std::uint32_t kMaxCount = 255;
 // Tolerance for the time of an entry: another process can read the clock after this process, but
-// change the table before it.
+// change the table before this process.
 constexpr Tick kMaxSkew = 60 * kTicksPerSecond;
 
 }  // namespace

@@ -45,8 +45,7 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
   check_priority(settings.priority, running_as_root, findings);
   if (!settings.chroot.empty()) {
-    // This is a mistake and not only a notice, because the children must not run without the
-    // chroot.
+    // Report a mistake and not only a notice, because the children must not run without the chroot.
     if (!running_as_root) {
       findings.mistake("chroot", "chroot needs root: start quarryd as root, or remove chroot");
     } else if (!is_folder(settings.chroot)) {
@@ -63,7 +62,7 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
   const std::size_t min = limits.min_spare_servers;
   const std::size_t max = limits.max_spare_servers;
-  // Skip the checks if a value is invalid, which was already reported.
+  // If a value is invalid, skip the checks, because the value was already reported.
   if (min == 0 || max == 0) return;
   if (max > limits.max_children) {
     findings.mistake("pm.max_spare_servers",

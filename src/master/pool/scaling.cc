@@ -160,9 +160,9 @@ void Scaling::on_accepted() {
 void Scaling::on_connection() {
   if (!may_start()) return;
   IdleChildren idle = children_.idle();
-  // Check again whether a connection waits, because an idle child might have accepted it. This must
-  // come after idle(). In the reverse order, a child could accept the connection between the two
-  // calls, and there would seem to be a waiting connection but no idle child.
+  // Check again whether a connection waits, because an idle child might have accepted it. This
+  // check must come after idle(). In the reverse order, a child could accept the connection between
+  // the two calls, and there would seem to be a waiting connection but no idle child.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
   const auto now = steady_clock::now();

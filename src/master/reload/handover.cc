@@ -131,8 +131,8 @@ base::Result<InheritedBoard> read_board(const json& from) {
                        .layout = {layout.at(0), layout.at(1), layout.at(2), layout.at(3)},
                        .writer = {writer.at(0), writer.at(1)},
                        .state = {}};
-  // If the size differs, leave the state empty: the layout differs too, so the board will be
-  // rejected.
+  // If the size of the state differs, leave the state empty: the layout of the board differs too,
+  // so the board will be rejected.
   const json& state = from.at("state");
   if (state.size() == Words().size()) {
     board.state = std::bit_cast<scoreboard::PoolState>(state.get<Words>());

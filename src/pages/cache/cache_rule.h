@@ -11,7 +11,7 @@
 namespace quarry::pages {
 
 /// The kinds of user agents for which fossil makes different pages: robots get pages without links,
-/// and phones get other widths. All agents of a kind share a cached page.
+/// and phones get pages with other widths. All agents of a kind share a cached page.
 enum class Agent { kRobot, kPhone, kBrowser };
 
 /// Returns the kind of USER_AGENT, or nullopt if fossil's classification is uncertain.

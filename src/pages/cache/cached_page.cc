@@ -52,8 +52,8 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Returns whether BODY contains text for only one client. Fossil shows robots a captcha on
-/// expensive pages, and it signs forms.
+/// Returns whether BODY contains text for only one client. Such text is a captcha, which fossil
+/// shows to robots on expensive pages, or the signature in a form.
 bool is_personal(std::string_view body) {
   constexpr auto kSigns = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});

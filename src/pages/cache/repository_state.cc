@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kDatabaseHeader = 100;
 constexpr std::size_t kIndexHeaders = 96;
-// Minimum age of a file's last change for a reliable key. Longer than a tick of the file system's
-// clock, which is at most 1/100 s.
+// Minimum age of a file's last change for a reliable key. This age is longer than a tick of the
+// file system's clock, which is at most 1/100 s.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {

@@ -4,7 +4,8 @@
 //   reading ──> handled ──> replying ──> ended ──> gone
 //
 // A connection serves one request and is closed after the reply, even if the web server asks to
-// keep it open. The next request might be a sync, which only workers can answer.
+// keep it open. A second request on the same connection might be a sync, which only workers can
+// answer.
 //
 // A connection is also closed if the web server does not read any bytes of the reply for
 // pages.timeout. The state of the socket is not sufficient to detect such a web server, because the

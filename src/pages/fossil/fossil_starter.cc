@@ -80,7 +80,8 @@ class Starter {
 
  private:
   void set_up() {
-    // Do this while the log is still open, because it can log an error.
+    // Add the temporary folder while the log is still open, because add_temporary_folder() can log
+    // an error.
     if (plan_.confinement) add_temporary_folder();
     base::close_all_but(std::array{orders_, ended_, temporary_lock_.get()});
     ::prctl(PR_SET_NAME, "page starter");

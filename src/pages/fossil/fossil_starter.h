@@ -47,8 +47,9 @@ class FossilStarter {
   /// Forks the starter. Errors: kIo.
   static base::Result<FossilStarter> make(const Plan& plan);
 
-  /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become its
-  /// standard input, output and error. Errors: kNotFound (the program does not exist), kIo.
+  /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become the
+  /// standard input, output and error of this fossil. Errors: kNotFound (the program does not
+  /// exist), kIo.
   base::Result<pid_t> start(const std::array<int, 3>& descriptors);
   /// Returns a descriptor that becomes readable when ended() can return processes.
   int ended_fd() const { return ended_.get(); }

@@ -1,5 +1,5 @@
 // The parameters of a request, parsed like in fossil: from the query, form, cookies and JSON.
-// Fossil receives the results of these functions instead of the parsed text, so that it cannot
+// Fossil receives the results of these functions instead of the parsed text, so that fossil cannot
 // parse the text differently.
 #pragma once
 

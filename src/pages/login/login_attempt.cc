@@ -156,9 +156,9 @@ void LoginAttempt::on_complete() {
 
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
-    // On a login page, a fault counts as a wrong password, because it does not show whether the
-    // password was correct. Basic and hidden guesses can be on any page, where a fault usually has
-    // other causes.
+    // On a login page, a fault counts as a wrong password, because a fault does not show whether
+    // the password was correct. Basic and hidden guesses can be on any page, where a fault usually
+    // has other causes.
     if (one.guess.kind != Guess::Kind::kBasic && !is_hidden(one.guess)) fail(one);
   }
 }

@@ -1,5 +1,5 @@
-// A request for a page: its parameters (quarry/http/parameters.h) and its body. Also defines a
-// refusal, which is an error reply instead of the page.
+// A request for a page: its parameters (quarry/http/parameters.h) and its body. This header also
+// defines a refusal, which is an error reply instead of the page.
 #pragma once
 
 #include <optional>

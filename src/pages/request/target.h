@@ -19,8 +19,8 @@ using PageNames = std::set<std::string, std::less<>>;
 struct Target {
   std::filesystem::path file;
   std::uint32_t number = 0;  // repository::number_of()
-  /// The first word after the repository's name, such as "timeline". If the word selects a draft of
-  /// a skin, as in /draft1/timeline, this is the word after it.
+  /// The first word after the repository's name, such as "timeline". If the first word selects a
+  /// draft of a skin, as in /draft1/timeline, `page` is the second word.
   std::string page = {};
   std::string below = {};  // next word, if any
 };

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kPlanningTime{200};
 // After this number of consecutive unused row ids, a query for the next row is faster than looking
 // up more ids, even if SQLite scans the whole table.
 constexpr int kWideGap = 10000;
-// Time for which the write lock is held. It is sufficient for an artifact of usual size.
+// Time for which the write lock is held. This time is sufficient for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
 constexpr std::chrono::milliseconds kLongestRest{1000};
 constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};

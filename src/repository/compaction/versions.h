@@ -33,8 +33,9 @@ class Versions {
   /// Returns the direct successors of RID. For a file without successors, returns the next contents
   /// under its name.
   std::vector<Rid> after(Rid rid);
-  /// For a check-in, returns the next check-ins in the project. Used if the check-in has too little
-  /// in common with its direct successors. For other kinds, returns an empty list.
+  /// For a check-in, returns the check-ins that follow it in the project. The caller uses these
+  /// check-ins if RID has too little in common with its direct successors. For other kinds, returns
+  /// an empty list.
   std::vector<Rid> next_in_project(Rid rid);
 
   /// Returns the artifacts that RID has replaced. If RID is a check-in, also returns the artifacts

@@ -235,9 +235,9 @@ std::string OrderDependence::branch_in_file(Rid rid) {
   return branch && branch->value ? *branch->value : "trunk";
 }
 
-/// The branches of an artifact and of its children determine whether it is a leaf. This is only
-/// checked when one of these branches changes, so an artifact without a branch can be missing from
-/// the table. A child whose parents were set by a tag might or might not count.
+/// The branches of an artifact and of its children determine whether the artifact is a leaf. Fossil
+/// checks this only when one of these branches changes, so an artifact without a branch can be
+/// missing from the table. A child whose parents were set by a tag might or might not count.
 OrderClass OrderDependence::of_leaf(Rid rid) {
   const std::string branch = branch_in_file(rid);
   std::set<Rid> children = other_children_[rid];

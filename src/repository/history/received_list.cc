@@ -42,7 +42,7 @@ Description as_file(Database& database, const ArrivedBlob& row) {
 }
 
 /// Returns a description of the control artifact in ROW. Returns nullopt if none of the tags that
-/// it has set still exists, or if it is not a control artifact.
+/// the artifact has set still exists, or if the artifact is not a control artifact.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {

@@ -49,8 +49,8 @@ struct ShownLeaf {
   bool is_closed;
 };
 
-/// Returns the name of LEAF, and whether the leaf is closed. Returns nullopt if it is not public.
-/// Throws SqliteError.
+/// Returns the name of LEAF, and whether the leaf is closed. Returns nullopt if the leaf is not
+/// public. Throws SqliteError.
 std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf);
 
 }  // namespace quarry::repository

@@ -145,8 +145,8 @@ void Receipt::State::became_available(Rid rid, const Content& content) {
   r.derivation.arrived(rid, r.manifests.add(rid, *content));
 }
 
-/// Resolves the deltas that waited for RID, which was a phantom and has arrived. Recursively
-/// resolves the deltas that waited for these.
+/// Resolves the deltas that waited for RID, which was a phantom and has arrived. Then recursively
+/// resolves the deltas that waited for the resolved artifacts.
 void Receipt::State::resolve_waiting(Rid rid) {
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {

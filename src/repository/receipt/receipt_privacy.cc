@@ -16,8 +16,8 @@ void Receipt::State::publish(Rid rid) {
   }
 }
 
-/// RID is private and has arrived as a public artifact. Makes it public if the sender proves that
-/// it has the content. The proof is the whole content, or a delta on a public artifact.
+/// RID is private and has arrived as a public artifact. Makes RID public if the sender proves that
+/// the sender has the content. The proof is the whole content, or a delta on a public artifact.
 base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
   std::string content(arrival.payload);
   if (arrival.is_compressed) {

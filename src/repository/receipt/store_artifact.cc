@@ -168,8 +168,8 @@ base::Result<void> Receipt::State::Storing::verify() {
   return {};
 }
 
-/// Returns whether the received delta should be stored as a delta. This requires that all clients
-/// that are allowed to receive the artifact are also allowed to receive its source.
+/// Returns whether the received delta should be stored as a delta. The delta can be kept only if
+/// all clients that are allowed to receive the artifact are also allowed to receive its source.
 bool Receipt::State::Storing::may_stay_delta() {
   const bool may_keep = source_ != 0 && r_.privacy.may_be_delta_on(source_, arrival_.is_private) &&
                         !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));

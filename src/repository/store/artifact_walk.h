@@ -1,13 +1,13 @@
 // Expands every artifact of a file once.
 //
 // Deltas form trees: the root is stored whole, and children are deltas on their parent. The walk is
-// depth-first. It visits the largest subtree of an artifact last, when the content of the artifact
-// itself is no longer needed. Therefore, only a few contents are held in memory, even in a large
-// repository.
+// depth-first. The walk visits the largest subtree of an artifact last. At that time, the content
+// of the artifact itself is no longer needed. Therefore, only a few contents are held in memory,
+// even in a large repository.
 //
 // The calling thread reads and expands the artifacts. If the machine has several processors, other
-// threads inspect the contents: they hash and parse them, which is most of the work. Use only in
-// programs that do not fork.
+// threads inspect the contents: they hash and parse the contents, which is most of the work. Use
+// only in programs that do not fork.
 #pragma once
 
 #include <functional>

@@ -57,7 +57,7 @@ class Names {
   /// Returns the symbolic tags of the artifact RID (its branches and releases), at most LIMIT.
   std::vector<std::string> symbolic_tags(Rid rid, std::size_t limit);
 
-  /// Reads all artifact names into memory, for many lookups. They are kept until forget_all().
+  /// Reads all artifact names into memory, for many lookups. The names are kept until forget_all().
   void hold();
   /// Clears the cache. Call it after a rollback, because row ids in the cache might be wrong.
   void forget_all();

@@ -3,7 +3,7 @@
 // (wal_lock_rules.h).
 //
 // The library affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm".
-// It needs only libc, and does not use exceptions or allocate memory.
+// The library needs only libc, and does not use exceptions or allocate memory.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

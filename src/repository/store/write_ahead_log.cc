@@ -81,7 +81,7 @@ void WriteAheadLog::keep_short(CheckpointBarrier& barrier, std::uint64_t file) {
   checkpoint(SQLITE_CHECKPOINT_FULL);
   if (size() <= hard_limit()) return;
   // Do not raise the barrier while another connection writes, because the log cannot be truncated
-  // now. That connection truncates it after its commit.
+  // now. The other connection truncates the log after its commit.
   if (!is_being_written()) truncate_with_barrier(barrier, file);
 }
 

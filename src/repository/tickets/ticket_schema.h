@@ -21,10 +21,10 @@
 namespace quarry::repository {
 
 /// Drops all tables ticket…, and creates them again according to the `ticket-table` setting or
-/// Fossil's default. Replaces existing views (with which `fossil rebuild` fails), but not existing
-/// tables fx_…. Use inside a transaction. Throws SqliteError if the SQL is invalid, is not allowed,
-/// or exceeds a limit. The error names the setting and the statement. After the error, the whole
-/// transaction might have been rolled back.
+/// Fossil's default. Replaces existing views (`fossil rebuild` fails if such a view exists), but
+/// does not replace existing tables fx_…. Use inside a transaction. Throws SqliteError if the SQL
+/// is invalid, is not allowed, or exceeds a limit. The error names the setting and the statement.
+/// After the error, the whole transaction might have been rolled back.
 void make_ticket_tables(Database& database);
 
 }  // namespace quarry::repository

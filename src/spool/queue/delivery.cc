@@ -164,8 +164,8 @@ bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   return left == 0;
 }
 
-/// Puts back the messages of BATCH that follow the first DELIVERED messages. They precede all other
-/// messages.
+/// Puts back the messages of BATCH that follow the first DELIVERED messages. These messages precede
+/// all other messages.
 void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
   if (!state_.helper) {
     state_.store->settle(std::move(batch), delivered);
@@ -179,8 +179,8 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
 
 /// Waits before the rest of SELF's batch is delivered again. If the consumer has accepted nothing,
 /// waits at least kMinPause, so that the consumer is not called in a busy loop. If a shutdown
-/// begins during the wait, the rest is delivered again immediately, but only once. WAS_CLOSING: the
-/// shutdown had already begun before the delivery.
+/// begins during the wait, the rest is delivered again immediately, but only once. WAS_CLOSING says
+/// whether the shutdown had already begun before the delivery.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =

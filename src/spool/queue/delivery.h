@@ -50,7 +50,7 @@ class DeliveryWorkers {
   void join_ended() { pool_.join_ended(); }
 
   /// Returns whether messages can be delivered at this time of day. Always true for a queue without
-  /// files that is shutting down, because it would otherwise lose its messages.
+  /// files that is shutting down, because such a queue would otherwise lose its messages.
   bool is_window_open() const;
   /// Stops all workers at shutdown, including busy workers. Returns the number of abandoned
   /// workers, which did not stop.

@@ -75,8 +75,8 @@ void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
-/// Creates the disk queue. Releases the mutex meanwhile, because this reads files. Returns false on
-/// failure.
+/// Creates the disk queue. Releases the mutex meanwhile, because opening the disk queue reads
+/// files. Returns false on failure.
 bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
   const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
@@ -252,8 +252,8 @@ void DiskAssistance::leave() {
 }
 
 /// Ends the disk queue. Releases the mutex meanwhile, because a worker of the disk queue might be
-/// waiting for it. Returns true if the high watermark was reached again, so that the mode starts
-/// again. Returns false if the mode has ended.
+/// waiting for the mutex. Returns true if the high watermark was reached again, so that the mode
+/// starts again. Returns false if the mode has ended.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();

@@ -75,8 +75,8 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   std::optional<Position> position;
   if (roles == Roles::kWriter) {
-    // Ignore errors: the reading process might be replacing the position file, and it also reports
-    // any damage.
+    // Ignore errors: the reading process might be replacing the position file, and that process
+    // also reports any damage.
     position = files_.position().value_or(std::nullopt);
     if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
@@ -338,7 +338,8 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
-  // Do not remove files if the directory was replaced, because they then belong to another process.
+  // Do not remove files if the directory was replaced, because the files in the new directory
+  // belong to another process.
   QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());

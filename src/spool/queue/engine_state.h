@@ -93,7 +93,7 @@ struct EngineState {
       return;
     }
     // Without a consumer, another process delivers the messages. Count all messages after the last
-    // position that it has stored, because its exact progress is unknown.
+    // position that the other process has stored, because its exact progress is unknown.
     setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
     setup.figures->disk_bytes = disk->bytes();
   }

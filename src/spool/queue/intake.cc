@@ -128,7 +128,7 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
 }
 
 /// Returns the maximum size of a message. Messages must fit on the disk, unless the queue keeps its
-/// messages in memory and has a consumer: it can then deliver larger messages from memory.
+/// messages in memory and has a consumer: such a queue can deliver larger messages from memory.
 std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
   return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;

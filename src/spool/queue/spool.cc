@@ -114,8 +114,8 @@ Result<std::uint64_t> Drain::forget_found() {
 Result<void> Drain::finish() {
   QUARRY_TRY(state_->files.check_folder());
   const auto written = state_->store->is_untouched() ? Result<void>{} : state_->store->checkpoint();
-  // Continue if the disk is full, because this must not prevent the removal of an empty queue's
-  // files.
+  // Continue if the disk is full, because a full disk must not prevent the removal of an empty
+  // queue's files.
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;

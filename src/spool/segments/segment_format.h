@@ -11,8 +11,8 @@
 // `number` is the number in the file's name, `first` the sequence number of the first message. The
 // following messages are numbered consecutively, across segments. A record's checksum is the CRC-32
 // of its segment's number, its sequence number, its length, its severity and its content. So a
-// record is valid only in its original place. `check` covers the data before the content, so that
-// the length can be trusted before the content is read.
+// record is valid only at its original position. `check` covers the data before the content, so
+// that the length can be trusted before the content is read.
 //
 // Only the process that has created a segment appends to it, and written data never changes. A new
 // process starts a new segment. If a record is cut off at the end of a file, the process was killed

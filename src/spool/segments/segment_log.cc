@@ -102,7 +102,8 @@ Result<void> SegmentLog::check_folder() const {
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
-  // Another process might be reading this queue. Stop counting the segments that it has removed.
+  // Another process might be reading this queue. Stop counting the segments that the other process
+  // has removed.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);

@@ -153,7 +153,7 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
     }
     QUARRY_TRY_ASSIGN(const RecordView record, read_record());
     if (record.state == RecordState::kWhole) {
-      // Check END again: if a header was read, it might have moved the position to END or beyond.
+      // Check END again, because reading a header might have moved the position to END or beyond.
       if (position_.sequence >= end) return false;
       message.content = record.content;
       message.severity = record.severity;

@@ -43,7 +43,7 @@ struct Client {
 
   bool is_whole() const { return length > 0 && request.size() == length; }
   /// Returns whether the client waits for memory. While a client waits, the server does not read
-  /// from it, and its timeout does not apply.
+  /// from this client, and the client's timeout does not apply.
   bool waits() const { return length > 0 && !is_admitted; }
   short events() const {
     if (!answer.empty()) return POLLOUT;

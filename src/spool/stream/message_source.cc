@@ -9,8 +9,8 @@ using base::Result;
 namespace {
 
 /// Returns the position of the record that READER has just read. BEFORE is the position of READER
-/// before it read the record. For the first record of a segment, returns its position in this
-/// segment, so that earlier segments are not needed.
+/// before it read the record. For the first record of a segment, returns the position at the start
+/// of this segment, so that earlier segments are not needed.
 Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;

@@ -177,7 +177,8 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // The event of the next taken message includes this change, so it is not journaled separately.
+  // When a new message is taken, the event for that message includes this change. Therefore, the
+  // change is not journaled separately.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};

@@ -21,7 +21,7 @@ std::optional<LoginCard> LoginCard::in_cookie(std::string_view cookie) {
   while (!cookie.empty()) {
     const std::string_view pair = base::trim_blanks(base::take_until(cookie, ';'));
     if (!pair.starts_with(kName)) continue;
-    // Ignore a cookie that is not a login card: a login card in the body is then used.
+    // Ignore a cookie that is not a login card, so that a login card in the body is used.
     const std::string text = http::form_decode_leniently(pair.substr(kName.size()));
     CardReader reader(text);
     const auto is_card = reader.next();

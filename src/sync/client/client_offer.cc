@@ -10,8 +10,8 @@ using base::Result;
 
 // Number of names of the catalogue in one request.
 constexpr std::size_t kNamesAtOnce = 20000;
-// Maximum number of times that an artifact is sent. If a server requests it again after that, the
-// server cannot use it.
+// Maximum number of times that an artifact is sent. If a server requests the artifact again after
+// that, the server cannot use the artifact.
 constexpr int kMaxTimes = 2;
 // A delta chain that is longer than this is a cycle.
 constexpr std::size_t kMaxChain = 200000;

@@ -66,8 +66,9 @@ struct ClientSession::State {
   Result<void> refused(const ClientReply& reply);
   Result<void> continue_clone(const ClientReply& reply);
   Result<void> complete_clone();
-  /// Returns whether the next request has to request artifacts by name. A clone does this only if
-  /// delta sources are missing, because its user might not have the right to read.
+  /// Returns whether the next request has to request artifacts by name. A clone requests artifacts
+  /// by name only if delta sources are missing, because the user of the clone might not have the
+  /// right to read.
   bool has_to_pull() {
     if (clone_next != 0) return false;
     return options.clone ? repository.has_waiting() : options.pull;

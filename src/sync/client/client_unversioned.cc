@@ -83,8 +83,8 @@ Result<void> ClientUnversioned::finish_reply(const Writing& receipt) {
     has_catalogue_ = false;
     return compare(receipt);
   }
-  // If the server has sent none of the requested files, do not request them again, because it will
-  // not send them later.
+  // If the server has sent none of the requested files, do not request these files again, because
+  // the server will not send them later.
   if (has_begun_ && !std::exchange(something_came_, false)) wanted_.clear();
   return {};
 }

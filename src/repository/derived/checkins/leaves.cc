@@ -22,9 +22,10 @@ bool Leaves::has_child_on_its_branch(Rid rid) {
   });
 }
 
-/// Returns whether the parents of RID are already linked when its branch changes. This is the case
-/// if the branch is inherited, is set by another artifact, or is set by RID's own card and RID is a
-/// check-in. If RID is not a check-in, its own cards are applied before its parents are linked.
+/// Returns whether the parents of RID are already linked when the branch of RID changes. This is
+/// the case if the branch is inherited, is set by another artifact, or is set by RID's own card and
+/// RID is a check-in. If RID is not a check-in, its own cards are applied before its parents are
+/// linked.
 bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   return !branch || branch->source != rid || work_.lineage.is_check_in(rid);

@@ -42,7 +42,8 @@ std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
 
 /// Marks the check-ins whose parents are set by a tag, because a parent that is named in one of
 /// their manifests might have arrived now. A rebuild first compares these check-ins with the
-/// parents in their manifests, which adds file names, and the same names must be added here.
+/// parents in their manifests. This comparison adds file names, and the same names must be added
+/// here.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   const std::vector<Rid> reparented = work_.database.integers(

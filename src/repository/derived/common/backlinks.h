@@ -1,4 +1,5 @@
-// The table `backlink`: the texts that link to an artifact. They are shown on the artifact's page.
+// The table `backlink`: the texts that link to an artifact. These texts are listed on the
+// artifact's page.
 #pragma once
 
 #include <string>
