@@ -1,8 +1,7 @@
-// The directives of [courier] and [destination NAME]. Used by quarryd (to check them and to start
-// the courier), by the courier itself, and by `quarry courier`.
-//
-// Each directive is defined in one place, with its type and its field. The default is the initial
-// value of the field.
+// The directives of [courier] and [destination NAME]. quarryd uses them to check the configuration
+// and to start the courier. The courier itself and `quarry courier` use them, too. Each directive
+// is defined in one place, with its type and its field. The default is the initial value of the
+// field.
 #pragma once
 
 #include <filesystem>

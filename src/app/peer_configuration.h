@@ -1,6 +1,6 @@
-// The directives of [peer NAME]. Used by quarryd (to check them and to start the syncs) and by
-// `quarry peer`. Each directive is defined in one place, with its type and its field. The default
-// is the initial value of the field.
+// The directives of [peer NAME]. quarryd uses them to check the configuration and to start the
+// syncs. `quarry peer` uses them, too. Each directive is defined in one place, with its type and
+// its field. The default is the initial value of the field.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Message digests, selected by DigestKind. Used by digest.h, RunningDigest and HashName.
+// Message digests, selected by DigestKind, for digest.h, RunningDigest and HashName.
 #pragma once
 
 #include <openssl/evp.h>

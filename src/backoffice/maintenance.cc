@@ -53,7 +53,8 @@ base::Result<std::size_t> maintain(JobContext& context) {
   repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
-  // Continue if the time is too far in the future, because the clock was then set back.
+  // Return if maintenance is not due yet. If the time is too far in the future, the clock was set
+  // back, so maintenance is due.
   if (progress.due > now && progress.due <= now + kInterval) return std::size_t{0};
 
   repository::Maintenance maintenance(repository);

@@ -28,7 +28,8 @@ bool is_held(std::string_view text, std::int64_t self, std::int64_t now,
     case Holder::kAlive:
       return pid != self;
     case Holder::kElsewhere:
-      // A longer time means that the clock was set back.
+      // If the claim ends later than kClaimTime from now, the clock was set back, so the claim is
+      // not valid.
       return now < until && until - now <= kClaimTime;
     case Holder::kGone:
       return false;
@@ -36,7 +37,7 @@ bool is_held(std::string_view text, std::int64_t self, std::int64_t now,
   return false;
 }
 
-/// Releases the claim. If this fails, the claim ends with this process.
+/// Releases the claim. A claim that could not be released ends when this process exits.
 void release_claim(repository::Repository& repository) {
   auto receipt = repository.receive();
   if (receipt && receipt->set_config(kClaimRow, std::nullopt)) (void)receipt->commit();

@@ -41,14 +41,14 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
 
 constexpr std::string_view kHidden = "(hidden)";
 
-/// Returns HEADER with the values of Fossil's two cookies hidden: the one for pages and the one for
-/// clients.
+/// Returns HEADER without the values of Fossil's two cookies, one for pages and one for clients.
 std::string loggable_cookies(std::string_view header) {
   constexpr std::string_view kClients = "x-f-l-c=";
   constexpr std::string_view kPages = "fossil-";
   std::string shown;
   while (!header.empty()) {
-    // Some proxies merge several headers, with commas between the values.
+    // Some proxies merge several headers, with commas between the values, so a cookie can also
+    // begin after a comma.
     const std::size_t name = std::min(header.find_first_not_of(" \t,;"), header.size());
     const std::size_t value = std::min(header.find_first_of("=,;", name), header.size() - 1) + 1;
     const bool logs_in =

@@ -195,8 +195,8 @@ Result<void> adopt_orphans() {
 bool end_descendants() {
   constexpr std::chrono::seconds kPatience{10};
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  // When a child exits, this process becomes the parent of its children: repeat until none are
-  // left.
+  // The children of a killed child become children of this process. Therefore, repeat until this
+  // process has no more children.
   while (reap_ended()) {
     if (std::chrono::steady_clock::now() >= end) return false;
     for (const pid_t pid : children()) ::kill(pid, SIGKILL);

@@ -30,7 +30,7 @@ struct ModelLane {
   LaneKey key;
   NodesInOrder waiting;
   std::set<ModelNode*> running;
-  ModelNode* granted = nullptr;  // the first waiting job, if none is running
+  ModelNode* granted = nullptr;  // the first waiting job, if no job is running
 };
 
 struct ModelNode {

@@ -50,7 +50,7 @@ base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   return base::listen_on(address, listen);
 }
 
-/// Runs a courier with CONFIG, whose prefix in the log is NAME.
+/// Runs a courier with CONFIG. NAME is the prefix of the courier's log lines.
 base::Result<void> run(const courier::CourierConfig& config, const std::string& name) {
   const courier::CourierOptions& options = config.options;
   QUARRY_TRY_ASSIGN(auto listener, listener_of(options));

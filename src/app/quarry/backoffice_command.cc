@@ -122,8 +122,8 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// A run of a repository's background work. The run starts when it gets the lease; events are sent
-/// to the courier even if the run has to wait or leave.
+/// A run of a repository's background work. The jobs start when this process gets the lease. Events
+/// are sent to the courier even if this process has to wait for the lease or does not get it.
 class BackofficeRun {
  public:
   /// Creates a run. MASTER is closed if a server did not start this process. ARGUMENTS and MASTER
@@ -131,9 +131,10 @@ class BackofficeRun {
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Runs the jobs for FILE, now or when its lease begins. Only sends events if another process
-  /// does the work, or if this process was interrupted. Errors: the file cannot be opened or
-  /// written, or the error of the first job that failed.
+  /// Runs the jobs for FILE as soon as this process has the lease. If this process does not get the
+  /// lease, because another process does the work or a signal has interrupted the wait, only sends
+  /// events. Errors: the file cannot be opened or written, or the error of the first job that
+  /// failed.
   base::Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));

@@ -92,8 +92,8 @@ class Service {
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
-  /// Starts a process for the background jobs of the repository if they are due. The process
-  /// outlives this one. Called after the last answer.
+  /// Starts a process for the background jobs of the repository if they are due. The new process
+  /// outlives this one. Must be called after the last answer, because it can close the repository.
   void start_backoffice() {
     if (!repository_) return;
     const auto forecast = backoffice::forecast_run(*repository_, {});
@@ -161,8 +161,8 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// Answers a request for the queue. The queue exists only if an administrator has created its
-  /// folder.
+  /// Answers a request for the queue. If no administrator has created the folder of the queue, the
+  /// answer is 404.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     const std::string name = target.name ? target.name->str() : "";

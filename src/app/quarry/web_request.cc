@@ -35,7 +35,8 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Returns the address of the peer on FD, or the address of the ssh client.
+/// Returns the address of the ssh client if ssh has started this process, otherwise the address of
+/// the peer on FD.
 std::string address_of(int fd) {
   const std::string ssh = variable("SSH_CONNECTION");
   if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));

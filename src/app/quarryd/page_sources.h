@@ -13,14 +13,14 @@
 namespace quarry::app {
 
 /// Returns the sources for POOL in CONFIG. REFUSALS are the refusals of the processes in front of
-/// its workers. OVERVIEW contains the shared figures of all pools; it can be null. Other pools and
-/// the courier are shown only if the pool has `status_all`.
+/// POOL's workers. OVERVIEW contains the shared figures of all pools; it can be null. Other pools
+/// and the courier are shown only if POOL has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
-/// Returns the part of TEXT, a destination's last error, that we have written: the operation and
-/// its failure. Omits the part that the destination's program or server has written.
+/// TEXT is the last error of a destination. Returns the text that Quarry itself has written: the
+/// operation and its failure. Omits the text that the destination's program or server has written.
 std::string own_words(std::string_view text);
 
 }  // namespace quarry::app

@@ -56,7 +56,7 @@ int failed(const std::string& message) {
 master::Reload reload_of(const CommandLine& line, std::optional<master::Handover>& handover) {
   master::Reload reload;
   std::error_code error;
-  // Read the link now, because its target changes when the file is replaced.
+  // Read the link now, because its target changes when the file of the program is replaced.
   reload.program = std::filesystem::read_symlink("/proc/self/exe", error);
   reload.arguments = line.words;
   reload.on_hangup = line.serve.empty();

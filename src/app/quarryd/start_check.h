@@ -1,6 +1,6 @@
 // Finds problems that prevent quarryd from starting with a valid configuration: an address that
-// cannot be bound, a log that cannot be written, or a user to which it cannot change. Used by
-// --test and before a reload. The checks do not change anything.
+// cannot be bound, a log that cannot be written, or a user to which quarryd cannot change. These
+// checks run for --test and before a reload, and do not change anything.
 #pragma once
 
 #include <sys/types.h>

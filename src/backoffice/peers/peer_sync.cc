@@ -85,8 +85,8 @@ class PeerSync {
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
   bool is_too_late() const { return steady_clock::now() >= deadline_; }
 
-  /// Reads the peer's row. In the report, `what` is kDone if a sync is due. Requires a Snapshot or
-  /// a Receipt.
+  /// Reads the peer's row. If a sync is due, `what` in the report is kDone, although the sync has
+  /// not run yet. Requires a Snapshot or a Receipt.
   base::Result<PeerReport> check_row() {
     PeerReport report;
     report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));

@@ -109,7 +109,7 @@ milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                            std::string_view mark, base::UnixMillis now) {
   const auto until = [&](std::int64_t time) {
     const milliseconds wait(time - now.value);
-    // Do not wait if the time is too far in the future, because the clock was then set back.
+    // If the time is too far in the future, the clock was set back, so do not wait.
     if (wait > longest_wait(options)) return milliseconds(0);
     return std::max(wait, milliseconds(0));
   };

@@ -199,8 +199,8 @@ Result<void> Execution::stop_requested() {
 /// Stops ID for the reason WHY. Returns false if the job has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
-    // Wait for the child's answer, which has the outcome, because the job might finish before the
-    // signal arrives.
+    // Wait for the child's answer, because the job might finish before the signal arrives. The
+    // answer contains the outcome.
     if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
     return false;
   }

@@ -87,8 +87,8 @@ bool is_exiting() {
   return stop_signal == SIGTERM || stop_signal == SIGUSR1;
 }
 
-/// Handles requests to stop the current jobs, which are sent as SIGTERM, SIGHUP and SIGUSR1. If
-/// DAEMON exits, the jobs are also interrupted.
+/// Handles SIGTERM, SIGHUP and SIGUSR1, which request that the current jobs stop. The jobs are also
+/// interrupted if DAEMON exits.
 class SignalledStop final : public Stop {
  public:
   SignalledStop(Mailbox& mailbox, pid_t daemon) : mailbox_(mailbox), daemon_(daemon) {

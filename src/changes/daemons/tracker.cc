@@ -52,8 +52,8 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // Find the change sets in the job's list again: if the job is a finished rollback, it has moved
-    // or marked them.
+    // If the job is a finished rollback, find the change sets in the job's list again, because the
+    // rollback has moved or marked these change sets.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));

@@ -62,8 +62,8 @@ TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
   return checksums[branch];
 }
 
-/// Caches the landed check-ins for the next landing. Called directly after the commit, when
-/// repository.state() does not include changes by other processes yet.
+/// Caches the landed check-ins for the next landing. Must be called directly after the commit,
+/// because repository.state() must not include changes by other processes yet.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;

@@ -183,8 +183,9 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // Store an artifact that is already known in full and not as a delta. It is private or a phantom,
-  // and storing the full content makes a private artifact public.
+  // If the repository already knows the artifact, store the artifact in full and not as a delta.
+  // Such an artifact is private or a phantom, and storing the full content makes a private artifact
+  // public.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);

@@ -119,8 +119,8 @@ Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
     QUARRY_TRY(check_file_name(name));
-    // Refuse a name that writing and parsing changes, because the change set would change a
-    // different file.
+    // Refuse a name that is not the same after it was written and parsed, because the change set
+    // would then change a different file.
     if (!std::ranges::binary_search(same.files, name)) {
       return fail(ErrorCode::kInvalid, fmt::format("the name \"{}\" cannot be written in ##files",
                                                    base::printable(name, 120)));

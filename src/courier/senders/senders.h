@@ -1,5 +1,5 @@
-// Creates the senders, one class for each type of destination. Also declares the parts of senders
-// that do not use a connection.
+// Creates the senders, one class for each type of destination. Also declares functions that the
+// senders use and that do not need a connection.
 #pragma once
 
 #include <expected>

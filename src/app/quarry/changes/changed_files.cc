@@ -133,8 +133,9 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // Maps each changed name to whether the file is deleted. If a file was deleted and another file
-  // was renamed to its name, the name is not deleted.
+  // Maps the name of each changed file to whether the change set deletes the file. If a file was
+  // deleted or renamed, and another file now has its old name, the change set does not delete the
+  // file with this name.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {

@@ -114,8 +114,8 @@ void print_table(const spool::StreamStatus& status, const std::vector<Row>& rows
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
 }
 
-/// Returns the message ID, or nullopt if it does not exist. VISIT passes one message after another
-/// to its argument, until the argument returns false.
+/// Returns the message with the number ID, or nullopt if it does not exist. VISIT calls its
+/// argument with one message after another, until the argument returns false.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;

@@ -28,8 +28,8 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-/// The temporary file. The destructor removes the file and its companion files, unless it was
-/// renamed.
+/// The temporary file. Unless move_to() has renamed the file, the destructor removes the file and
+/// its companion files.
 class TemporaryClone {
  public:
   explicit TemporaryClone(const std::string& file)
