@@ -42,7 +42,8 @@ class Answer {
     if (got > 0) size_ = static_cast<std::size_t>(got);
   }
 
-  /// Copies the fixed part of the message. Returns false for other messages, such as errors.
+  /// Copies the fixed part of the answer to MESSAGE. Returns false if the answer is another kind of
+  /// message, such as an error.
   template <typename Message>
   bool read(Message& message) const {
     nlmsghdr header{};

@@ -321,8 +321,8 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   return {};
 }
 
-/// Removes the older of two files of the job NAME, if both can be locked. Otherwise, the job is
-/// being moved.
+/// Removes the older of two files of the job NAME. If another process has locked or moved either
+/// file, does nothing, because the job is being moved.
 Result<void> Directories::recover_twin(const ChangeSetName& name, Stage first, Stage second) {
   const auto one = lock_job(first, name), other = lock_job(second, name);
   const auto is_moving = [](const Result<JobLock>& lock) {

@@ -66,7 +66,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // Only the destination that is named in a test gets the test. Filters do not apply to tests.
+  // A test event is only for the destination that it names. Filters do not apply to test events.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
     return test->destination == destination.name;
   }

@@ -379,7 +379,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
 
 void Connection::on_closed() {
   if (request_ != nullptr) {
-    // If evhttp has removed the request from the connection, it will not free the request.
+    // If evhttp has removed the request from the connection, evhttp will not free the request, so
+    // free it here.
     if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
     request_ = nullptr;
   }

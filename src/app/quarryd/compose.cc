@@ -151,7 +151,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   return service;
 }
 
-/// Returns the HTTP front for POOL, whose address is POOL_ADDRESS.
+/// Returns the HTTP front for POOL. POOL_ADDRESS is the address of POOL.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address,
                                    const std::optional<PagesService>& pages,

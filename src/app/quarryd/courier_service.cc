@@ -14,8 +14,8 @@
 namespace quarry::app {
 namespace {
 
-/// Returns the user of the courier: the configured user, or otherwise the user of the first pool,
-/// which sends events. nullopt means the master's user.
+/// Returns the user of the courier: the configured user, or otherwise the user of the first pool.
+/// nullopt means the master's user.
 base::Result<std::optional<master::Credentials>> user_of(const courier::CourierOptions& options,
                                                          const master::Config& config) {
   if (options.user.empty()) return config.pools.front().run_as;
@@ -100,7 +100,8 @@ base::Result<std::optional<master::Service>> courier_service(
   service.process.catch_output = true;
   service.process.decorate_output = false;
   // Do not set no_new_privs if a destination uses sendmail, because sendmail can be a setgid
-  // program, or start one, like Postfix's postdrop. no_new_privs disables setgid.
+  // program, or can start a setgid program such as Postfix's postdrop. no_new_privs disables
+  // setgid.
   service.process.no_new_privs =
       std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
                           &courier::DestinationOptions::sendmail);

@@ -27,8 +27,8 @@ uid_t uid_of(const master::PoolConfig& pool) {
   return pool.run_as ? pool.run_as->uid : ::geteuid();
 }
 
-/// Opens the folder PATH, or returns nullopt if it does not exist. Nobody except the master's user
-/// may be able to write in the folder, because another user could replace a new subfolder with a
+/// Opens the folder PATH, or returns nullopt if it does not exist. Fails if anybody except the
+/// master's user can write in the folder, because such a user could replace a new subfolder with a
 /// link. Errors: kDenied, kIo.
 base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

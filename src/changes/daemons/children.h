@@ -4,8 +4,8 @@
 // order. Each answer begins with the number of the verdict. The daemon sends these commands, one
 // per line:
 //
-//   land NAME …     lands the jobs. The child moves the jobs itself (execute_all()). It first
-//                   reports each job that has moved to run/ with a line: begun CSID
+//   land NAME …     lands the jobs. The child moves the jobs itself (execute_all()). As soon as
+//                   a job has moved to run/, the child also sends this line: begun CSID
 //   rollback NAME   rolls back the change sets in the list of the job NAME. The job is in run/, and
 //                   the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)

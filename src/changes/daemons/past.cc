@@ -10,8 +10,8 @@ void Past::add(const ModelJob& known, bool is_old) {
   node->has_landed = known.stage == Stage::kDone && !known.is_rolled_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
-  // Ignore the dependencies of a rollback, which are the change sets that it rolls back, because it
-  // does not land on them.
+  // Ignore the dependencies of a rollback. They are the change sets that the rollback rolls back,
+  // and the rollback does not land on them.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   node->precursors = known.precursors;
   nodes_[known.name.id] = std::move(node);

@@ -80,7 +80,8 @@ Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
                    "the move type in the meta file differs from the move type in the job's name");
   }
   if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
-    // This is not the submitter's fault: a file of the queue is missing or was changed.
+    // A file of the queue is missing or was changed, which is not the submitter's fault. Log the
+    // error, and show the submitter only a general message.
     context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }

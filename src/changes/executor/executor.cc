@@ -313,8 +313,8 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Land the collected jobs now. The next iteration then defers the next job because of this
-      // one.
+      // Land the collected jobs now, so that `items` is empty. The next iteration then defers its
+      // job, which must not overtake this job.
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }

@@ -15,8 +15,8 @@ using base::ErrorCode;
 
 namespace {
 
-// Maximum number of cached check-ins. Sufficient for the tips of several branches, and for
-// rollbacks.
+// Maximum number of cached check-ins. This number is sufficient for the tips of several branches,
+// and for rollbacks.
 constexpr std::size_t kCheckIns = 16;
 
 struct Manifest {

@@ -1,9 +1,9 @@
-// Runs the after-receive hooks of repositories like `fossil backoffice`. Each hook is a command
-// line for /bin/sh. Hooks get the list of received artifacts on standard input. As in fossil, the
-// exit code is ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets later hooks
-// run first. If a hook is killed by a signal or times out, its event becomes a dead letter, which
-// an administrator can inspect and replay. When a hook ends, all processes that it has started are
-// killed.
+// Runs the after-receive hooks of repositories in the same way as `fossil backoffice`. Each hook is
+// a command line for /bin/sh. Hooks get the list of received artifacts on standard input. As in
+// fossil, the exit code is ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets
+// later hooks run first. If a hook is killed by a signal or times out, its event becomes a dead
+// letter, which an administrator can inspect and replay. When a hook ends, all processes that the
+// hook has started are killed.
 
 #include <fmt/core.h>
 #include <sysexits.h>
