@@ -61,8 +61,8 @@ const EVP_MD* algorithm_of(DigestKind kind) {
   return kAlgorithms[static_cast<std::size_t>(kind)].get();
 }
 
-/// Unlike the functions of base/hex.h, does not allocate memory, because it is called for every
-/// artifact.
+/// Unlike the functions of base/hex.h, this function does not allocate memory, because it is called
+/// for every artifact.
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned char byte : bytes) {

@@ -345,8 +345,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   return kDone;
 }
 
-/// Runs for a server: for one repository, for all repositories in a folder, or only for those in
-/// the folder whose number the server has passed.
+/// Runs the jobs for a server: for one repository, for all repositories in a folder, or, if the
+/// server has passed a number, only for the repositories with this number in the folder.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};

@@ -126,8 +126,8 @@ void detach_from_terminal(base::Fd waiting) {
   [[maybe_unused]] const auto ignored = ::write(waiting.get(), &byte, 1);
 }
 
-/// Blocks these signals until the master handles them. The signals can arrive as soon as a socket
-/// listens.
+/// Blocks SIGUSR1, SIGUSR2 and SIGHUP until the master handles them. These signals can arrive as
+/// soon as a socket listens.
 void block_signals() {
   sigset_t held;
   ::sigemptyset(&held);

@@ -199,7 +199,7 @@ class Check {
     ChildFiles files;
     if (pool.listen && pool.listen->is_unix()) {
       // Only a socket that was created by this check has its final owner and mode. A reload can
-      // change those of an existing socket.
+      // change the owner and mode of an existing socket.
       files.sockets.push_back(
           {"its pool", pool.listen->path(), addresses.has_made(pool.listen->str())});
     }

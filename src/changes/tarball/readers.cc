@@ -1,8 +1,8 @@
 // Reads tarballs in forked processes (readers). A reader writes the contents of each tarball to a
 // file that it shares with the process that owns the TarballReaders. The reader writes all other
-// data to a pipe (packing.h). In the pipe, the entries of each tarball are preceded by their size
-// in 8 bytes. The output of a reader is not trusted, because a hostile tarball might have taken
-// over the reader.
+// data to a pipe (packing.h). In the pipe, the entries of each tarball are preceded by their size,
+// an 8-byte number. The output of a reader is not trusted, because a hostile tarball might have
+// taken over the reader.
 //
 // A helper process forks the readers. For each reader, the helper receives an order: the limits
 // and, as descriptors, the pipe, the tarballs, and a file for the contents of each tarball. The

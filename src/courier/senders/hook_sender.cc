@@ -22,8 +22,9 @@ using base::fail;
 
 namespace {
 
-/// Returns whether NAME contains characters that are special to a shell. Blanks do not count,
-/// because fossil splits words at blanks, too, and the author of a hook has to quote them.
+/// Returns whether NAME contains characters that are special to a shell. A blank does not count as
+/// special, because fossil splits words at blanks, too, and the author of a hook has to quote names
+/// with blanks.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;
