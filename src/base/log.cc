@@ -100,7 +100,7 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
-/// Returns the path of the file that is created by opening PATH. Follows links.
+/// Follows the symbolic links at PATH, and returns the path at their end. It need not exist.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMost = 40;
   std::error_code error;

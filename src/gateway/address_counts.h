@@ -51,7 +51,7 @@ class AddressCounts {
     Counts::value_type* entry_ = nullptr;  // stays valid when other entries are added or removed
   };
 
-  /// Creates empty counts. LIMIT is the maximum number per address at the same time; 0: no limit.
+  /// Creates empty counts. LIMIT is the maximum number of registrations per address; 0: no limit.
   explicit AddressCounts(std::size_t limit) : limit_(limit) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;

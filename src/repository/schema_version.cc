@@ -126,8 +126,7 @@ base::Result<void> Repository::check_schema() {
 }
 
 std::string complete_schema(Database& database) {
-  // If the schema is later than ours, do not complete it, because the later schema might not need
-  // these objects.
+  // Do not complete a schema that is newer than ours, because it might not need these objects.
   if (!check_aux_schema({}, database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};

@@ -35,7 +35,7 @@ class EventHeads {
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, CachedHead> heads_;
-  /// An email address that was read. It is cached because many change sets of one user can fail at
+  /// An email address from a repository. It is cached because many change sets of one user can fail at
   /// the same time.
   struct CachedAddress {
     std::string address;

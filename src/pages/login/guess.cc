@@ -66,7 +66,7 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// The kinds of pages, by the passwords that fossil reads from a request. kAlias is a page that is
+/// Kinds of pages. They differ in the fields of a request that fossil reads as a password. kAlias is a page that is
 /// not in fossil's list of pages, so it might be an alias of the login page. kScript is one of the
 /// operator's scripts, whose forms fossil does not read.
 enum class Page { kOther, kScript, kLogin, kAlias, kJson, kGroup };

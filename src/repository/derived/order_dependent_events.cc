@@ -140,9 +140,9 @@ OrderClass OrderDependence::of_text(Rid rid, const TimelineRow& file, const Time
   return is_possible ? OrderClass(kAttachments) : std::nullopt;
 }
 
-/// A post shows the title of its thread or of a thread above: the title of any version of the
-/// thread's first post. If the root of the thread is not a post, a post can also show the text
-/// after the colon in the root's comment.
+/// The timeline shows a post with the title of its thread, or of a thread that contains this thread.
+/// Any version of that thread's first post can supply the title. If the root of the thread is not a
+/// post, the title can also be the text after the colon in the root's comment.
 OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const TimelineRow& ours) {
   if (file.type != ours.type || file.brief != ours.brief || !file.comment || !ours.comment) {
     return std::nullopt;

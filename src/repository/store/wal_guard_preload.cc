@@ -103,7 +103,7 @@ bool identify(int fd, ProcessWalLocks::File& file) {
   return true;
 }
 
-/// Returns whether FD is a log's index. Also returns true if this cannot be determined, for example
+/// Returns whether FD is the index of a write-ahead log (a file -shm). Also returns true if this cannot be determined, for example
 /// in a chroot(2) without /proc.
 bool is_log_index(int fd) {
   char link[32];

@@ -282,7 +282,7 @@ void DiskAssistance::begin_ending() {
 
 void DiskAssistance::drain(Lock& lock) {
   const TimePoint soon = after(state_.setup.options.timeout_shutdown);
-  // With queue.saveonshutdown, wait without a time limit until the disk fails.
+  // With queue.saveonshutdown, wait without a time limit, unless the disk fails.
   const auto is_patient = [this] { return state_.setup.options.save_on_shutdown && !has_failed_; };
   const auto has_ended = [this] { return worker_.alive() == 0; };
   int tries = 0;

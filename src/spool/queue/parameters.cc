@@ -204,7 +204,7 @@ constexpr std::array kEntries = {
         {"fulldelaymark", "MESSAGES", "Number of messages at which producers start to wait"}),
     mark<&O::light_delay_mark, 1, kLightDelayMarkPercent>(
         {"lightdelaymark", "MESSAGES",
-         "Number of messages at which producers start to wait for up to a second"}),
+         "Number of messages above which each producer is delayed by up to a second"}),
     mark<&O::discard_mark, 1, kDiscardMarkPercent>(
         {"discardmark", "MESSAGES",
          "Number of messages at which the queue starts to discard less important ones"}),

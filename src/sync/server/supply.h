@@ -68,8 +68,8 @@ class Supply {
   bool is_full();
   /// Fails with kInvalid if the client is too old for the hash algorithm of NAME.
   base::Result<void> check_age(const artifact::HashName& name) const;
-  /// Counts an artifact that the caller has sent. A reply can be full only after its first
-  /// artifact.
+  /// Counts an artifact that the caller has sent. A reply is never full before it
+  /// contains an artifact.
   void count_sent() { ++sent_; }
 
   /// Returns the number of sent artifacts.

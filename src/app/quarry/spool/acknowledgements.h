@@ -1,7 +1,7 @@
 // Reads acknowledgments from the program that reads the output of a drain, on a separate
 // descriptor. An empty line acknowledges one message. A line with a number (decimal, at most 18
-// digits) acknowledges that many messages, in the order of the output. The end of the stream ends
-// the acknowledgments.
+// digits) acknowledges that many messages, in the order of the output. After the end of the
+// file, no more acknowledgments follow.
 #pragma once
 
 #include <fcntl.h>
