@@ -62,9 +62,8 @@ class DynamicPolicy final : public PoolPolicy {
   std::size_t rate_ = 1;
 };
 
-// If a child has been idle for this time, a pool with max_children children does not need more
-// children. A child that has been idle for a shorter time might be starting, or might be between
-// two connections.
+// The advice to raise max_children is withdrawn after a child has been idle for this time. A child
+// that has been idle for a shorter time might be starting, or might be between two connections.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
 /// pm = ondemand: starts a child when a connection waits and all children are busy. A child that
