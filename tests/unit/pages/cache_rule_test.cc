@@ -22,7 +22,8 @@ PageRequest request_with(std::vector<Parameter> more = {}) {
 
 std::optional<std::string> key_of(std::vector<Parameter> more = {}, const char* page = "timeline",
                                   bool trust_remote_user = false) {
-  return cache_key(request_with(std::move(more)), {.file = "/x.fossil", .page = page}, trust_remote_user);
+  return cache_key(request_with(std::move(more)), {.file = "/x.fossil", .page = page},
+                   trust_remote_user);
 }
 
 }  // namespace
