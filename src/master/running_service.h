@@ -12,7 +12,7 @@
 namespace quarry::master {
 
 struct RunningService {
-  /// Creates a service. BASE, MASTER_STATE, BOUND and PLACES must outlive this object.
+  /// Creates a service. BOUND, PLACES and the members of DEPENDENCIES must outlive this object.
   RunningService(Service its_service, const Children::Dependencies& dependencies,
                  const ProcessMax& bound, JobPlaces& places);
 

@@ -208,7 +208,7 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   return words;
 }
 
-/// Returns the text in a reply of PAGE that shows a wrong password.
+/// Returns the text that PAGE's reply contains if the password was wrong.
 std::string_view sign_of(Page page) {
   switch (page) {
     case Page::kLogin:

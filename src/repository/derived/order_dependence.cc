@@ -89,7 +89,7 @@ std::vector<OrderDependence::ParentList> OrderDependence::parent_lists(Rid rid) 
   return lists;
 }
 
-/// Returns the artifacts of any kind that can be compared with RID as their parent.
+/// Returns the artifacts of any kind that fossil can compare with RID as if RID were their parent.
 std::set<Rid> OrderDependence::possible_children(Rid rid) {
   std::set<Rid> children = other_children_[rid];
   for (const Lineage::Child& child : work_.lineage.children(rid)) children.insert(child.rid);

@@ -57,7 +57,8 @@ std::optional<OrderDependence::TimelineRow> OrderDependence::event(const char* t
                      text(9)};
 }
 
-/// Returns the row of RID before tags change it if RID is a version of a technote.
+/// If RID is a version of a technote, returns its timeline row without the effects of tags. Otherwise
+/// returns nullopt.
 std::optional<OrderDependence::TimelineRow> OrderDependence::expected_technote(Rid rid) {
   const Manifest note = work_.manifests.get(rid);
   if (!note || note->type != StructuralType::kTechnote) return std::nullopt;

@@ -1,4 +1,4 @@
-// Tests checks before sending, and mail to servers that are down. The tests in tests/e2e/courier
+// Tests the checks before an email is sent, and sending to servers that are down. The tests in tests/e2e/courier
 // use a real mail server.
 #include "quarry/courier/smtp.h"
 
