@@ -17,7 +17,8 @@ from support.daemon import section
 from support.process import Process, wait_until
 from support.program import quarry, quarryd
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run pools as different users")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not places.is_open_to_others(),
+                                reason="needs root, and a build folder that other users can enter")
 
 USERS = {"one": pwd.getpwnam("nobody"), "two": pwd.getpwnam("daemon")}
 STRANGER = pwd.getpwnam("games")

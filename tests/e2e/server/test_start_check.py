@@ -167,6 +167,7 @@ def test_repositories_that_a_child_cannot_reach(world, word):
 @as_root
 @pytest.mark.skipif(int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 79,
                     reason="needs a port that is root's")
+@pytest.mark.skipif(not places.is_open_to_others(), reason="needs a build folder that other users can enter")
 def test_port_that_only_root_may_have(world):
     world.set("http", listen="127.0.0.1:79")
     world.set("www", user=None)

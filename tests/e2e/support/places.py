@@ -13,6 +13,13 @@ def build_directory() -> Path:
     return Path(os.environ.get("QUARRY_BUILD", TOP / "build")).resolve()
 
 
+def is_open_to_others() -> bool:
+    """Returns whether other users can enter the build folder, and so run the programs in it. They cannot if it is, for
+    example, in root's home."""
+    build = build_directory()
+    return all(folder.stat().st_mode & 0o001 for folder in (build, *build.parents))
+
+
 def program(name: str) -> Path:
     """Returns the path of one of our programs. Fails if the program does not exist. If all tests were skipped instead,
     nobody would notice the error."""
