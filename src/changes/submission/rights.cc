@@ -80,8 +80,9 @@ base::Result<Allowed> Allowed::parse(std::string_view text) {
     }
   }
   if (words == 0 || (is_none && words > 1)) {
-    return fail(ErrorCode::kInvalid,
-                "expected capabilities (one letter each) and users (@NAME), or none");
+    return fail(
+        ErrorCode::kInvalid,
+        "expected capabilities (one letter each) and users (@NAME), or the single word \"none\"");
   }
   return allowed;
 }
