@@ -136,8 +136,8 @@ def test_only_requests_with_large_bodies_are_refused_if_bodies_take_too_much_mem
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [95, 250])
 def test_a_small_page_is_not_much_slower_beside_a_crowd(start, generated, tmp_path, size):
-    """If requests were served in their order of arrival, the small page would take hundreds of times as long. The limit
-    of ten times allows for other load on the machine."""
+    """If requests were served in their order of arrival, the small page would take hundreds of times as long. Other load
+    on the machine can start after the first measurement, so that the comparison is repeated if it fails."""
     if is_sanitized():
         pytest.skip("times and memory are different with sanitizers")
     served = Served(start, tmp_path, {}, repository=generated, http={"max_connections_per_address": 0})
@@ -150,11 +150,14 @@ def test_a_small_page_is_not_much_slower_beside_a_crowd(start, generated, tmp_pa
             times.append(time.monotonic() - begin)
         return statistics.median(times)
 
-    alone = seconds()
-    with visitors.crowd(served.port, size, "/timeline?n=all&v=1"):
-        wait_until(lambda: served.figures()["waiting"] > 80, "the crowd")
-        beside = seconds()
-    assert beside <= 10 * alone, f"{beside:.3f} s instead of {alone:.3f} s"
+    ratios = []
+    while not ratios or ratios[-1] > 3 and len(ratios) < 5:
+        served.wait_for(running=0, waiting=0)
+        alone = seconds()
+        with visitors.crowd(served.port, size, "/timeline?n=all&v=1"):
+            wait_until(lambda: served.figures()["waiting"] > 80, "the crowd")
+            ratios.append(seconds() / alone)
+    assert min(ratios) <= 3, ratios
     assert served.server.log().count("warning") < 100
 
 
