@@ -68,3 +68,15 @@ def fail(guess, times: int = ALLOWED) -> None:
 
 def is_held_up(page) -> bool:
     return page.status == 429 and not is_in(page)
+
+
+def refusal(attempt, guess):
+    """Returns the refusal of ATTEMPT after ALLOWED failures. On a slow machine, the wait of one second can be over before
+    ATTEMPT is checked. ATTEMPT then succeeds, which clears the failures, so that GUESS fails again."""
+    for _ in range(20):
+        page = attempt()
+        if is_held_up(page):
+            return page
+        for _ in range(ALLOWED):
+            guess("ann", "wrong")
+    raise AssertionError("no attempt was refused")
