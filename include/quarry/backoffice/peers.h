@@ -69,7 +69,7 @@ inline constexpr std::string_view kPeerRows = "quarry-peer ";
 /// mark_of().
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
-/// Returns the delay after FAILURES consecutive failures, of which WHY is the last. If the peer
+/// Returns the delay after FAILURES consecutive failures. WHY is the last failure. If the peer
 /// refuses the sync, the delay is longer, because an administrator has to solve the problem. RANDOM
 /// is in [0, 1).
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,

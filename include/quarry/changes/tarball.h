@@ -5,7 +5,7 @@
 //   lroot/          a folder; entries for it and for folders in it are optional
 //   lroot/NAME      a file (only its owner's execute permission counts) or a symbolic link
 //
-// It is a tar archive (ustar, pax or GNU) with its end marker and without trailing data,
+// The tarball is a tar archive (ustar, pax or GNU) with its end marker and without trailing data,
 // uncompressed or compressed once with gzip or zstd. Anything else is rejected: hard links,
 // devices, pipes, sparse files, other files or folders, and duplicate names.
 //

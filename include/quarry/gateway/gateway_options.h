@@ -23,7 +23,7 @@ struct GatewayOptions {
   int pages_passing = -1;
   /// Paths whose requests the pool always handles.
   std::vector<std::string> pool_paths = {};
-  /// Whether the pool also handles paths that end in a slash, because they can be folders with an
+  /// Whether the pool also handles paths that end in a slash. Such a path can be a folder with an
   /// index.
   bool has_folders = false;
   /// Bound, listening, non-blocking sockets. The caller has to close these sockets.

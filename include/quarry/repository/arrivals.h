@@ -4,14 +4,14 @@
 //
 // An artifact belongs to the request that brought its content (`blob.rcvid`), not to the request
 // that created it as a phantom. Our own index on that column, `fx_quarry_received`, finds these
-// artifacts. New rows are added at the end of the index, and `fossil rebuild` does not change it.
+// artifacts. Insertions are fast, because new rows belong at the end of the index. `fossil rebuild`
+// keeps the index.
 //
 // Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred. This
 // applies to deltas whose source is missing, check-ins whose baseline is missing, and private
-// artifacts, including artifacts that await a moderator. Phantoms are deferred too, because their
-// content can get the number of a request that has already been reported: `fossil pull` uses one
-// number for all its round trips, and other programs can write in the meantime. The deferred rows
-// are in our own table:
+// artifacts, including artifacts that await a moderator. Phantoms are deferred too. `fossil pull`
+// uses one number for all its round trips, so the content of a phantom can arrive under the number
+// of a request that has already been reported. The deferred rows are in our own table:
 //
 //   fx_quarry_untold(rid)
 //

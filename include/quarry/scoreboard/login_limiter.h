@@ -49,9 +49,8 @@ class LoginLimiter {
   /// failures of a pair that do not cause a wait.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt. wait() sets is_counted_for_user, is_counted_for_address and
-  /// is_counted_for_pair if it has already counted the attempt towards the limit of the user, the
-  /// address or the pair.
+  /// A login attempt. The members is_counted_for_… show the limits towards which wait() has already
+  /// counted the attempt.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;

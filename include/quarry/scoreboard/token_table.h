@@ -9,8 +9,8 @@
 //
 // A key has one of the 16 entries of its set. In a full set, a new key evicts the entry with the
 // lowest count. If several entries have the same count, the new key evicts the entry with the
-// earliest time, whose key has spent the fewest tokens. So a flood of new keys evicts its own
-// entries, but not the entries of keys that have spent more tokens.
+// earliest time. The key of this entry has spent the fewest tokens. So a flood of new keys evicts
+// its own entries, but not the entries of keys that have spent more tokens.
 //
 // Keys are hashes with a secret salt, so clients cannot choose keys of the same set. Each entry is
 // one atomic word, and there are no locks, so a process that is killed at any point does not leave

@@ -64,8 +64,9 @@ class HandOver {
   /// Appends MESSAGES (at least one) to the stream. Returns the id of the first message; the others
   /// have the following ids. The messages are on disk when the function returns. Errors: kLimit
   /// (messages too long or too many), kNotFound (the socket does not exist), kBusy (no answer in
-  /// time), kIo (the connection broke), and the errors from append(). After errors other than
-  /// kLimit and kNotFound, some of the messages might be in the stream.
+  /// time), kIo (the connection broke), and the errors from append(). After kLimit and kNotFound,
+  /// no message is in the stream. After any other error, some of the messages might be in the
+  /// stream.
   base::Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 
  private:

@@ -40,8 +40,8 @@ struct Target {
 /// repository.
 Target target_of_only(std::string_view path);
 /// Returns the target of PATH in a folder of repositories. Calls CHECK_EXISTS for each name that
-/// PATH might begin with, in the order of repository::names_in(), until it succeeds. Errors:
-/// kNotFound, or the first other error of CHECK_EXISTS.
+/// PATH might begin with, in the order of repository::names_in(), until CHECK_EXISTS succeeds.
+/// Errors: the first error of CHECK_EXISTS except kNotFound; otherwise kNotFound.
 base::Result<Target> target_in_folder(
     std::string_view path,
     const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);

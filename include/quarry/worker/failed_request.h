@@ -18,7 +18,7 @@ struct FailedRequest {
   std::string_view failed_login;
 };
 
-/// Logs REQUEST. Does nothing if REQUEST does not have an error and its status is below 400.
+/// Logs REQUEST if it has an error, or a status of 400 or more.
 void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker
