@@ -5,9 +5,10 @@
 //   HOST PID STARTED PID STARTED      HOST: the machine's boot id and pid namespace; STARTED: start
 //                                     time in clock ticks since boot, see proc(5)
 //
-// If HOST is this host, the listed processes are checked; otherwise they count as alive until their
-// lease expires. If fossil wrote the lease, fossil's process is not listed. An unlisted process
-// counts as alive if this host has a process with the same id; otherwise its state is unknown.
+// If HOST is this host, the listed processes are checked. If HOST is another host, the processes
+// count as alive until their lease expires. If fossil wrote the lease, fossil's process is not
+// listed. An unlisted process counts as alive if this host has a process with the same id;
+// otherwise its state is unknown.
 #pragma once
 
 #include <array>

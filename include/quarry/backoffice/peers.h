@@ -25,8 +25,8 @@
 
 namespace quarry::backoffice {
 
-/// A process that syncs with a peer. If the process was killed, its entry in the peer's row
-/// remains.
+/// A process that syncs with a peer. If the process was killed, the peer's row still lists the
+/// process.
 struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;

@@ -46,12 +46,12 @@ struct PoolOptions {
 };
 
 /// Returns the maximum number of change sets that land together. With a gate, the default is one,
-/// because every change set of a batch has to wait for the gate's verdicts on all others. Without a
-/// gate, the default is larger, because a large batch takes less time per change set.
+/// because every change set has to wait until the gate has checked the whole batch. Without a gate,
+/// the default is larger, because a large batch takes less time per change set.
 std::size_t batch_of(const PoolOptions& options);
 
-/// Returns the folder of the queue for the repository FILE, which the pool serves as NAME (empty
-/// for the only repository of a pool).
+/// Returns the folder of the queue for the repository FILE. NAME is the repository's name in its
+/// pool, or empty for the only repository of a pool.
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 

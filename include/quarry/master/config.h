@@ -7,8 +7,8 @@
 // Directives that exist in PHP-FPM have the same names here. The whole configuration is checked
 // before any process is started. Each mistake is reported with its file and line. Some settings
 // require a master that runs as root. A master that runs as another user rejects these settings. If
-// a setting can be ignored safely, the master logs a notice instead. The master does not interpret
-// directives that only the workers or the gateway use, but passes them on (CarriedOptions).
+// a setting can be ignored safely, the master logs a notice instead. The master passes on
+// directives that only the workers or the gateway use, without interpreting them (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>

@@ -2,9 +2,9 @@
 //
 // A child that runs a function is forked without exec. Such a child runs as its service's user. It
 // holds only the listening socket and the board of its service, and its own control channel. It
-// exits with _exit(2), which does not run the master's destructors. Initially SIGINT and SIGHUP are
-// ignored (the master handles them), SIGUSR1 is blocked (base/log.h), and SIGTERM and SIGQUIT end
-// the child until it installs its own handlers.
+// exits with _exit(2), which does not run the master's destructors. Initially, SIGINT and SIGHUP
+// are ignored (the master handles them), and SIGUSR1 is blocked (base/log.h). SIGTERM and SIGQUIT
+// end the child until it installs its own handlers.
 //
 // A child that executes a program does not have a board. If its service has a listening socket, the
 // child receives the socket by the protocol of sd_listen_fds(3). The socket is non-blocking and

@@ -15,8 +15,8 @@
 //
 //   fx_quarry_untold(rid)
 //
-// A consumer saves its mark and the deferred rows in one transaction (Arrivals::defer), and later
-// requests the deferred artifacts that can now be reported (Arrivals::ready).
+// A consumer saves its mark and the deferred rows in one transaction (Arrivals::defer). Later,
+// Arrivals::ready returns the deferred artifacts that can then be reported.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ struct ReceivedArtifact {
   std::vector<std::string> tags;       // for a check-in: its branch and releases; at most 100
 };
 
-/// Artifacts that one request brought. If there are too many for one call, the next call returns
-/// the rest.
+/// Artifacts that one request brought. If the request brought more artifacts than one call returns,
+/// the next call continues.
 struct Received {
   std::int64_t receipt = 0;
   std::string login = {};  // login of the sender; empty if the user no longer exists

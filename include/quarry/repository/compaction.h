@@ -67,8 +67,8 @@ class Compaction {
   /// expand neither A nor B. Use inside a Snapshot.
   bool has_reversed_deltas();
 
-  /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as
-  /// much space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
+  /// Returns free pages to the file system. Rewrites the whole file. This blocks writers, and
+  /// temporarily needs the same amount of disk space again. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();
   /// Returns the size of the free pages, in bytes.
   base::Result<std::int64_t> free_space();

@@ -12,9 +12,9 @@
 //
 // A State is an array of 64-bit atomic words. Each State is protected by a sequence lock and has
 // exactly one writer: the child, or the master. The sequence number is odd during an update. A
-// reader copies the words and compares the number before and after the copy, so it never blocks the
-// writer. If the writer was killed during an update, the reader stops after some attempts and
-// returns the copy, marked as torn.
+// reader copies the words and compares the sequence number before and after the copy. So readers
+// never block the writer. If the writer was killed during an update, the reader stops after some
+// attempts and returns the copy, marked as torn.
 //
 // Every child can write to the whole board, so readers do not trust its contents, including the
 // PoolState. The master keeps its own data (used slots, pids, the slot count, the PoolState) in

@@ -48,7 +48,7 @@ base::Result<Target> target_in_folder(
 
 /// Checks METHOD. Returns a refusal if the server does not support the method.
 std::expected<void, http::Refusal> check_method(std::string_view method);
-/// Returns the endpoint for METHOD, which must be supported, and CONTENT_TYPE on TARGET.
+/// Returns the endpoint of TARGET for METHOD and CONTENT_TYPE. METHOD must be supported.
 std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    std::string_view content_type,
                                                    const Target& target);

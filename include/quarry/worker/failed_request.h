@@ -5,7 +5,7 @@
 
 namespace quarry::worker {
 
-/// A failed request. The texts, except the error, are as the client sent them, and not escaped.
+/// A failed request. All texts except the error are from the client, and not escaped.
 struct FailedRequest {
   std::string_view address;
   std::string_view method;
