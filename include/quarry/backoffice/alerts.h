@@ -33,8 +33,8 @@ struct AlertOptions {
   /// Called before each email. If the function returns true, the remaining emails are left to the
   /// next run. Optional.
   std::function<bool()> is_over = {};
-  /// The allowed values of the repository's email-send-method. Empty: all. The methods `pipe`,
-  /// `dir` and `db` use a program or files that the repository selects.
+  /// The allowed values of the repository's email-send-method. Empty: all. With `pipe`, `dir` and
+  /// `db`, the repository selects the program to run or the files to write.
   std::vector<std::string> methods = {};
   /// Used instead of the sender that the repository's email-send-method selects. Optional.
   SendMail send = {};
@@ -64,7 +64,8 @@ base::Result<AlertReport> send_alerts(repository::Repository& repository,
 /// Sends the daily digest now.
 base::Result<AlertReport> send_digests(repository::Repository& repository,
                                        const AlertOptions& options);
-/// Sends notices that subscriptions will expire, unless some were sent in the last week.
+/// Sends notices that subscriptions will expire. Does nothing if such notices were sent in the last
+/// week.
 base::Result<AlertReport> send_renewals(repository::Repository& repository,
                                         const AlertOptions& options);
 /// Sends the email of a backoffice run: alerts and, in the first run of a day, the digest and the

@@ -5,9 +5,10 @@
 //   HOST PID STARTED PID STARTED      HOST: the machine's boot id and pid namespace; STARTED: start
 //                                     time in clock ticks since boot, see proc(5)
 //
-// If HOST is this host, the listed processes are checked; otherwise they count as alive until their
-// lease expires. If fossil wrote the lease, fossil's process is not listed. An unlisted process
-// counts as alive if this host has a process with the same id; otherwise its state is unknown.
+// If HOST is this host, the listed processes are checked. If HOST is another host, the processes
+// count as alive until their lease expires. If fossil wrote the lease, fossil's process is not
+// listed. An unlisted process counts as alive if this host has a process with the same id;
+// otherwise its state is unknown.
 #pragma once
 
 #include <array>
@@ -38,10 +39,11 @@ class Holders {
   static Holders parse(std::string_view text);
   std::string text() const;
 
-  /// Returns the state of process PID, which the lease names.
+  /// Returns the state of PID, one of the process ids in the lease.
   Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
   /// Returns the new value of the row `quarry-lease`, after the process SELF has written itself
-  /// into LEASE. Keeps the start time of the other process in LEASE if this object contains it.
+  /// into LEASE. If this object contains the start time of the other process in LEASE, the new
+  /// value keeps that time.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 
   friend bool operator==(const Holders&, const Holders&) = default;

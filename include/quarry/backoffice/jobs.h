@@ -19,7 +19,7 @@ namespace quarry::backoffice {
 /// The input of a job.
 struct JobContext {
   repository::Repository& repository;
-  /// Deadline of the job. Work that is not done by then is left to the next run.
+  /// Deadline of the job. Work that is not finished at the deadline is left to the next run.
   std::chrono::steady_clock::time_point end;
 
   bool is_over() const { return std::chrono::steady_clock::now() >= end; }

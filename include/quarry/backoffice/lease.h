@@ -8,11 +8,11 @@
 //   a current holder, but no next holder                       become the next holder, and sleep
 //   a current and a next holder                                leave
 //
-// So runs do not overlap, and at most one run starts per minute. Each request is still followed by
-// a run: either by a run that starts immediately, or by the run of the next holder.
+// So runs do not overlap, and at most one run starts per minute. Every request is followed by a
+// run: a run starts immediately, or the next holder runs later.
 //
-// A holder that finishes early keeps its lease, because the minute is counted from the start of one
-// run to the start of the next.
+// A holder that finishes early keeps its lease until the minute is over. Otherwise the next run
+// could start too early.
 #pragma once
 
 #include <chrono>

@@ -3,8 +3,8 @@
 //
 //   check (read-only) ─> begin: write the process to the row ─> sync ─> end: write the result
 //
-// The process holds no lease, and no write lock during network I/O, so a peer that hangs does not
-// block other processes.
+// The process does not take the lease, and does not hold the write lock during network I/O. So a
+// peer that hangs does not block other processes.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct PeerSyncOptions {
   PeerOptions peer;
   /// Returns the peer's URL with its password. Called for each sync.
   std::function<base::Result<transport::RemoteUrl>(repository::Repository&)> locate;
-  /// The transport options, except the timeouts, which `peer` sets.
+  /// The transport options. The timeouts are taken from `peer` instead.
   transport::TransportOptions transport;
   std::function<base::Result<std::unique_ptr<transport::Transport>>(
       const transport::RemoteUrl&, const transport::TransportOptions&)>
@@ -57,14 +57,14 @@ struct PeerReport {
   sync::ClientFigures figures;        // for kDone
   std::optional<base::Error> error;   // for kFailed
   std::int64_t past_failures = 0;     // for kDone: number of consecutive failures before this sync
-  /// Whether to log the result. True for kFailed if the error differs from the previous error, and
-  /// for kDone if the peer has moved.
+  /// Whether to log the result. True for kDone if the peer has moved, and for kFailed if the error
+  /// is new or is_failure_to_log() says so.
   bool is_news = false;
 };
 
-/// Syncs with the peer if a sync is due. Errors: REPOSITORY could not be read or written before or
-/// after the sync itself. After an error, the peer's row might still list this process as running;
-/// other processes ignore that entry when the process has exited.
+/// Syncs with the peer if a sync is due. A failed sync is reported as kFailed. Errors: REPOSITORY
+/// could not be read or written before or after the sync. The peer's row might then still list this
+/// process as running. Other processes ignore this entry after the process has exited.
 base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
                                         const PeerSyncOptions& options);
 

@@ -25,8 +25,8 @@
 
 namespace quarry::backoffice {
 
-/// A process that syncs with a peer. If the process was killed, its entry in the peer's row
-/// remains.
+/// A process that syncs with a peer. If the process was killed, the peer's row still lists the
+/// process.
 struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
@@ -69,7 +69,7 @@ inline constexpr std::string_view kPeerRows = "quarry-peer ";
 /// mark_of().
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
-/// Returns the delay after FAILURES consecutive failures, of which WHY is the last. If the peer
+/// Returns the delay after FAILURES consecutive failures. WHY is the last failure. If the peer
 /// refuses the sync, the delay is longer, because an administrator has to solve the problem. RANDOM
 /// is in [0, 1).
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,

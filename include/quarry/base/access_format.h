@@ -1,4 +1,4 @@
-// The format of a pool's access log, which the directive access.format sets.
+// The format of a pool's access log. The directive access.format sets the format.
 //
 //   %C %{user}C %{system}C %{total}C      share of a processor, in percent
 //   %d %{seconds}d %{milli}d %{micro}d    time that the request took (also milliseconds,
@@ -76,8 +76,8 @@ class AccessFormat {
   const std::string& text() const { return text_; }
   /// Appends the line for RECORD, including the newline, to OUT.
   void render(const AccessRecord& record, std::string& out) const;
-  /// Returns whether render() uses the CPU times and the memory, which the caller gets from a
-  /// system call.
+  /// Returns whether render() uses the CPU times or the memory. If not, the caller can omit the
+  /// system call that reads them.
   bool wants_usage() const { return wants_usage_; }
   /// Returns whether render() uses the reply's header.
   bool wants_reply_header() const { return wants_reply_header_; }

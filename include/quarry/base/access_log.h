@@ -18,8 +18,8 @@ namespace quarry::base {
 struct AccessLogOptions {
   std::string path;
   AccessFormat format = AccessFormat::usual();
-  /// Exact paths of health checks. A successful request (status 2xx) for such a path is not logged
-  /// if it is a GET or HEAD without a query or body.
+  /// Exact paths of health checks. A GET or HEAD request for such a path, without a query or body,
+  /// is not logged if it succeeds (status 2xx).
   std::vector<std::string> suppress_paths;
 };
 

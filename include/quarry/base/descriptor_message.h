@@ -57,8 +57,8 @@ inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = room.data();
-  // CMSG_LEN, because CMSG_SPACE includes padding, in which the kernel could store one more
-  // descriptor than DESCRIPTORS can hold.
+  // The length does not include padding (CMSG_LEN, not CMSG_SPACE). Otherwise the kernel could
+  // store one more descriptor than DESCRIPTORS can hold.
   message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
   const ssize_t size =
       without_interruption([&] { return ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC); });

@@ -9,7 +9,7 @@
 
 namespace quarry::base {
 
-/// Returns the path of the preloaded library, or an empty path if it is not installed.
+/// Returns the path of the preloaded library, or an empty path if the library is not installed.
 std::filesystem::path log_guard_library();
 
 /// Returns ENVIRONMENT ("NAME=value" strings and a final null pointer) with LIBRARY preloaded. If

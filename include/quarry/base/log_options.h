@@ -24,8 +24,8 @@ enum class LogTarget : std::uint8_t {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-/// Minimum value of log_limit. It leaves enough room for a message, because the prefix of a line is
-/// far shorter.
+/// Minimum value of log_limit. The prefix of a line is far shorter, so there is always room for a
+/// message.
 constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {

@@ -38,8 +38,8 @@ class SocketAddress {
   static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
 
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
-  /// Returns whether the address is ::1 or in 127.0.0.0/8, which includes the IPv4-mapped form.
-  /// Returns false for a Unix socket.
+  /// Returns whether the address is ::1 or in 127.0.0.0/8 (also in IPv4-mapped form). Returns false
+  /// for a Unix socket.
   bool is_loopback() const;
   /// Returns whether this address and OTHER have the same IP address; ports are ignored. An IPv4
   /// address equals its IPv4-mapped IPv6 form. Returns false if one of the addresses is a Unix
@@ -81,10 +81,10 @@ struct ListenOptions {
   AccessList access = {};
 };
 
-/// Returns a bound, listening, close-on-exec, non-blocking socket. Processes that share the socket
-/// also share the non-blocking flag; in case one of them clears the flag, accept(2) has a short
-/// timeout. A stale Unix socket is replaced. Owner and mode are set before clients can connect.
-/// Errors: kBusy (another process listens on ADDRESS), kIo.
+/// Returns a bound, listening, close-on-exec, non-blocking socket. Another process that shares the
+/// socket could clear the non-blocking flag, so accept(2) also has a short timeout. A stale Unix
+/// socket is replaced. Owner and mode are set before clients can connect. Errors: kBusy (another
+/// process listens on ADDRESS), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
 
 /// Applies the backlog of OPTIONS to FD, which already listens on ADDRESS. Errors: kInvalid (FD
@@ -115,8 +115,9 @@ Result<SocketAddress> local_address(const Fd& fd);
 /// A TCP peer that has shut down only its sending side also counts as closed.
 bool has_peer_left(int fd);
 
-/// Returns the number of bytes written to SOCKET that its peer has not acknowledged yet (TCP), or not
-/// read yet (Unix; this includes the kernel's overhead). Returns 0 if the number is unknown.
+/// Returns how many of the bytes written to SOCKET the peer has not acknowledged (TCP) or not read
+/// (Unix) yet. For a Unix socket, the number includes the kernel's overhead. Returns 0 if the
+/// number is unknown.
 std::size_t unacknowledged(int socket);
 
 }  // namespace quarry::base

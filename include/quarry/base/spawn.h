@@ -28,8 +28,8 @@ struct Launch {
   /// The program's descriptors 0, 1, 2 and so on. The caller keeps ownership.
   std::vector<int> descriptors = {};
   std::string folder = "/";  // "": the caller's working folder
-  /// If false, the program stays in the caller's process group and ignores the same signals as the
-  /// caller, so that both can share a terminal.
+  /// If false, the program stays in the caller's process group and ignores the signals that the
+  /// caller ignores. The program and the caller can then share a terminal.
   bool has_own_group = true;
   /// If null, the program is not confined.
   const Confinement* confinement = nullptr;
@@ -46,8 +46,8 @@ Result<pid_t> spawn(const Launch& launch);
 /// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
-/// Makes this process a subreaper: it becomes the parent of descendants whose parents have exited,
-/// so that end_descendants() finds them. Error: kIo.
+/// Makes this process a subreaper: if the parent of a descendant exits, this process becomes the
+/// parent. Then end_descendants() finds all descendants. Error: kIo.
 Result<void> adopt_orphans();
 
 /// Kills all descendants of this process, including descendants in other groups and sessions, and
@@ -65,8 +65,8 @@ void close_all_but(std::span<const int> kept);
 
 /// Returns the variable PATH, or the default folders if it is not set.
 std::string search_path();
-/// Returns the path of the executable NAME, which is a path or is looked up in the absolute folders
-/// of PATH. Returns an empty string if the file does not exist.
+/// Returns the path of the executable NAME. If NAME does not contain a slash, searches the absolute
+/// folders in PATH. Returns an empty string if there is no such executable.
 std::string find_program(const std::string& name);
 
 }  // namespace quarry::base

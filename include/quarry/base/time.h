@@ -25,8 +25,8 @@ class Clock {
 /// Returns the machine's clock.
 const Clock& system_clock();
 
-/// Returns the Julian day number of TIME, computed as whole milliseconds / 86400000 like SQL's
-/// julianday(), so that both results are equal.
+/// Returns the Julian day number of TIME. Divides whole milliseconds by 86400000, as SQL's
+/// julianday() does, so that the results are equal.
 double julian_day(UnixMillis time);
 UnixMillis from_julian_day(double day);
 

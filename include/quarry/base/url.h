@@ -11,8 +11,8 @@ inline constexpr std::string_view kMask = "***";
 
 /// Returns the credentials in the URL TEXT, "user" or "user:password", as a view into TEXT. Returns
 /// an empty view if TEXT is not a URL or does not have an @ after the credentials. The password can
-/// contain an unencoded /, ? or #. However, if only digits are between the colon and the first of
-/// these characters, they are a port, and the result is empty.
+/// contain an unencoded /, ? or #. However, digits between the colon and the first of these
+/// characters are a port: for http://host:80/a@b, the result is empty.
 std::string_view credentials_in(std::string_view text);
 
 /// Returns TEXT without user and password. If TEXT does not start with a scheme and "://", it is

@@ -7,7 +7,7 @@
 //   state TIME X WHY       a move to another state
 //   output TEXT            output of the execution: conflicts, output of a gate
 //
-// The log is not synced, because all its contents except the output are also in the job files.
+// The log is not flushed to disk, because the job files contain everything except the output.
 // rebuild() restores the log from the job files.
 #pragma once
 
@@ -48,7 +48,7 @@ class ChangeLog {
   /// Reads the log of ID. Skips lines that are not part of LogRecord. Errors: kNotFound, errors
   /// from file operations.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
-  /// Returns the name of ID's job, or nullopt if the log does not begin with it.
+  /// Returns the name of ID's job, or nullopt if the log does not contain the name.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
   /// Writes the log of JOB again. Keeps the output and the `supports` lines of the log. Adds
   /// missing `supports` lines to the logs of JOB's dependencies.

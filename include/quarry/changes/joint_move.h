@@ -1,6 +1,6 @@
 // Moves several jobs together. Each step is done for all jobs before the next step begins: the
-// files are written, then synced together, then renamed. Therefore, the disk is synced only once
-// for many jobs. Every file is still durable before it is renamed, and every job is in exactly one
+// files are written, then flushed to disk together, then renamed. Therefore, many jobs need only
+// one flush. Every file is still durable before it is renamed, and every job is in exactly one
 // folder at any time.
 #pragma once
 

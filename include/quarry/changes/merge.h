@@ -8,10 +8,10 @@
 //   a       b       -        a conflict: deleted on one side, changed on the other
 //   -       b       c        a conflict: added on both sides
 //
-// Permissions are merged in the same way. A symbolic link is merged as a whole: it is a conflict if
-// both sides changed it, or if it is a file on one side and a link on the other. A file that was
-// changed on both sides is also a conflict if it is binary (contains a NUL byte), is larger than
-// kMaxMerged, or has more than kMaxLinesMerged lines.
+// Permissions are merged in the same way. A symbolic link is merged as a whole. A conflict occurs
+// if both sides changed the link, or if one side has a file and the other side a link. A file that
+// was changed on both sides is also a conflict if it is binary (contains a NUL byte), is larger
+// than kMaxMerged, or has more than kMaxLinesMerged lines.
 //
 // Lines are merged by libgit2, as in git.
 #pragma once

@@ -4,7 +4,7 @@
 //
 //   BASE/ctrl/moved.CSID.TIME   FROM TO NAME
 //
-// Notes are not synced. Each move is reported once, unless a crash occurs before the report.
+// Notes are not flushed to disk. Each move is reported once; a crash can lose a report.
 #pragma once
 
 #include <optional>

@@ -22,11 +22,11 @@ struct GateWords {
   /// Paths that the gate can read in addition to the system's files, separated by blanks.
   std::string readable;
   bool is_sandboxed = true;
-  /// Whether a verdict remains valid if the branch changes after it.
+  /// Whether the gate's verdict remains valid if the branch changes later.
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
-  std::uint64_t disk = std::uint64_t{1} << 30;    // maximum number of bytes in its folder
+  std::uint64_t disk = std::uint64_t{1} << 30;    // maximum size of the gate's folder in bytes
   std::uint64_t processes = 256;
 };
 
@@ -36,7 +36,7 @@ struct PoolOptions {
   /// queue is next to its repository.
   std::filesystem::path base;
   std::uint64_t max_size = std::uint64_t{64} << 20;       // maximum size of a tarball in bytes
-  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // maximum size of its contents in bytes
+  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // maximum unpacked size in bytes
   std::uint64_t children = 2;                             // children of the execution daemon
   std::uint64_t batch = 0;  // change sets that land together; 0 for the default (see batch_of())
   std::chrono::milliseconds scan{10'000};  // interval between scans without a trigger
@@ -46,12 +46,12 @@ struct PoolOptions {
 };
 
 /// Returns the maximum number of change sets that land together. With a gate, the default is one,
-/// because every change set of a batch has to wait for the gate's verdicts on all others. Without a
-/// gate, the default is larger, because a large batch takes less time per change set.
+/// because every change set has to wait until the gate has checked the whole batch. Without a gate,
+/// the default is larger, because a large batch takes less time per change set.
 std::size_t batch_of(const PoolOptions& options);
 
-/// Returns the folder of the queue for the repository FILE, which the pool serves as NAME (empty
-/// for the only repository of a pool).
+/// Returns the folder of the queue for the repository FILE. NAME is the repository's name in its
+/// pool, or empty for the only repository of a pool.
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 

@@ -17,8 +17,8 @@
 
 namespace quarry::changes {
 
-/// Returns whether the request with SIGNATURE (hexadecimal digits) and DATE has not been recorded
-/// before, and records it. MAX_SKEW is the maximum difference between the date of a request and the
+/// Records the request with SIGNATURE (hexadecimal digits) and DATE. Returns false if the request
+/// was already recorded. MAX_SKEW is the maximum difference between the date of a request and the
 /// clock. Passes on errors from file operations. After an error, the caller must reject the
 /// request.
 base::Result<bool> is_first_request(const Directories& directories,

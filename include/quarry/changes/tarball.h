@@ -5,7 +5,7 @@
 //   lroot/          a folder; entries for it and for folders in it are optional
 //   lroot/NAME      a file (only its owner's execute permission counts) or a symbolic link
 //
-// It is a tar archive (ustar, pax or GNU) with its end marker and without trailing data,
+// The tarball is a tar archive (ustar, pax or GNU) with its end marker and without trailing data,
 // uncompressed or compressed once with gzip or zstd. Anything else is rejected: hard links,
 // devices, pipes, sparse files, other files or folders, and duplicate names.
 //
@@ -76,10 +76,10 @@ class ChangeSetContent {
 base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder);
 
-/// Reads tarballs in confined child processes. The children have no open files except the tarballs
-/// and the files for their contents, cannot open other files, and have limited time and memory. If
-/// a bug in a library is exploited by hostile input, only the child is affected, and the error is
-/// kInvalid. The results of the child are checked again.
+/// Reads tarballs in confined child processes. The children have limited time and memory. They can
+/// access only the tarballs and the files for the unpacked contents. If a bug in a library is
+/// exploited by hostile input, only the child is affected, and the error is kInvalid. The results
+/// of the child are checked again.
 ///
 /// A helper process forks the children, because forking a large process takes longer than reading a
 /// tarball. The constructor forks the helper early, while the process is small. Not thread-safe.

@@ -1,5 +1,5 @@
 // FIFOs that wake the daemons of a queue. Pulling a trigger never blocks. If no daemon is
-// listening, the trigger is lost without an error, because the daemons also scan on a timer.
+// listening, the trigger is lost. This is not an error, because the daemons also scan on a timer.
 #pragma once
 
 #include <cstdint>

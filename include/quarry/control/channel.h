@@ -8,8 +8,8 @@
 //   byte 1   verb                     byte 4-7   number
 //
 // Neither end ever blocks. A message that does not fit into the socket's buffer is dropped. Lost or
-// repeated messages are harmless for every verb. When the master exits, the child reads the end of
-// the stream.
+// repeated messages are harmless for every verb. If the master exits, the child notices that the
+// channel is closed.
 #pragma once
 
 #include <cstdint>

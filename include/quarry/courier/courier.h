@@ -3,10 +3,11 @@
 //
 //   HandOver (e.g. a backoffice) ── socket ──> Stream "events" ──> one thread per destination
 //
-// Each pool has another courier, which only runs the hooks of its repositories (hooks_of_pool()).
+// Each pool also has its own courier, which only runs the hooks of the pool's repositories
+// (hooks_of_pool()).
 //
-// The calling thread waits for signals. SIGTERM and SIGINT stop the courier; SIGUSR1 reopens logs
-// and files. Call hold_signals() before any thread is started.
+// run() waits for signals in the calling thread. SIGTERM and SIGINT stop the courier; SIGUSR1
+// reopens logs and files. Call hold_signals() before any thread is started.
 #pragma once
 
 #include <chrono>
@@ -21,8 +22,8 @@ namespace quarry::courier {
 /// Time limit for in-flight deliveries after the courier has begun to stop.
 inline constexpr std::chrono::milliseconds kEndingTime{5000};
 
-/// Blocks the signals that run() waits for. If the parent process has set SIGTERM or SIGUSR1 to be
-/// ignored, this is undone, because an ignored signal would never reach run(). Ignores SIGPIPE.
+/// Blocks the signals that run() waits for. If the parent process made this process ignore SIGTERM
+/// or SIGUSR1, resets the signal. Otherwise run() would never receive the signal. Ignores SIGPIPE.
 void hold_signals();
 /// Accepts events on LISTENER, a non-blocking Unix socket, until a signal stops the courier. REOPEN
 /// reopens the log. Errors: kBusy (another courier uses the directory), and file system errors.

@@ -29,7 +29,8 @@ class MailMessage {
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Line endings of the message. sendmail(8) expects LF; SmtpSender converts both to CRLF.
+  /// Line endings of the message. sendmail(8) expects LF. SmtpSender accepts LF and CRLF, and sends
+  /// CRLF.
   enum class LineEnd { kCrLf, kLf };
   std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 

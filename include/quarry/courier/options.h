@@ -113,8 +113,8 @@ struct CourierConfig {
 };
 
 /// Returns the configuration of a courier that only runs hooks. Each pool has such a courier, which
-/// runs as the pool's user. A hook is text from a repository, and must not have the rights of
-/// another pool.
+/// runs as the pool's user. A hook is a command from a repository, so it must not run with the
+/// rights of another pool.
 CourierConfig hooks_of_pool(CourierOptions options);
 
 /// Returns the type's name in the configuration, such as "webhook".

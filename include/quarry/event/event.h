@@ -9,7 +9,7 @@
 // events and delivers the same bytes.
 //
 // All text is UTF-8; invalid bytes are replaced by U+FFFD. Text that is too long is truncated and
-// marked, except in a Hook, because a truncated command would do something else.
+// marked. A Hook is never truncated, because a truncated command would do something else.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A set of IP addresses and networks (CIDR). The gateway uses a set of trusted proxies, from which
-// it accepts X-Forwarded-For.
+// A set of IP addresses and networks (CIDR). The gateway accepts X-Forwarded-For only from a set of
+// trusted proxies.
 //
 //   127.0.0.1   10.0.0.0/8   ::1   fd00::/8
 #pragma once

@@ -23,7 +23,7 @@ struct GatewayOptions {
   int pages_passing = -1;
   /// Paths whose requests the pool always handles.
   std::vector<std::string> pool_paths = {};
-  /// Whether the pool also handles paths that end in a slash, because they can be folders with an
+  /// Whether the pool also handles paths that end in a slash. Such a path can be a folder with an
   /// index.
   bool has_folders = false;
   /// Bound, listening, non-blocking sockets. The caller has to close these sockets.
@@ -59,8 +59,8 @@ struct GatewayOptions {
 
   /// Time for which an idle kept-alive connection stays open.
   std::chrono::milliseconds keepalive_timeout{15'000};
-  /// Maximum time to receive a request or to send a reply, in addition to the time that its bytes
-  /// take at min_rate.
+  /// Maximum time to receive a request or to send a reply, plus the time that the bytes take at
+  /// min_rate.
   std::chrono::milliseconds client_timeout{30'000};
   /// Time during a graceful stop in which an idle connection can still send a request.
   std::chrono::milliseconds stop_grace{2'000};

@@ -26,8 +26,8 @@ inline constexpr char kRemoteUser[] = "REMOTE_USER";
 inline constexpr char kHttps[] = "HTTPS";  // see is_https()
 inline constexpr char kHost[] = "HTTP_HOST";
 inline constexpr char kCookie[] = "HTTP_COOKIE";
-/// The prefix of the parameters for all other headers. The rest of the name is the header's name in
-/// capitals, with _ instead of -.
+/// The prefix of the parameters for all other headers. The header's name follows in capitals, with
+/// _ instead of -.
 inline constexpr char kOfHeader[] = "HTTP_";
 
 /// Returns whether VALUE, the value of kHttps, means that the client used TLS.

@@ -21,7 +21,8 @@ std::string web_page(std::string_view title, std::string_view main, std::string_
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the headers of a page with SCRIPT, except Content-Type. The headers disable caching and
-/// restrict the page's permissions. A page with a script can send requests to its own server.
+/// restrict the page's permissions. The script of a page can send requests only to the page's
+/// server.
 HeaderFields web_page_fields(std::string_view script = {});
 /// Returns the same headers as text. Each header ends with a line end.
 std::string web_page_headers(std::string_view script = {});

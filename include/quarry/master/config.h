@@ -6,9 +6,9 @@
 //
 // Directives that exist in PHP-FPM have the same names here. The whole configuration is checked
 // before any process is started. Each mistake is reported with its file and line. Some settings
-// require a master that runs as root. If the master runs as another user, it logs a notice for each
-// such setting that it can safely ignore, and rejects the others. The master does not interpret
-// directives that only the workers or the gateway use, but passes them on (CarriedOptions).
+// require a master that runs as root. A master that runs as another user rejects these settings. If
+// a setting can be ignored safely, the master logs a notice instead. The master passes on
+// directives that only the workers or the gateway use, without interpreting them (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -145,12 +145,12 @@ struct ReadingOptions {
   /// The absolute folder to which relative paths refer. If the prefix is empty, relative paths are
   /// rejected.
   std::filesystem::path prefix{};
-  /// Each creates an object that receives the directives that the master does not use itself:
-  /// pool_options for a pool, http_options for [http]. Both functions are optional.
+  /// pool_options creates the object for a pool, and http_options the object for [http]. The object
+  /// receives the directives that the master does not use itself. Both functions are optional.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
   /// Creates an object that receives all directives of the section NAME. Returns null if NAME is a
-  /// pool, which the master reads itself. Optional.
+  /// pool, because the master reads pools itself. Optional.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
   /// Whether to skip all sections for which carried_section returns null.
   bool carried_sections_alone = false;

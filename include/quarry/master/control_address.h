@@ -18,9 +18,9 @@ base::Result<std::optional<base::SocketAddress>> parse_control_socket(const std:
 /// long).
 base::Result<std::optional<base::SocketAddress>> control_socket_beside(const std::string& pid_file);
 
-/// Returns the control socket from the configuration file PATH. All other mistakes in the file are
-/// ignored, because a master that was started with an earlier version of the file might be running.
-/// Errors: kIo, kNotFound (the configuration does not have a control socket).
+/// Returns the control socket from the configuration file PATH. Other mistakes in the file are
+/// ignored, because the running master might have read an earlier version of the file. Errors: kIo,
+/// kNotFound (the configuration does not have a control socket).
 base::Result<base::SocketAddress> control_socket_in(const std::filesystem::path& path);
 
 }  // namespace quarry::master

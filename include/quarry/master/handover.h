@@ -2,8 +2,8 @@
 // its children and the descriptors in the Handover survive.
 //
 // The state is JSON in a memfd. The environment variable QUARRY_HANDOVER contains the memfd's
-// descriptor. The reader rejects descriptors that were not inherited, and makes the others
-// close-on-exec again.
+// descriptor. The reader rejects descriptors that were not inherited. It makes inherited
+// descriptors close-on-exec again.
 #pragma once
 
 #include <sys/types.h>
@@ -89,16 +89,16 @@ struct Handover {
 /// execve(2). Errors: kIo, kLimit (the state exceeds the reader's limit).
 base::Result<base::Fd> write_handover(const Handover& handover);
 /// Undoes write_handover() after execve(2) has failed: releases the descriptors in HANDOVER without
-/// closing them, and makes them close-on-exec again. HANDOVER contains the master's own
-/// descriptors, not copies, because the master might have reached its limit of open files.
+/// closing them, and makes them close-on-exec again. HANDOVER contains the master's own descriptors
+/// instead of copies, because a master at its limit of open files could not make copies.
 void take_back(Handover& handover);
 /// Returns the state that the previous master has passed on. Returns nullopt for the first master.
 /// Errors: kInvalid.
 base::Result<std::optional<Handover>> take_handover();
 
 /// Environment variable for the configuration check before a reload. The value contains the
-/// addresses of the sockets that the reload passes on, one per line. The check fails if another
-/// process uses any other configured address.
+/// addresses of the sockets that the reload passes on, one per line. If another process uses a
+/// configured address that is not listed, the check fails.
 inline constexpr const char* kInheritableVariable = "QUARRY_INHERITABLE";
 
 inline constexpr const char* kHandoverVariable = "QUARRY_HANDOVER";

@@ -12,8 +12,8 @@
 
 namespace quarry::master {
 
-/// A listening socket. The destructor removes the path of a Unix socket, unless the path belongs to
-/// another socket by then.
+/// A listening socket. The destructor removes the file of a Unix socket, unless another socket has
+/// replaced the file.
 class Listener {
  public:
   /// Takes the socket for ADDRESS from INHERITED, or opens a new socket. Applies OPTIONS to the

@@ -3,10 +3,10 @@
 // program to run.
 //
 // Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: the services finish their
-// requests in the order of ServiceKind, beginning with the front, all within
-// process_control_timeout. SIGUSR2 and SIGHUP reload: the same process executes the program again.
-// The new program takes over the listening sockets and starts new children, while the old children
-// finish their requests. If the master exits for any reason, its children exit too.
+// requests within process_control_timeout. The services stop in the order of ServiceKind, beginning
+// with the front. SIGUSR2 and SIGHUP reload: the same process executes the program again. The new
+// program takes over the listening sockets and starts new children, while the old children finish
+// their requests. If the master exits for any reason, its children exit too.
 #pragma once
 
 #include <cstdint>

@@ -2,15 +2,15 @@
 //
 // A child that runs a function is forked without exec. Such a child runs as its service's user. It
 // holds only the listening socket and the board of its service, and its own control channel. It
-// exits with _exit(2), which does not run the master's destructors. Initially SIGINT and SIGHUP are
-// ignored (the master handles them), SIGUSR1 is blocked (base/log.h), and SIGTERM and SIGQUIT end
-// the child until it installs its own handlers.
+// exits with _exit(2), which does not run the master's destructors. Initially, SIGINT and SIGHUP
+// are ignored (the master handles them), and SIGUSR1 is blocked (base/log.h). SIGTERM and SIGQUIT
+// end the child until it installs its own handlers.
 //
 // A child that executes a program does not have a board. If its service has a listening socket, the
-// child receives the socket by the protocol of sd_listen_fds(3); the socket is non-blocking and
-// shared with the master. If its service is `on_request`, the child has a control channel as its
-// standard input; other programs do not have a channel. SIGTERM ends the child. SIGINT, SIGHUP and
-// SIGUSR1 (reopen logs) are ignored unless the program handles them.
+// child receives the socket by the protocol of sd_listen_fds(3). The socket is non-blocking and
+// shared with the master. Only programs of `on_request` services have a control channel, as their
+// standard input. SIGTERM ends the child. SIGINT, SIGHUP and SIGUSR1 (reopen logs) are ignored
+// unless the program handles them.
 #pragma once
 
 #include <csignal>
@@ -79,8 +79,8 @@ struct OfItself {
   bool at_start = false;
 };
 
-/// A service that runs one child per request. A request is a number from a child of another
-/// service.
+/// A service that runs one child per request. To request a run, a child of another service sends a
+/// number.
 struct OnRequest {
   control::Verb verb;
   /// Returns the program to run when the service FROM requests NUMBER. Returns nullopt if the
@@ -131,11 +131,11 @@ struct Service {
   /// if the children need a resource that only one process can hold. If false, both generations run
   /// at the same time.
   bool starts_alone = false;
-  /// Whether a reload ends the previous children of this service last, because the children of
-  /// other services might still pass work to them.
+  /// Whether a reload ends the previous children of this service last. Set this if the previous
+  /// children of other services still pass work to these children.
   bool ends_last = false;
-  /// Whether the children of the previous generation end when their work is done, however long that
-  /// takes. If false, they are terminated after process_control_timeout.
+  /// Whether the children of the previous generation end when their work is done, without a time
+  /// limit. If false, they are terminated after process_control_timeout.
   bool ends_by_itself = false;
   /// Reopens the service's own logs in the master, before its children receive SIGUSR1. Can be
   /// empty. After an error, logging continues to the old file. Errors: kIo.

@@ -40,9 +40,9 @@ struct Options {
   /// refused with status 413.
   std::size_t max_body = std::size_t{100} << 20;
   /// Maximum size of all buffered bodies in bytes. When the limit is exceeded, requests with a
-  /// large body are refused with status 503. The same number is the maximum size of all pages that
-  /// clients have not read yet. When the unread pages exceed it, the connection with the most
-  /// unread bytes is closed.
+  /// large body are refused with status 503. The same limit applies to all pages that clients have
+  /// not read yet. When these pages exceed the limit, the connection with the most unread bytes is
+  /// closed.
   std::size_t max_bodies = std::size_t{512} << 20;
   /// Maximum size of a page in bytes. Larger pages are aborted.
   std::size_t max_reply = std::size_t{1} << 30;
@@ -51,12 +51,12 @@ struct Options {
   /// Maximum age of a cached page; 0 disables the cache. The age is limited because pages contain
   /// relative times.
   std::chrono::milliseconds cache_ttl{60'000};
-  /// Increment of the nice value of the processes, so that syncs have priority. The session of
-  /// these processes gets the same number as its nice value (autogroup, sched(7)).
+  /// Increment of the nice value of the processes, so that syncs have priority. If the kernel has
+  /// autogroup (sched(7)), the session of the processes gets the same nice value.
   int nice = 10;
-  /// Whether the processes are confined (base/confinement.h), if the kernel supports it. They can
-  /// write only to the folder of the repositories and to a temporary folder, and execute only
-  /// PROGRAM.
+  /// Whether the processes are confined (base/confinement.h), if the kernel supports it. Confined
+  /// processes can write only to the folder of the repositories and to a temporary folder, and
+  /// execute only PROGRAM.
   bool is_confined = true;
   /// Exceptions from the confinement: files, or folders with everything in them.
   std::vector<std::string> allow_write = {};
@@ -65,7 +65,8 @@ struct Options {
 
 /// The repositories whose pages are served.
 struct ServedRepositories {
-  /// A single repository, or a folder with NAME.fossil files. Exactly one of the two is set.
+  /// Exactly one of the members is set: `repository`, a single repository, or `repositories`, a
+  /// folder with NAME.fossil files.
   std::filesystem::path repository;
   std::filesystem::path repositories;
   /// Whether to accept the user that the web server has authenticated (REMOTE_USER).

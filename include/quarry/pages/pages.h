@@ -35,8 +35,8 @@ struct Handles {
   scoreboard::LoginMemory* logins = nullptr;
   std::uint64_t login_failures = 0;
   /// Called after fossil has answered a request for the repository NUMBER
-  /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request was not just for reading. Can be
-  /// empty.
+  /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request might have changed the
+  /// repository. Can be empty.
   std::function<void(std::uint32_t number, bool may_have_written)> after_request = {};
 };
 

@@ -44,7 +44,7 @@ struct PoolQueues {
 };
 
 /// Functions that return the figures of the live page. If a function is empty, its figures are not
-/// available. For each document of the page, each function is called once, which can take some
+/// available. Each function is called once for each document of the page. A call can take some
 /// milliseconds.
 struct ServerSources {
   std::function<QueuesView()> queues = {};                   // of this pool

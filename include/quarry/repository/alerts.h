@@ -46,7 +46,7 @@ struct AlertReference {
 
 struct PendingAlert {
   std::string id;  // pending_alert.eventid
-  /// The event. nullopt if it no longer exists, in which case no email is sent.
+  /// The event, or nullopt if the event no longer exists. In that case, no email is sent.
   std::optional<AlertReference> reference;
   /// Whether the event is a new version of a forum post.
   bool is_edit = false;

@@ -4,19 +4,19 @@
 //
 // An artifact belongs to the request that brought its content (`blob.rcvid`), not to the request
 // that created it as a phantom. Our own index on that column, `fx_quarry_received`, finds these
-// artifacts. New rows are added at the end of the index, and `fossil rebuild` does not change it.
+// artifacts. Insertions are fast, because new rows belong at the end of the index. `fossil rebuild`
+// keeps the index.
 //
 // Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred. This
 // applies to deltas whose source is missing, check-ins whose baseline is missing, and private
-// artifacts, including artifacts that await a moderator. Phantoms are deferred too, because their
-// content can get the number of a request that has already been reported: `fossil pull` uses one
-// number for all its round trips, and other programs can write in the meantime. The deferred rows
-// are in our own table:
+// artifacts, including artifacts that await a moderator. Phantoms are deferred too. `fossil pull`
+// uses one number for all its round trips, so the content of a phantom can arrive under the number
+// of a request that has already been reported. The deferred rows are in our own table:
 //
 //   fx_quarry_untold(rid)
 //
-// A consumer saves its mark and the deferred rows in one transaction (Arrivals::defer), and later
-// requests the deferred artifacts that can now be reported (Arrivals::ready).
+// A consumer saves its mark and the deferred rows in one transaction (Arrivals::defer). Later,
+// Arrivals::ready returns the deferred artifacts that can then be reported.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ struct ReceivedArtifact {
   std::vector<std::string> tags;       // for a check-in: its branch and releases; at most 100
 };
 
-/// Artifacts that one request brought. If there are too many for one call, the next call returns
-/// the rest.
+/// Artifacts that one request brought. If the request brought more artifacts than one call returns,
+/// the next call continues.
 struct Received {
   std::int64_t receipt = 0;
   std::string login = {};  // login of the sender; empty if the user no longer exists

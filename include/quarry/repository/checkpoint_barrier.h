@@ -16,8 +16,8 @@ class CheckpointBarrier {
   virtual ~CheckpointBarrier() = default;
 
   /// Makes other processes that use FILE (a number that identifies the file) wait before they begin
-  /// a transaction. They wait until lower() is called, but for at most TIMEOUT. Returns false if
-  /// the barrier is already raised, or if the pause set by lower() has not ended yet.
+  /// a transaction. The processes wait until lower() is called, but for at most TIMEOUT. Returns
+  /// false if the barrier is already raised, or if the pause set by lower() has not ended yet.
   virtual bool raise(std::uint64_t file, std::chrono::milliseconds timeout) = 0;
   /// Lowers the barrier. Call it after raise() has returned true. The barrier cannot be raised
   /// again for PAUSE.

@@ -3,14 +3,13 @@
 //
 // Compaction makes passes over the artifacts, newest first, and does each pass in slices. The row
 // `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived
-// since the previous pass and the versions that they replaced. It covers all artifacts if it is the
-// first pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new
-// artifacts, no pass is made.
+// since the previous pass and the versions that they replaced. A pass covers all artifacts if it is
+// the first pass, if a phantom was filled, or if a quarter of the artifacts is new. A pass is made
+// only if there are new artifacts.
 //
 // The write lock is held for about 20 milliseconds at a time, longer only for the largest
-// artifacts. An interruption does not damage the file, because all new content is compared with its
-// hash before it is committed. Artifacts that cannot be read or do not match their hash are left
-// unchanged.
+// artifacts. New content is compared with its hash before the commit. An interruption does not
+// damage the file. Artifacts that cannot be read or do not match their hash are left unchanged.
 #pragma once
 
 #include <chrono>
@@ -54,8 +53,8 @@ struct CompactedSlice {
 
 class Compaction {
  public:
-  /// REPOSITORY is not owned. Do not call a function of this class while a Snapshot or Receipt
-  /// exists, unless the function's comment allows it.
+  /// REPOSITORY is not owned. Only has_reversed_deltas() may be called while a Snapshot or Receipt
+  /// exists.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
   /// Works until no work is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
@@ -63,13 +62,13 @@ class Compaction {
   /// the transaction is rolled back).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
-  /// Returns whether a delta was replaced within the last day. A client that reads the repository
-  /// in several snapshots might then get A as a delta on B from one snapshot, and B as a delta on A
-  /// from a later one, so that it could expand neither. Use inside a Snapshot.
+  /// Returns whether a delta was replaced within the last day. In that case, a client that reads
+  /// several snapshots might get A as a delta on B, and B as a delta on A. The client could then
+  /// expand neither A nor B. Use inside a Snapshot.
   bool has_reversed_deltas();
 
-  /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as
-  /// much space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
+  /// Returns free pages to the file system. Rewrites the whole file. This blocks writers, and
+  /// temporarily needs the same amount of disk space again. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();
   /// Returns the size of the free pages, in bytes.
   base::Result<std::int64_t> free_space();

@@ -5,8 +5,8 @@
 // TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME is
 // in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex', integers,
 // NULL. The values are parsed and bound as parameters; they are never executed as SQL. If two rows
-// have the same key, the row with the later MTIME is kept. Rows that do not belong to any area are
-// never exchanged.
+// have the same key, the row with the later MTIME is kept. Only rows that belong to an area, such
+// as `skin` or `ticket`, are exchanged.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
 /// Returns the areas for NAME, an area name or its beginning, without the slash. If several area
-/// names begin with NAME, the first one in Fossil's order is used. Returns 0 if none does.
+/// names begin with NAME, the first one in Fossil's order is used. Returns 0 if no area name begins
+/// with NAME.
 ConfigAreas config_areas(std::string_view name);
 /// Returns the areas to which the row NAME of `config` belongs, or 0 if the row is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);

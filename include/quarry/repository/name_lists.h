@@ -31,7 +31,7 @@ class NameLists {
   std::vector<artifact::HashName> private_names();
 
   /// Returns the names of the artifacts that were created here and have not been sent to any server
-  /// yet, except private ones. A push begins with them.
+  /// yet, except private ones. A push starts by sending these artifacts.
   std::vector<artifact::HashName> unsent();
 
   // Inside a Receipt, the functions below first update the derived tables. This adds phantoms for

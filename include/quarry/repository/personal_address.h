@@ -1,5 +1,5 @@
-// The email address of a user. As in fossil, it is the address that the user confirmed as a
-// subscriber, or otherwise the address that the administrator entered (user.info).
+// The email address of a user. As in fossil, the address that the user confirmed as a subscriber
+// comes first, then the address that the administrator entered (user.info).
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ struct Branch {
 /// A symbolic tag that descendants do not inherit, for example a release.
 struct Tag {
   std::string name;
-  artifact::HashName target;  // of several artifacts with this tag, the last one to be tagged
+  artifact::HashName target;  // the tagged artifact; if there are several, the last one
 };
 
 /// Reads the history of a repository. Use it inside a Snapshot or a Receipt. Every function takes a

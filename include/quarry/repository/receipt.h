@@ -92,8 +92,8 @@ class Receipt {
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
   /// Stores RECORD in its table, unless the stored row with the same key has the same or a later
-  /// mtime. Does not check the sender's rights, only that a setting belongs to an area that can be
-  /// transferred. Returns whether anything changed.
+  /// mtime. Checks that a setting belongs to an area that can be transferred, but does not check
+  /// the sender's rights. Returns whether anything changed.
   base::Result<bool> merge_config(const ConfigRecord& record);
 
   /// Locks CHECK_IN for CLIENT, which is about to commit a child of it. If another client holds the
@@ -115,7 +115,7 @@ class Receipt {
   /// Sets the password of the user LOGIN. The project code must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
-  /// Checks that TIP is the tip of BRANCH. It then remains the tip until this transaction ends. As
+  /// Checks that TIP is the tip of BRANCH. TIP then remains the tip until this transaction ends. As
   /// in fossil, the tip is the open public leaf with the latest displayed time, even if the branch
   /// has forked. Call this function before anything is stored. Errors: kConflict (TIP is not the
   /// tip, or the branch is closed), kNotFound (no such branch).

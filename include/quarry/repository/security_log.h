@@ -6,7 +6,8 @@
 //   user               the users, which are compared with the saved ones:
 //   fx_quarry_users    login, capabilities, and the first digits of a hash of the secret
 //
-// A consumer keeps a mark of its position, and advances it after the events have been delivered.
+// A consumer keeps a mark of its position, and advances the mark after the events have been
+// delivered.
 #pragma once
 
 #include <cstddef>
@@ -68,12 +69,12 @@ class SecurityLog {
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Returns whether note_users() has ever saved the users. If it has not, after() reports all
-  /// users as new.
+  /// Returns whether note_users() has ever saved the users. If note_users() has never been called,
+  /// after() reports all users as new.
   bool knows_users();
   /// Returns the mark after all existing rows.
   base::Result<SecurityMark> end();
-  /// Returns the events after MARK, limited to LIMIT row ids of each log, and the changes of all
+  /// Returns the events in each log after MARK (at most LIMIT row ids), and the changes of all
   /// users. A changed password is reported without its value.
   base::Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
   /// Saves the current users for later comparison. Use inside a Receipt.

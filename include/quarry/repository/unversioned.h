@@ -19,7 +19,7 @@ struct RepositoryState;
 
 struct UnversionedFile {
   std::string name = {};
-  std::int64_t mtime = 0;  // seconds since 1970, by the clock of the machine that changed it
+  std::int64_t mtime = 0;  // seconds since 1970, by the clock of the machine that changed the file
   std::optional<std::string> hash = {};  // nullopt if deleted
   std::int64_t size = 0;                 // bytes, uncompressed
 };

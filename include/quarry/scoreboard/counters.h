@@ -54,7 +54,7 @@ struct Counters {
   void add(const Counters& other);
   /// Returns whether a single child can have counted these values. All values have to be in a sane
   /// range, and consistent with each other. Related values can differ by one request, because a
-  /// child that was killed might have counted its last request only in some of them.
+  /// child might have been killed while it was counting.
   bool is_plausible() const;
   /// Returns whether many children together can have counted these values.
   bool is_plausible_sum() const;

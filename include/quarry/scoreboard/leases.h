@@ -4,9 +4,9 @@
 //
 // A hash of the number selects a word. The value 0 means that the lease is free. A lease ends when
 // its child releases it or, if the child has crashed, at its deadline. Two numbers can share a
-// word, and a child can corrupt the board. In both cases, take() can refuse a lease that is free,
-// and is_held() can return true for it. This lasts at most kLongest, because a word with a later
-// deadline counts as free.
+// word, and a child can corrupt the board. In both cases, take() can refuse a free lease, and
+// is_held() can return true for a free lease. This lasts at most kLongest, because a word with a
+// later deadline counts as free.
 #pragma once
 
 #include <array>

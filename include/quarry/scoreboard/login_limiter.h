@@ -12,8 +12,8 @@
 // do not reveal which names exist. Users that have logged in are marked, so that a flood of names
 // cannot evict them from the table.
 //
-// Failed logins from many addresses can use up the tokens of a user. An address that was refused
-// for this reason, and has waited as requested, can then spend one token more than a new address.
+// Failed logins from many addresses can use up the tokens of a user. If an address was refused for
+// this reason and has waited as requested, it can spend one token more than a new address.
 // Therefore, attackers who keep changing their address cannot lock the user out.
 //
 // The caller might not know the user name of an attempt. All such attempts from one address are
@@ -34,7 +34,7 @@
 
 namespace quarry::scoreboard {
 
-/// The shared memory. Initially, all of it must be zero, except for the random salt.
+/// The shared memory. Initially, everything except the random salt must be zero.
 struct alignas(64) LoginMemory {
   std::array<std::atomic<std::uint64_t>, 2> salt;
   TokenTable::Memory users;
@@ -49,9 +49,8 @@ class LoginLimiter {
   /// failures of a pair that do not cause a wait.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt. wait() sets is_counted_for_user, is_counted_for_address and
-  /// is_counted_for_pair if it has already counted the attempt towards the limit of the user, the
-  /// address or the pair.
+  /// A login attempt. The members is_counted_for_… show the limits towards which wait() has already
+  /// counted the attempt.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;

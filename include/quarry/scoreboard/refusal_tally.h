@@ -5,11 +5,11 @@
 //   front, pages ── notes ──> tally ── reads ──> master, workers
 //
 // These processes can refuse thousands of requests per second. In the ring buffer of the board
-// (scoreboard.h), such a flood would evict the workers' own refusals. Here each reason has one
-// entry with a counter, so a flood of one reason does not evict the others. To be fast during a
-// flood, note() does not take a lock, and its only system call reads the time. Only the process
-// that calls note() can write to the memory. The readers do not trust this process, and validate
-// the values.
+// (scoreboard.h), such a flood would evict the workers' own refusals. In the tally, each reason has
+// one entry with a counter, so a flood of one reason does not evict other reasons. To be fast
+// during a flood, note() does not take a lock, and its only system call reads the time. Only the
+// process that calls note() can write to the memory. The readers do not trust this process, and
+// validate the values.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace quarry::scoreboard {
 
 class RefusalTally {
  public:
-  /// Number of entries. It is larger than the number of different reasons in the code.
+  /// Number of entries. The code has fewer different reasons.
   static constexpr std::size_t kMaxReasons = 32;
 
   /// Creates a tally for the process BY. Errors: kIo.
@@ -35,11 +35,11 @@ class RefusalTally {
 
   /// Returns the descriptor of the memory. The child that notes refusals needs this descriptor.
   int fd() const { return fd_.get(); }
-  /// Makes this process, which holds fd(), the noting process. The earlier noting process must have
-  /// ended. Errors: kIo.
+  /// Makes this process the noting process. This process must have the descriptor fd(). The earlier
+  /// noting process must have ended. Errors: kIo.
   base::Result<void> begin();
-  /// Counts REFUSAL, with the current time. The reason of a refusal is its status, and its text
-  /// without numbers. Does nothing unless begin() was called.
+  /// Counts REFUSAL, with the current time. Two refusals have the same reason if their status and
+  /// their text without numbers are equal. Does nothing unless begin() was called.
   void note(Refusal refusal);
   /// Returns the latest refusal for each reason, newest first.
   std::vector<Refusal> read() const;
@@ -64,7 +64,8 @@ inline constexpr std::size_t kMaxRecentOfWorkers = 8;
 inline constexpr std::size_t kMaxRecentOfTally = 3;
 inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;
 /// Merges OWN, the refusals of a pool's workers (newest first), with the refusals in TALLIES. Takes
-/// the latest refusals of each source, up to its limit, and returns them newest first.
+/// only the latest refusals of the workers (kMaxRecentOfWorkers) and of each tally
+/// (kMaxRecentOfTally). The result is sorted newest first.
 std::vector<Refusal> recent_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
 
 }  // namespace quarry::scoreboard

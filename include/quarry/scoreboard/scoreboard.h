@@ -12,9 +12,9 @@
 //
 // A State is an array of 64-bit atomic words. Each State is protected by a sequence lock and has
 // exactly one writer: the child, or the master. The sequence number is odd during an update. A
-// reader copies the words and compares the number before and after the copy, so it never blocks the
-// writer. If the writer was killed during an update, the reader stops after some attempts and
-// returns the copy, marked as torn.
+// reader copies the words and compares the sequence number before and after the copy. So readers
+// never block the writer. If the writer was killed during an update, the reader stops after some
+// attempts and returns the copy, marked as torn.
 //
 // Every child can write to the whole board, so readers do not trust its contents, including the
 // PoolState. The master keeps its own data (used slots, pids, the slot count, the PoolState) in
@@ -50,9 +50,8 @@ struct alignas(64) SharedState {
 };
 using SlotMemory = SharedState<SlotState>;
 using PoolMemory = SharedState<PoolState>;
-/// The latest refusals of a pool, in a ring buffer to which all its children write. Two children
-/// write to the same entry at the same time, and garble it, only if kMaxRefusals refusals occur
-/// while one of them writes.
+/// The latest refusals of a pool, in a ring buffer to which all its children write. If kMaxRefusals
+/// refusals occur while a child writes an entry, another child can garble that entry.
 inline constexpr std::size_t kMaxRefusals = 32;
 struct alignas(64) RefusalMemory {
   std::atomic<std::uint64_t> count;  // refusals so far
@@ -148,10 +147,9 @@ class Board {
   /// Creates a board with SLOTS slots, at most kMaxSlots. A board without slots contains only the
   /// pool's figures. Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
-  /// Maps the board of POOL in FD, which was created before a reload, possibly by another version
-  /// of the program. LAYOUT is the layout that the board had there. The contents stay unchanged and
-  /// are not trusted. Errors: kInvalid (this program uses another layout or size, or the memory is
-  /// not sealed), kIo.
+  /// Maps the board of POOL in FD. The board was created before a reload, with LAYOUT, possibly by
+  /// another version of the program. The contents stay unchanged and are not trusted. Errors:
+  /// kInvalid (this program uses another layout or size, or the memory is not sealed), kIo.
   static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
   /// Returns a second, read-only mapping of this board, with a copy of this object's private state.
   /// Errors: kIo.

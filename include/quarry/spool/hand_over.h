@@ -5,7 +5,7 @@
 //                            <── answer ──                 <── stored ───────────
 //
 // The answer is sent after append() has returned. The messages are then on disk (with
-// StreamOptions::sync). Requests that arrive at the same time are appended with one sync. If the
+// StreamOptions::sync). Requests that arrive at the same time are flushed to disk together. If the
 // answer is lost or is an error, some of the messages might still be in the stream. For a retry,
 // the client uses the same keys (NewMessage::key), so that the consumer can recognize duplicates.
 //
@@ -64,8 +64,8 @@ class HandOver {
   /// Appends MESSAGES (at least one) to the stream. Returns the id of the first message; the others
   /// have the following ids. The messages are on disk when the function returns. Errors: kLimit
   /// (messages too long or too many), kNotFound (the socket does not exist), kBusy (no answer in
-  /// time), kIo (the connection broke), and the errors from append(). After errors other than
-  /// kLimit and kNotFound, some of the messages might be in the stream.
+  /// time), kIo (the connection broke), and the errors from append(). After any error except kLimit
+  /// and kNotFound, some of the messages might be in the stream.
   base::Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 
  private:

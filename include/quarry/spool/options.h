@@ -50,8 +50,8 @@ struct QueueOptions {
   /// queue.size: maximum number of messages in memory, or in a disk queue. Messages that a consumer
   /// is processing also count, except in a disk-assisted queue. If several producers add messages
   /// at the same time, a disk queue can exceed this size. If another process delivers the messages
-  /// of the queue, delivered messages also count until that process has written its read position
-  /// (see its queue.checkpointinterval).
+  /// of the queue, delivered messages still count until that process writes its read position
+  /// (queue.checkpointinterval).
   std::size_t size = 10000;
   /// queue.highwatermark: if the number of messages in memory reaches this mark, the queue starts
   /// to move messages to disk (default: 90 % of the size).
@@ -59,14 +59,14 @@ struct QueueOptions {
   /// queue.lowwatermark: if the number of messages in memory falls to this mark, the queue stops
   /// moving messages to disk (default: 70 % of the size).
   std::optional<std::size_t> low_watermark;
-  /// queue.fulldelaymark, queue.lightdelaymark: above these numbers of messages, producers that can
+  /// queue.fulldelaymark, queue.lightdelaymark: numbers of messages at which producers that can
   /// wait are delayed (defaults: 97 % and 70 % of the size).
   std::optional<std::size_t> full_delay_mark;
   std::optional<std::size_t> light_delay_mark;
-  /// queue.discardmark, queue.discardseverity: while the number of messages is above the mark, the
+  /// queue.discardmark, queue.discardseverity: when the number of messages reaches the mark, the
   /// queue discards messages of this severity and less severe messages, on enqueue and on delivery
-  /// (default: 80 % of the size; severity 8 disables discarding). In a disk-assisted queue, the
-  /// mark does not apply to messages on disk, and messages on disk do not delay producers either.
+  /// (default: 80 % of the size; severity 8 disables discarding). In a disk-assisted queue,
+  /// messages on disk do not count towards these marks, and are not discarded.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
 

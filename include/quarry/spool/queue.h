@@ -12,8 +12,8 @@
 // during shutdown. With one worker, the messages of each producer are delivered in order, even
 // across mode changes and restarts. With several workers, batches are *started* in order but
 // delivered concurrently, so a consumer that needs a strict order has to sort the messages itself.
-// Also, messages that a consumer returns during shutdown can be delivered after later messages at
-// the next start.
+// After a restart, later messages can also overtake messages that a consumer returned during
+// shutdown.
 #pragma once
 
 #include <chrono>

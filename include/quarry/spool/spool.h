@@ -68,8 +68,8 @@ class Drain {
 
   /// Returns the next messages, at most MAX, or an empty list. Errors: file system errors.
   base::Result<std::vector<Message>> next(std::size_t max);
-  /// Marks messages as delivered: the first COUNT of those that next() has returned and that are
-  /// not marked yet. A later Drain starts with the first message that is not marked.
+  /// Marks the next COUNT messages as delivered, in the order in which next() returned them. A
+  /// later Drain starts with the first message that is not marked.
   void settle(std::size_t count);
   /// Deletes the messages that existed when open() was called. Returns the number of deleted
   /// messages.

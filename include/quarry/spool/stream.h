@@ -9,7 +9,7 @@
 //   NAME.write.lock, NAME.read.lock
 //
 // Messages have the ids 1, 2, 3 and so on. Restarts do not reset the ids. A segment is deleted
-// after all subscriptions have settled all of its messages, except the last segment, which
+// after all subscriptions have settled all of its messages. The last segment is kept, because it
 // determines the next id. If the stream does not have a subscription, messages are not kept.
 #pragma once
 
@@ -80,11 +80,11 @@ class Stream {
   /// Before you destroy the stream, wake all subscriptions that wait (Subscription::wake).
   virtual ~Stream() = default;
 
-  /// Appends MESSAGES. Returns the id of the first message; the others have the following ids. On
-  /// return, the messages are in the files (with `sync`: on disk). Messages are delivered only
-  /// after that. Thread-safe: concurrent calls are written together. Errors: kLimit (a message or
-  /// its key is too long), kNoSpace, kNotFound (the directory was removed), and other file system
-  /// errors. After file system errors, some of the first messages might be in the stream.
+  /// Appends MESSAGES. Returns the id of the first message; the others have the following ids. The
+  /// messages are in the files (with `sync`: on disk) before the function returns and before they
+  /// are delivered. Thread-safe: concurrent calls are written together. Errors: kLimit (a message
+  /// or its key is too long), kNoSpace, kNotFound (the directory was removed), and other file
+  /// system errors. After file system errors, some of the first messages might be in the stream.
   virtual base::Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
 
   /// Opens or creates the subscription NAME (1 to 64 characters of A-Z a-z 0-9 - _) and applies

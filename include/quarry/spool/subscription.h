@@ -7,7 +7,7 @@
 // crash of the machine can undo recent settlements unless `sync_settlements` is set.
 //
 // While a destination is down, its messages take disk space but not memory. At most `window`
-// messages are tracked individually; the others are represented by a position in the files.
+// messages are tracked individually. For all later messages, one position in the files is enough.
 //
 // Thread-safe. A call blocks only other calls on the same subscription.
 #pragma once
@@ -115,8 +115,8 @@ class Subscription {
   virtual base::Result<std::vector<StreamedMessage>> take(std::size_t max) = 0;
 
   /// Records the outcome of messages. Messages that are not in flight are ignored. Errors: file
-  /// system errors. After kNoSpace, the settlements are valid in this process but might be lost
-  /// when it ends; after other errors, they have no effect.
+  /// system errors. After kNoSpace, the settlements are valid, but might be lost when the process
+  /// ends. After other errors, the settlements have no effect.
   virtual base::Result<void> settle(std::span<const Settlement> settlements) = 0;
 
   /// Waits until messages are due or wake() is called, at most for MAX. Returns whether take()

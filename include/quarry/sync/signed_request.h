@@ -12,9 +12,9 @@
 //              PROJECT-CODE/LOGIN/PASSWORD
 //
 // A login is checked in two steps, because the body can be long: begin() checks the signature, and
-// confirm() checks that the body has the signed hash. signature() identifies a request. Callers use
-// it to reject replayed requests. An object is used for one request, in a worker or in `quarry
-// http`.
+// confirm() checks that the body has the signed hash. signature() identifies a request, so that
+// callers can reject replayed requests. An object is used for one request, in a worker or in
+// `quarry http`.
 #pragma once
 
 #include <chrono>

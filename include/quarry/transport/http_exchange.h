@@ -1,5 +1,5 @@
 // HTTP requests with libcurl. Redirects are not followed, because a signed request is valid only
-// for its path, and its login only for one server.
+// for its own server and path.
 #pragma once
 
 #include <string>

@@ -10,8 +10,8 @@
 // and non-ASCII letters are allowed.
 //
 // A URL is either given by the operator (on the command line or in quarry.conf) or stored in a
-// repository, where users with the setup capability can change it over the web. A stored URL must
-// not name a program.
+// repository. Users with the setup capability can change a stored URL over the web, so a stored URL
+// must not name a program.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@
 namespace quarry::transport {
 
 struct TransportOptions {
-  /// Trusted CA certificates: a PEM file, or a directory created by c_rehash(1). If both are empty,
-  /// the system's certificates are used.
+  /// Trusted CA certificates: a PEM file, or a directory created by c_rehash(1). If ca_file and
+  /// ca_folder are empty, the system's certificates are used.
   std::string ca_file;
   std::string ca_folder;
   /// Time limits for connecting, and for a server that does not send anything.

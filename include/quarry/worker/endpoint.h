@@ -40,15 +40,15 @@ struct Target {
 /// repository.
 Target target_of_only(std::string_view path);
 /// Returns the target of PATH in a folder of repositories. Calls CHECK_EXISTS for each name that
-/// PATH might begin with, in the order of repository::names_in(), until it succeeds. Errors:
-/// kNotFound, or the first other error of CHECK_EXISTS.
+/// PATH might begin with, in the order of repository::names_in(), until CHECK_EXISTS succeeds.
+/// Errors: the first error of CHECK_EXISTS except kNotFound; otherwise kNotFound.
 base::Result<Target> target_in_folder(
     std::string_view path,
     const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);
 
 /// Checks METHOD. Returns a refusal if the server does not support the method.
 std::expected<void, http::Refusal> check_method(std::string_view method);
-/// Returns the endpoint for METHOD, which must be supported, and CONTENT_TYPE on TARGET.
+/// Returns the endpoint of TARGET for METHOD and CONTENT_TYPE. METHOD must be supported.
 std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    std::string_view content_type,
                                                    const Target& target);

@@ -5,7 +5,7 @@
 
 namespace quarry::worker {
 
-/// A failed request. The texts, except the error, are as the client sent them, and not escaped.
+/// A failed request. All texts except the error are from the client, and not escaped.
 struct FailedRequest {
   std::string_view address;
   std::string_view method;
@@ -18,7 +18,7 @@ struct FailedRequest {
   std::string_view failed_login;
 };
 
-/// Logs REQUEST. Does nothing if REQUEST does not have an error and its status is below 400.
+/// Logs REQUEST if it has an error, or a status of 400 or more.
 void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker

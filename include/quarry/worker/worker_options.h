@@ -31,8 +31,8 @@ struct StatusOptions {
   std::string ping_response = "pong";
   /// Counters of the pool's web pages, or null if the pool does not serve pages.
   std::shared_ptr<const pages::Figures> pages = nullptr;
-  /// Sources of those figures on the operator's page that are not on the pool's own scoreboard. If
-  /// `sources.pools` is empty, the page of all pools does not exist.
+  /// Sources of the figures on the operator's page that the pool's own scoreboard does not contain.
+  /// If `sources.pools` is empty, the page of all pools does not exist.
   pages::ServerSources sources = {};
 };
 
@@ -73,8 +73,8 @@ using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<
 
 struct WorkerOptions {
   std::string pool;
-  /// Exactly one of the two is set: a file that is served under any path, or a folder with
-  /// NAME.fossil files.
+  /// Exactly one of the members is set: `repository`, a file that is served under any path, or
+  /// `repositories`, a folder with NAME.fossil files.
   std::filesystem::path repository;
   std::filesystem::path repositories;
   /// Maximum number of repositories kept open.
