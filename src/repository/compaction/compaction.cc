@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Size of the content cache in bytes. An artifact is usually a delta on a recently read artifact.
+// Size of the content cache in bytes. The cache usually contains the source of the next delta.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMaxDamage = 100;
 // Limits of a plan: number of artifacts, bytes (including contents, which are held in memory), and
@@ -121,7 +121,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = r_.database.first_integer("SELECT max(rid) FROM blob WHERE rid<?1", rid);
 }
 
-/// Continues the pass until enough changes are planned to be written.
+/// Continues the pass until the plan is large enough to be written.
 base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());

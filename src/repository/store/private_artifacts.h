@@ -1,8 +1,8 @@
 // Makes artifacts private or public (the table `private`).
 //
 // A public artifact must never be stored as a delta on a private artifact, because clients that are
-// not allowed to receive the source could not expand it. An artifact that becomes public is added
-// to `unclustered`, even if it is already in a cluster. The next cluster removes it from
+// not allowed to receive the source could not expand the artifact. An artifact that becomes public
+// is added to `unclustered`, even if it is already in a cluster. The next cluster removes it from
 // `unclustered`.
 #pragma once
 

@@ -1,9 +1,9 @@
 // Parents and children: `plink` and `cherrypick`, and `orphan` for check-ins that wait for a
 // baseline. Cherry-picks whose target is unknown are kept in `fx_quarry_cherrypick`.
 //
-// The derivation calls this part for new check-ins, and for other new artifacts that are parents of
-// check-ins. The part marks the files and times of all check-ins that are compared with the new
-// artifact. Check-ins that were waiting for the new artifact become pending again.
+// The derivation calls this class for new check-ins, and for other new artifacts that are parents
+// of check-ins. If check-ins are compared with the new artifact, the class marks their files and
+// times for recomputation. Check-ins that were waiting for the new artifact become pending again.
 #pragma once
 
 #include <string_view>
