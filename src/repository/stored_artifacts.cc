@@ -79,8 +79,8 @@ class StoredRows {
     return false;
   }
 
-  // After this number of consecutive unused row ids, a query for the next row is faster than
-  // looking up more ids, even if SQLite scans the whole table.
+  // After this number of consecutive unused row ids, a query finds the next row. Even if SQLite
+  // scans the whole table for this query, it is faster than looking up more ids.
   static constexpr int kWideGap = 10000;
 
   Database& database_;

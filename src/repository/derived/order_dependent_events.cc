@@ -71,8 +71,8 @@ std::optional<OrderDependence::TimelineRow> OrderDependence::expected_technote(R
   return row;
 }
 
-/// The row of RID can be missing if RID is a version of a technote, and another version, which is
-/// not older, has a row.
+/// The row of RID can be missing if RID is a version of a technote, and a newer or equally old
+/// version has a row.
 OrderClass OrderDependence::of_missing_technote(Rid rid) {
   const auto note = expected_technote(rid);
   const bool has_later =
@@ -240,8 +240,7 @@ std::optional<double> OrderDependence::day_of(Rid rid) {
   return printed_day(work_.database, *artifact->date);
 }
 
-/// Returns the artifacts that are compared with RID as their parent, and whose time can move the
-/// time of RID.
+/// Returns the possible children of RID whose time can move the time of RID.
 std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
   std::vector<Dated> close;
   for (const Rid child : possible_children(rid)) {

@@ -31,8 +31,8 @@ class PrivateArtifacts {
   /// Makes RID public. Returns false if RID was already public.
   bool make_public(Rid rid);
 
-  /// If RID is a delta on a private artifact, stores RID whole, unless the content of RID cannot be
-  /// expanded.
+  /// Stores RID whole if it is a delta on a private artifact. Does nothing if the content of RID
+  /// cannot be expanded.
   void store_whole_if_source_is_private(Rid rid);
   /// Finds all public artifacts that are deltas on RID, and stores each of them whole. Call after
   /// RID has become private.

@@ -29,8 +29,8 @@ class CheckinLinks {
   /// Makes PARENTS the parents of RID, primary first. MANIFEST is the manifest of RID.
   void link_parents(Rid rid, const artifact::Structural& manifest,
                     const std::vector<std::string_view>& parents);
-  /// Writes the rows of cherry-picks whose target was unknown and now has a row. Marks rows to
-  /// recompute.
+  /// Writes the rows of cherry-picks whose target was unknown but now has a row in `blob`. Marks
+  /// rows to recompute.
   void resolve_cherrypicks();
 
  private:
