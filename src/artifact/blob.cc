@@ -93,9 +93,9 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   std::size_t made = 0;
   libdeflate_result result = LIBDEFLATE_BAD_DATA;
   std::string content;
-  // The memory is not filled with zeros, so if the declared size is too large, the unused part
-  // needs only address space. The second argument of the function is not used, because libstdc++ 12
-  // passes the capacity instead of the size.
+  // The memory is not filled with zeros, so a declared size that is too large costs only address
+  // space. The lambda ignores its second argument, because libstdc++ 12 passes the capacity instead
+  // of the size.
   content.resize_and_overwrite(declared, [&](char* out, std::size_t) {
     result = libdeflate_zlib_decompress_ex(with, stream.data(), stream.size(), out, declared, &read,
                                            &made);

@@ -13,7 +13,7 @@ namespace quarry::artifact {
 using base::ErrorCode;
 using base::fail;
 
-// Uses zlib, because libdeflate, which blob.cc uses, cannot decompress a blob in pieces.
+// Uses zlib, unlike blob.cc: libdeflate cannot decompress a blob in pieces.
 struct BlobReader::State {
   State() {
     if (::inflateInit(&stream) != Z_OK) throw std::bad_alloc();

@@ -173,8 +173,8 @@ bool CardParser::file() {
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Ignore the cards of fossil's own files, which old versions of fossil allowed in check-ins. The
-  // order of later cards does not depend on ignored cards.
+  // Ignore the cards of fossil's own files, which old versions of fossil allowed in check-ins.
+  // Ignored cards are not included in the check of the sort order.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }

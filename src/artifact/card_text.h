@@ -29,8 +29,8 @@ class CardText {
   std::optional<Argument> next_argument();
 
   /// Reads the SIZE bytes of text that follow the current card, and the newline after them. Returns
-  /// nullopt if the card has unread arguments, if the newline is missing, or if it is the end of
-  /// the artifact.
+  /// nullopt if the card has unread arguments, if the newline is missing, or if the artifact ends
+  /// with this newline.
   std::optional<Argument> take_lines(std::size_t size);
 
   bool at_end_of_card() const { return at_end_of_card_; }

@@ -140,9 +140,9 @@ class Writer {
   /// Returns the position in the target up to which the delta has been written.
   std::size_t position() const { return position_; }
 
-  /// Returns whether copying MATCH takes fewer bytes in the delta than inserting its bytes. If the
-  /// copy splits an insertion in two, the delta also contains the header of the second insertion,
-  /// which is counted as a cost of the copy.
+  /// Returns whether copying MATCH takes fewer bytes in the delta than inserting its bytes. A copy
+  /// can split an insertion in two. Therefore, the header of the second insertion counts as a part
+  /// of the copy.
   static bool pays(const Match& match) {
     const auto width = [](std::size_t n) {
       return delta_number_width(static_cast<std::uint32_t>(n));

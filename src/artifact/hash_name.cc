@@ -13,9 +13,8 @@ constexpr DigestKind digest_kind(HashAlgorithm algorithm) {
 }
 
 /// Returns whether all eight bytes are 0-9 or a-f. Checks eight bytes together, because a clone
-/// parses two hashes per artifact. Adding the difference between 0x80 and a bound to a byte sets
-/// the top bit if the byte is not below the bound. Bytes that already have the top bit set are
-/// rejected.
+/// parses two hashes per artifact. If a byte is at least BOUND, byte + (0x80 - BOUND) has its top
+/// bit set. Bytes above 0x7F are rejected.
 constexpr bool is_lower_hex(std::uint64_t bytes) {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto is_below = [&](unsigned bound) { return ~(bytes + kEach * (0x80 - bound)); };

@@ -19,7 +19,7 @@ constexpr std::size_t hex_length(DigestKind kind) {
   return std::array<std::size_t, 3>{32, 40, 64}[static_cast<std::size_t>(kind)];
 }
 
-/// Returns OpenSSL's algorithm for KIND, which is valid until the process exits. Throws
+/// Returns OpenSSL's algorithm for KIND. The pointer is valid until the process exits. Throws
 /// std::runtime_error if OpenSSL does not support the algorithm.
 const EVP_MD* algorithm_of(DigestKind kind);
 

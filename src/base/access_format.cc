@@ -50,8 +50,8 @@ Result<char> modifier_named(char letter, std::string_view word) {
   std::string known;
   for (const Modifier& modifier : kModifiers) {
     if (modifier.letter != letter) continue;
-    // A placeholder without a modifier, such as %d, means the same as with the first modifier of
-    // its letter in kModifiers.
+    // A placeholder without a modifier, such as %d, uses the first modifier of its letter in
+    // kModifiers.
     if (word.empty() || std::ranges::equal(modifier.word, word, {}, {}, ascii_lower)) {
       return modifier.code;
     }

@@ -96,8 +96,7 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// Suppress a warning: FORMAT is not a literal, because it comes from the configuration, which can
-// use all conversions of strftime(3).
+// Suppress the warning that FORMAT is not a literal: FORMAT comes from the configuration.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {

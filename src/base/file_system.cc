@@ -88,8 +88,8 @@ class RealFile final : public File {
     return refused(path_);
   }
 
-  // Use an open file description lock, which belongs to this File instead of the process, and which
-  // is_locked() can test without taking it.
+  // Use an open file description lock, because it belongs to this File instead of the process.
+  // is_locked() can test such a lock without taking it.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
     if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;

@@ -58,7 +58,7 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
 }
 
 void LogFrame::begin_text(const LogRecord& record) {
-  const bool has_time = head_.empty();  // syslog's frame contains the time
+  const bool has_time = head_.empty();  // the frame of syslog already contains the time
   if (has_time) head_ = fmt::format("[{}] ", iso_micros(record.micros));
   head_ += fmt::format("{}: ", name_of(record.level));
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);

@@ -12,11 +12,10 @@ using base::ErrorCode;
 
 namespace {
 
-// The queries read a payload of up to a page with its row. Larger payloads are read later. kAllRows
-// does not check the rows, because most repositories do not have hidden artifacts. kPublicRows
-// leaves out hidden artifacts. If its statistics are outdated, SQLite can scan whole tables for
-// these two queries. In this case, kOneRow is used. With good statistics, the other two queries are
-// a third faster than kOneRow.
+// Each query reads a row, including a payload of up to a page. Larger payloads are read later.
+// kPublicRows leaves out hidden artifacts. kAllRows is faster, and is used if there are no hidden
+// artifacts. With outdated statistics, SQLite can scan whole tables for kAllRows and kPublicRows.
+// In this case, kOneRow is used. It is a third slower than the other queries with good statistics.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -56,8 +55,7 @@ class StoredRows {
 
  private:
   /// Returns the query for the rows. If SQLite's statistics say that the table is tiny, SQLite
-  /// plans to scan it for each row. In this case, rows are looked up by their id, which is a little
-  /// slower than a good plan.
+  /// would scan the whole table for each row. In this case, kOneRow looks up each row by its id.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);
@@ -81,8 +79,8 @@ class StoredRows {
     return false;
   }
 
-  // After this number of consecutive unused row ids, a query for the next row is faster than
-  // looking up more ids, even if SQLite scans the whole table.
+  // After this number of consecutive unused row ids, a query finds the next row. Even if SQLite
+  // scans the whole table for this query, it is faster than looking up more ids.
   static constexpr int kWideGap = 10000;
 
   Database& database_;

@@ -185,8 +185,8 @@ void Verification::check_derived() {
   r_.database.execute("BEGIN");
   clear_derived(r_.database);
   r_.names.forget_all();
-  // Keep shunned artifacts, unlike a rebuild: until a rebuild, their rows are in the file, so they
-  // must also be in the recomputation.
+  // Unlike a rebuild, keep shunned artifacts: the file still has their rows, so the recomputation
+  // must also have these rows.
   r_.derivation.expect_everything();
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();

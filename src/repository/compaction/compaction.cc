@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Size of the content cache in bytes. An artifact is usually a delta on a recently read artifact.
+// Size of the content cache in bytes. The cache usually contains the source of the next delta.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMaxDamage = 100;
 // Limits of a plan: number of artifacts, bytes (including contents, which are held in memory), and
@@ -24,8 +24,8 @@ constexpr std::size_t kMaxDamage = 100;
 constexpr std::size_t kMaxPlanned = 200;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// After this number of consecutive unused row ids, a query for the next row is faster than looking
-// up more ids, even if SQLite scans the whole table.
+// After this number of consecutive unused row ids, a query finds the next row. Even if SQLite scans
+// the whole table for this query, it is faster than looking up more ids.
 constexpr int kWideGap = 10000;
 // Time for which the write lock is held. This time is sufficient for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
@@ -121,7 +121,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = r_.database.first_integer("SELECT max(rid) FROM blob WHERE rid<?1", rid);
 }
 
-/// Continues the pass until enough changes are planned to be written.
+/// Continues the pass until the plan is large enough to be written.
 base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
@@ -199,7 +199,7 @@ base::Result<void> CompactionRun::apply() {
   return {};
 }
 
-/// Saves the position of the pass, unless it has been saved together with changed artifacts.
+/// Saves the position of the pass if it has not been saved yet.
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();

@@ -26,9 +26,8 @@ constexpr int kShortChain = kLongestChain / 10;
 constexpr std::size_t kEndless = 200000;
 // Smaller artifacts are not stored as deltas.
 constexpr std::int64_t kSmallestDelta = 50;
-// If more artifacts than this are deltas on an artifact A, A is left unchanged, because all these
-// artifacts are visited while the lock is held. As a result, one in a thousand versions remains
-// whole.
+// An artifact with more dependents (deltas on this artifact) is left unchanged, because all
+// dependents are visited while the lock is held.
 constexpr std::size_t kMaxDependents = 1000;
 // Larger artifacts are not expanded while the lock is held. Only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
@@ -118,9 +117,9 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   return plan;
 }
 
-/// Checks the length of the chains that end with REWRITING's artifact. If a chain would be too
-/// long, adds a change to PLAN that splits the chain in the middle. The outer half then becomes a
-/// chain on this artifact. Returns whether the chains are short enough after that.
+/// Checks the length of the longest chain that ends with REWRITING's artifact. If this chain would
+/// be too long, adds a change to PLAN: the artifact in the middle of the chain becomes a delta on
+/// REWRITING's artifact. Returns whether the chains are short enough after that.
 bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan) {
   const auto longest = longest_chain_on(rewriting.rid);
   if (!longest) return false;

@@ -13,8 +13,8 @@
 //
 // A chain has at most kLongestChain deltas, so that old versions can still be read quickly. If the
 // chain would be longer, the artifact becomes a delta on a much later version near the end of the
-// chain. If the chain grows at that end, an artifact in the middle of the chain becomes a delta on
-// the new end.
+// chain. If a newer version makes the chain too long, an artifact in the middle of the chain
+// becomes a delta on an artifact near the end of the chain.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Rewriting {
   std::int64_t former_size = 0;
   std::string stored;  // the new bytes of RID's row
   Content content;     // content of RID
-  // If SOURCE is a delta on RID, and must therefore be stored whole first, the new bytes of
-  // SOURCE's row. Otherwise nullopt.
+  // New bytes of SOURCE's row if SOURCE is now a delta on RID: SOURCE must then be stored whole
+  // first. Otherwise nullopt.
   std::optional<std::string> whole_source = {};
   std::int64_t former_source_size = 0;
 };
@@ -85,7 +85,7 @@ class Deltification {
 
   std::optional<Row> row_of(Rid rid);
   base::Result<Content> sound_content(Rid rid, const Row& row);
-  /// Returns the delta chain of RID, beginning with RID, as it will be after PLANNED.
+  /// Returns the delta chain that RID will have after the changes in PLANNED, beginning with RID.
   std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
   static void note_planned(const Rewriting& rewriting, PlannedSources& planned);
   std::optional<Rewriting> on_one_of(const std::vector<Rid>& sources, Rid rid, const Row& row,

@@ -2,8 +2,8 @@
 //
 //   check-ins      All check-ins are versions of the project, sorted by displayed time.
 //   files          Two files are versions if a check-in replaces one with the other (`mlink`), or
-//                  if they had the same name. For content that reappears, the last appearance is
-//                  used.
+//                  if they had the same name. A file is dated by the last check-in that
+//                  introduced its content.
 //   wiki pages,    Versions of the same page or technote are sorted by their own times.
 //   technotes
 //
@@ -31,7 +31,7 @@ class Versions {
   // delta.
 
   /// Returns the direct successors of RID. For a file without successors, returns the next contents
-  /// under its name.
+  /// with the same file name.
   std::vector<Rid> after(Rid rid);
   /// For a check-in, returns the check-ins that follow it in the project. The caller uses these
   /// check-ins if RID has too little in common with its direct successors. For other kinds, returns

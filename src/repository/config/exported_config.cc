@@ -33,7 +33,7 @@ constexpr std::array kSources = {
     Source{kConfigSubscriber, "subscriber", "subscriber WHERE sverified AND"},
 };
 
-// The tables for email. Fossil creates them when email is first used. Here, they are created when
+// The tables for email. Fossil creates these tables when email is first used. We create them when
 // the first subscriber is received.
 constexpr const char* kMailSchema =
     "CREATE TABLE subscriber("

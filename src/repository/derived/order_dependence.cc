@@ -97,9 +97,9 @@ std::set<Rid> OrderDependence::possible_children(Rid rid) {
   return children;
 }
 
-/// If a tag sets the parents of a check-in, the check-in can have the parents in the tag, the
-/// parents in its manifest, or both, and the files that changed since one of these parents. A
-/// document can be compared with a check-in that it names as its previous version.
+/// If a tag sets the parents of a check-in, the rows of the check-in can follow from the parents in
+/// the tag, from the parents in the manifest, or from both. A document can be compared with a
+/// check-in that it names as its previous version.
 OrderClass OrderDependence::of_parents(Rid rid, bool is_of_files) {
   const Manifest manifest = work_.manifests.get(rid);
   const bool is_compared =
@@ -182,8 +182,8 @@ std::vector<TagEntry> OrderDependence::inheritable(std::int64_t tag, Rid rid) {
 ///
 /// If RID does not have a card for TAG, its entry is always the entry that its parent passes on.
 /// Otherwise, the latest card of RID takes effect. There is one exception: an inherited entry that
-/// is not older than this card and is processed first. All cards of RID can then be without effect.
-/// If the inherited entry was removed again, all cards except one can be without effect.
+/// is not older than this card can be processed before the cards of RID. In this case, an older
+/// card or no card of RID takes effect.
 OrderClass OrderDependence::of_one_tag(std::int64_t tag, Rid rid) {
   const std::optional<TagEntry> file = tag_in_file(tag, rid);
   const std::vector<TagEntry> cards = own_cards(tag, rid);

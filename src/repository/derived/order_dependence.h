@@ -1,9 +1,9 @@
 // Rows of the derived tables that depend on the order in which artifacts are processed. Our order
-// is a function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in
-// which artifacts are stored, so it can compute other rows from the same artifacts. Each row that
-// can differ belongs to a class. quarry-protocol(7) lists the classes and the values that they
-// allow: values of the artifact's own cards, or values that follow from other rows of the same
-// file. Any other value is a fault.
+// is a function of the artifacts (artifact_order.h). The order in `fossil rebuild` depends on row
+// ids and on the storage of artifacts, so fossil can compute other rows from the same artifacts.
+// Each row that can differ belongs to a class. quarry-protocol(7) lists the classes and the values
+// that they allow: values of the artifact's own cards, or values that follow from other rows of the
+// same file. Any other value is a fault.
 //
 // verify() uses this class after it has recomputed the tables. The tables then contain the
 // recomputed rows, and the temporary tables `before_TABLE` contain the rows of the file.

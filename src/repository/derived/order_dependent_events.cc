@@ -71,8 +71,8 @@ std::optional<OrderDependence::TimelineRow> OrderDependence::expected_technote(R
   return row;
 }
 
-/// The row of RID can be missing if RID is a version of a technote, and another version, which is
-/// not older, has a row.
+/// The row of RID can be missing if RID is a version of a technote, and a newer or equally old
+/// version has a row.
 OrderClass OrderDependence::of_missing_technote(Rid rid) {
   const auto note = expected_technote(rid);
   const bool has_later =
@@ -183,9 +183,9 @@ OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const Tim
   return is_comment ? OrderClass(kForumTitles) : std::nullopt;
 }
 
-/// The VALUE of a column that TAG changes follows from the file's entry for TAG. A card that is
-/// processed before a document does not change the document's row. The value of a cancelled card
-/// can be shown on a check-in.
+/// If TAG changes a column, the column's VALUE must follow from the file's entry for TAG. A card
+/// that is processed before a document does not change the document's row. The value of a cancelled
+/// card can be shown on a check-in.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
                                     const std::optional<std::string>& value) {
   const std::optional<TagEntry> entry = tag_in_file(tag, rid);
@@ -195,7 +195,7 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   const bool is_cancelled = entry && entry->type == kCancelTag;
   bool is_possible = !value && (!applies || is_document || is_cancelled);
   is_possible |= applies && value == entry->value && (!is_cancelled || is_document == is_colour);
-  // The row of a check-in also contains a value that the check-in has inherited before its row was
+  // The row of a check-in can also contain a value that the check-in inherited before the row was
   // added. A tag that sets the parents of RID can replace the inherited entry afterwards.
   const bool is_inherited = !is_document && (!entry || entry->source == 0);
   if (!is_possible && (is_inherited || has_other_parents(rid))) {
@@ -208,7 +208,7 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
 }
 
 /// FILE is the row of RID. The time in FILE must be the time in a date card of RID. If the date
-/// cards might be without effect, it can also be a time that may_be_moved_to() accepts.
+/// cards might be without effect, any time that may_be_moved_to() accepts is also allowed.
 OrderClass OrderDependence::of_time(Rid rid, const TimelineRow& file) {
   const std::optional<TagEntry> entry = tag_in_file(kTagDate, rid);
   const bool is_document = !work_.lineage.is_check_in(rid);
@@ -240,8 +240,7 @@ std::optional<double> OrderDependence::day_of(Rid rid) {
   return printed_day(work_.database, *artifact->date);
 }
 
-/// Returns the artifacts that are compared with RID as their parent, and whose time can move the
-/// time of RID.
+/// Returns the possible children of RID whose time can move the time of RID.
 std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
   std::vector<Dated> close;
   for (const Rid child : possible_children(rid)) {
@@ -251,8 +250,9 @@ std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
   return close;
 }
 
-/// Returns whether RID can be shown at TIME: its own time, or some steps before the time of a close
-/// descendant, with at least one step for each generation between them (event_times.cc).
+/// Returns whether RID can be shown at TIME (event_times.cc). TIME must be the time of RID, or a
+/// number of steps before the time of a close descendant. The number of steps must be at least the
+/// number of generations from RID to this descendant.
 bool OrderDependence::may_be_moved_to(Rid rid, double time) {
   constexpr double kTolerance = 0.15;  // in steps; covers the rounding errors of all steps
   const Manifest artifact = work_.manifests.get(rid);
@@ -284,8 +284,8 @@ bool OrderDependence::may_be_moved_to(Rid rid, double time) {
 
 // --- links and tickets ---------------------------------------------------------------------------
 
-/// Returns the comments that can determine the links of RID: its own comment, and each edit, once
-/// with the time of RID and once with the time of the edit.
+/// Returns the comments that can determine the links of RID: the comment of RID, and the comment of
+/// each edit. An edit is returned twice: with the time of RID, and with the time of the edit.
 std::vector<OrderDependence::LinkedText> OrderDependence::comments(Rid rid) {
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return {};

@@ -13,8 +13,7 @@ using artifact::HashName;
 
 namespace {
 
-// Late artifacts are searched for in at most this number of requests before the last reported
-// request.
+// Maximum number of requests before the last reported request that are searched for late artifacts.
 constexpr std::int64_t kOpenRequests = 100;
 // Maximum number of tags reported for a check-in.
 constexpr std::size_t kMaxReceivedTags = 100;
@@ -77,8 +76,7 @@ Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
   return Readiness::kReady;
 }
 
-/// Adds ROW to RECEIVED. If the last element is for the same request, adds ROW to this element,
-/// otherwise to a new element.
+/// Adds ROW to RECEIVED. Creates a new element if the last element is for another request.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
                   std::vector<Rid>& reported) {
   const auto name = HashName::parse(row.hash);
@@ -102,13 +100,12 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
 }
 
 /// Returns at most LIMIT rows of `blob` after MARK: first the remaining rows of the request in
-/// MARK, then the rows of later requests. (Two queries are used, because SQLite would use a single
-/// condition on rcvid and rid inefficiently: it would scan all rows of the request in MARK that
-/// have already been read.)
+/// MARK, then the rows of later requests. Uses two queries: for a single condition on rcvid and
+/// rid, SQLite would scan rows that have already been read.
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
-  // Receipt 0 stands for phantoms and not for a request, so there is no rest to read.
+  // Receipt 0 stands for phantoms and not for a request, so there are no remaining rows.
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"

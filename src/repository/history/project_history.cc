@@ -11,7 +11,7 @@ using artifact::HashName;
 
 namespace {
 
-// Maximum number of private rows, and rows of other kinds, that one call skips.
+// Maximum number of rows that one call skips because they are private or of another kind.
 constexpr std::size_t kMaxSkipped = 100000;
 
 // Maximum number of cards that are searched for the last card that set a tag.

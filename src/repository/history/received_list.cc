@@ -41,8 +41,8 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   return fmt::format("file {}", query.text(0));
 }
 
-/// Returns a description of the control artifact in ROW. Returns nullopt if none of the tags that
-/// the artifact has set still exists, or if the artifact is not a control artifact.
+/// Returns a description of the control artifact in ROW. Returns nullopt if the artifact is not a
+/// control artifact, or if its tags are no longer in effect.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {

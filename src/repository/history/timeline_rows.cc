@@ -66,8 +66,8 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // Use only these two kinds without further checks. Every other kind might belong to an
-  // attachment, whose row in the timeline has the type of its target.
+  // Only these two kinds are certain. A row of any other kind might belong to an attachment,
+  // because the row of an attachment has the type of the attachment's target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }

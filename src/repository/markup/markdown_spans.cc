@@ -218,8 +218,8 @@ void MarkdownSpans::read(std::string_view text) {
 }
 
 void MarkdownSpans::read_footnote(std::string_view label) {
-  // Remove the footnote from the map before it is read. If it refers to itself, it is then not read
-  // again.
+  // Remove the footnote from the map first, so that a footnote that refers to itself is read only
+  // once.
   const auto note = footnotes_.extract(markdown_name(label));
   if (!note.empty()) read(note.mapped());
 }
@@ -274,8 +274,8 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   return end;
 }
 
-/// Returns the position of the next MARK in TEXT, after the first byte, that is neither escaped nor
-/// inside code or a link. Returns 0 if there is none.
+/// Returns the position of the next MARK in TEXT after the first byte, or 0 if there is none. Skips
+/// escaped characters, code and links.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
   std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();

@@ -29,8 +29,8 @@ std::vector<std::string> wiki_links(std::string_view text);
 /// is parsed.
 std::vector<std::string> markdown_links(std::string_view text);
 
-/// Adds the link target TARGET, in lower case, to LINKS if it can be an artifact name, with or
-/// without "/info/" before it.
+/// If TARGET can be an artifact name, adds it to LINKS in lower case. Ignores "/info/" at the start
+/// of TARGET.
 void add_link(std::string_view target, std::vector<std::string>& links);
 
 }  // namespace quarry::repository

@@ -8,8 +8,8 @@
 namespace quarry::repository {
 
 struct Receipt::State {
-  // Size of the cache of expanded artifacts, in bytes. The source of the next delta is usually a
-  // recently stored artifact.
+  // Size of the cache of expanded artifacts, in bytes. The cache usually contains the source of the
+  // next delta.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
   explicit State(Repository::State& repository) : r(repository), transaction(repository.database) {

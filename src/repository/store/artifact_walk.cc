@@ -209,7 +209,7 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
   }
 }
 
-/// Expands RID. SOURCE is the content of its delta source, or null if RID is stored whole.
+/// Expands RID. SOURCE is the content of RID's delta source, or null if RID is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
   Artifact artifact{.rid = rid};

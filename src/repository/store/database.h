@@ -125,7 +125,8 @@ class Database {
     query.bind(values...);
     return query;
   }
-  /// Like query(), but does not cache the statement. For SQL that is composed at run time.
+  /// Like query(), but does not cache the statement. Use this function for SQL that is composed at
+  /// run time.
   template <typename... Values>
   Query query_once(std::string_view sql, Values&&... values) {
     static_assert((!std::is_same_v<Values, std::string> && ...),

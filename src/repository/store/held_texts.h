@@ -33,7 +33,7 @@ class HeldTexts {
   void write_out();
 
   std::size_t limit_;
-  std::string memory_;  // the text after the part in the file
+  std::string memory_;  // text that has not been moved to the file
   std::uint64_t in_file_ = 0;
   int fd_ = -1;
 };

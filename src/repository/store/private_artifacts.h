@@ -1,8 +1,8 @@
 // Makes artifacts private or public (the table `private`).
 //
 // A public artifact must never be stored as a delta on a private artifact, because clients that are
-// not allowed to receive the source could not expand it. An artifact that becomes public is added
-// to `unclustered`, even if it is already in a cluster. The next cluster removes it from
+// not allowed to receive the source could not expand the artifact. An artifact that becomes public
+// is added to `unclustered`, even if it is already in a cluster. The next cluster removes it from
 // `unclustered`.
 #pragma once
 
@@ -31,8 +31,8 @@ class PrivateArtifacts {
   /// Makes RID public. Returns false if RID was already public.
   bool make_public(Rid rid);
 
-  /// If RID is a delta on a private artifact, stores RID whole, unless the content of RID cannot be
-  /// expanded.
+  /// Stores RID whole if it is a delta on a private artifact. Does nothing if the content of RID
+  /// cannot be expanded.
   void store_whole_if_source_is_private(Rid rid);
   /// Finds all public artifacts that are deltas on RID, and stores each of them whole. Call after
   /// RID has become private.

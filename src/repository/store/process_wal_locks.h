@@ -1,14 +1,14 @@
 // Applies the two WAL rules (wal_lock_rules.h) to a whole process. Only the lock requests to the
 // kernel are visible, not the connections from which they come.
 //
-// All connections of a process have a single descriptor for a log's index, and the kernel's locks
+// All connections of a process share one descriptor for a log's index, and the kernel's locks
 // belong to the process. Therefore, a connection is identified by its thread: while a connection
 // holds an exclusive lock, this connection works in one thread, inside a single call. Two
 // connections in one thread are never in such calls at the same time, so they can be treated as one
 // connection.
 //
-// If a thread holds a byte, requests of other threads for the same byte are refused, although the
-// kernel would grant them.
+// If a thread has locked a byte, this class refuses the requests of other threads for the same
+// byte, because the kernel would grant these requests.
 #pragma once
 
 #include <sys/types.h>

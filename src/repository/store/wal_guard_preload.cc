@@ -181,8 +181,8 @@ int guarded_fcntl(int fd, int command, void* argument) {
 }  // namespace
 }  // namespace quarry::repository
 
-// Only the symbols of these functions have libc's names. The functions themselves have other names,
-// because a header of libc might define one of its names as a macro for another.
+// In the source code, these functions do not have libc's names, because libc's headers might define
+// these names as macros.
 extern "C" {
 [[gnu::visibility("default")]] int quarry_fcntl(int fd, int command, ...) asm("fcntl");
 [[gnu::visibility("default")]] int quarry_fcntl64(int fd, int command, ...) asm("fcntl64");

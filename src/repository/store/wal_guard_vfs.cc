@@ -84,8 +84,8 @@ int WalGuardVfs::open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* fil
                       int* flags_out) {
   sqlite3_vfs* below = static_cast<Vfs*>(vfs)->below;
   const int code = below->xOpen(below, name, file, flags, flags_out);
-  // Wrap only files whose VFS supports shared memory. Without it, connections cannot share a log,
-  // so the rules are not needed.
+  // Wrap only files whose VFS supports shared memory. Without shared memory, connections cannot
+  // share a log, so the rules are not needed.
   const bool has_log = (flags & SQLITE_OPEN_MAIN_DB) != 0 && code == SQLITE_OK &&
                        file->pMethods->iVersion >= 2 && file->pMethods->xShmLock != nullptr;
   if (!has_log) return code;

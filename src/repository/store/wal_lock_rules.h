@@ -1,10 +1,9 @@
 // The two locking rules of the write-ahead log (WAL), and a class that makes one connection keep
 // them.
 //
-// SQLite before 3.51.3 (3.50.7, 3.44.6) can lose a committed transaction. This happens if one
-// connection resets the log, and at the same time another connection, which has read the log's
-// header earlier, copies frames into the file. Both operations are visible in the lock bytes of the
-// log's index, the -shm file:
+// SQLite before 3.51.3 (3.50.7, 3.44.6) can lose a committed transaction. This can happen if a
+// connection has read the log's header and is copying frames into the file while another connection
+// resets the log. Both operations are visible in the lock bytes of the log's index, the -shm file:
 //
 //   120 write   121 checkpoint   122 recover   123 … 127 readers
 //

@@ -28,8 +28,8 @@ class TicketRestraint {
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 
-  /// Raises the limit on the length of texts, because a value of SIZE bytes will be stored. The
-  /// raised limit is at least the total size of all values that were passed to this function.
+  /// Raises the limit on the length of texts, so that a value of SIZE bytes can be stored. The
+  /// sizes from all calls are added up.
   void allow(std::size_t size);
 
   /// Calls WORK, which runs the statements, and returns its result. The time limit starts with the
@@ -53,8 +53,8 @@ class TicketRestraint {
   bool is_late() const { return std::chrono::steady_clock::now() >= deadline_; }
 
   /// Must exist while a statement is prepared. Preparing cannot be interrupted, so its time is
-  /// bounded by a memory limit. Without the limit, nested views, each of which refers twice to the
-  /// next one, double the time at each level.
+  /// bounded by a memory limit. Without the limit, a few nested views could take forever: if each
+  /// view refers twice to the next view, each level doubles the time.
   class Preparing {
    public:
     Preparing();

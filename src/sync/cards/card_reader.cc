@@ -85,7 +85,7 @@ Result<bool> CardReader::next() {
     }
     line_ = trim(body_.substr(position_, end - position_));
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
-    // Empty lines and comments count as cards because reading them also takes time.
+    // Empty lines and comments count as cards, because reading them also takes time.
     if (++count_ > limits_.max_cards) {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));

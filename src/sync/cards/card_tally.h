@@ -13,8 +13,7 @@ namespace quarry::sync {
 
 class CardTally {
  public:
-  /// Counts a card. Returns whether a report is due: after the first cards, if the type changes,
-  /// and otherwise every kReportInterval cards.
+  /// Counts a card. Returns whether a report is due.
   bool card(CardType type);
   /// Returns PHASE with the counts, for example "reading cards: 120 file, 3 igot".
   std::string in(std::string_view phase) const;

@@ -1,8 +1,8 @@
 // Writes the cards of a reply or request into one string.
 //
-// CardWriter fossilizes text for users (a space becomes \s and so on). Names and codes are written
-// unchanged, unless they contain blanks: a value from the repository, such as the `cookie` setting,
-// must not end its card and add other cards, which a client would sign with its login. Used by
+// CardWriter fossilizes text for users (a space becomes \s and so on). Names and codes are also
+// fossilized if they contain blanks. Otherwise, a value from the repository, such as the `cookie`
+// setting, could end its card and add cards that a client would sign with its login. Used by
 // ServerSession and ClientSession.
 #pragma once
 

@@ -26,7 +26,7 @@ void ClientOffer::asked_for(const HashName& name) {
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;
   if (!with_private_ && repository_.is_private(info->rid)) return;
-  // Add the name only once, although a server can repeat its request until the artifact arrives.
+  // A server can repeat its request until the artifact arrives, so add the name only once.
   if (asked_for_.insert(name).second) asked_.push_back(name);
 }
 
@@ -42,8 +42,8 @@ Result<void> ClientOffer::write(CardWriter& writer) {
   return {};
 }
 
-/// Returns the delta source of NAME if the server might not have it, so that it must be sent first.
-/// Otherwise, returns nullopt.
+/// Returns the delta source of NAME if the source must be sent first, because the server might not
+/// have it. Otherwise, returns nullopt.
 std::optional<HashName> ClientOffer::source_to_send(const HashName& name) {
   if (times_sent_.contains(name)) return std::nullopt;
   const auto info = repository_.find(name);
@@ -69,8 +69,8 @@ Result<void> ClientOffer::find_chain(const HashName& name) {
   return {};
 }
 
-/// Sends the delta sources of NAME, then NAME. Returns false if the request is full before all have
-/// been sent.
+/// Sends the delta sources of NAME, then NAME. Returns false if the request is full before all
+/// these artifacts have been sent.
 Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
   QUARRY_TRY(find_chain(name));
   for (; !chain_.empty(); chain_.pop_back()) {
@@ -136,8 +136,8 @@ Result<void> ClientOffer::send_asked(CardWriter& writer) {
   return {};
 }
 
-/// Returns whether to send NAME as a name. Sending each name once is enough: after the server has
-/// received a name, it requests the artifact again and again until the artifact arrives.
+/// Returns whether to send an `igot` card for NAME. Sending each name once is enough: after the
+/// server has received a name, it requests the artifact again and again until the artifact arrives.
 bool ClientOffer::should_name(const HashName& name) {
   return !remote_has_.contains(name) && named_.insert(name).second;
 }

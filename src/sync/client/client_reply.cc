@@ -41,8 +41,8 @@ Result<void> ClientReply::read(std::string_view cards) {
     if (!more) break;
     if (reader_.type() == CardType::kError) {
       error_ = printable_text(reader_[1]);
-      // Roll back the transaction, unless it has stored the project code: the refusal of a clone
-      // contains this code, and the session needs it to log in.
+      // Roll back the transaction, unless it has stored the project code: after a refused clone,
+      // the session needs this code to log in.
       if (!received_project_code_) receipt_.reset();
       break;
     }

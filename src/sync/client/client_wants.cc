@@ -7,15 +7,15 @@ namespace {
 
 using artifact::HashName;
 
-// Minimum number of artifacts to request at once. Requesting many more than the server can send is
-// useless: for artifacts that do not fit into its reply, the server sends only the names.
+// Minimum number of artifacts to request at once. If an artifact does not fit into the reply, the
+// server sends only its name, so requesting many more artifacts is useless.
 constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
   // Get more names than LIMIT, so that LIMIT names are left after the unavailable artifacts are
-  // removed. Even more are left if some unavailable artifacts are no longer phantoms.
+  // removed.
   auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)

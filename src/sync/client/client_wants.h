@@ -18,7 +18,7 @@ class ClientWants {
   ClientWants(repository::Repository& repository, bool with_private)
       : repository_(repository), with_private_(with_private) {}
 
-  /// Returns whether any phantom is left that the server might have.
+  /// Returns whether the server might have any of the remaining phantoms.
   bool any();
   /// Writes `gimme` cards for about as many phantoms as the server can send in one reply.
   void ask(CardWriter& writer);

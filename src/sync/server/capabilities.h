@@ -3,8 +3,9 @@
 //   g clone   o read   i write   x private artifacts   y write unversioned files
 //   a admin   s setup  e read private addresses        (other letters concern web pages)
 //
-// `i` implies `o`; `a` and `s` imply the others except `x` and `y`. The letters `u` and `v` grant
-// the rights of the users `reader` and `developer`. SyncUser reads these users from the user table.
+// `i` implies `o`, `a` implies `g`, `o`, `i` and `e`, and `s` implies `a`. The letters `u` and `v`
+// grant the rights of the users `reader` and `developer`. SyncUser reads these users from the user
+// table.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //   config @TABLE SIZE        rows as SQL text (clients before 2011); refused
 //
 // Requests need the right to read. `/user` and `/subscriber` need the right `a`, and `/email` needs
-// `e`. Areas that the user is not allowed to see are silently left out. Each area is sent only once
-// per request unless it changes, because otherwise a small request could cause gigabytes of
+// `e`. Areas that the user is not allowed to see are silently left out. Within a request, an area
+// is sent again only after it has changed. Otherwise, a small request could cause gigabytes of
 // replies. Sending configuration to the server needs the right `a`. Used by Exchange.
 #pragma once
 

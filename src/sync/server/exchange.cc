@@ -107,7 +107,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // checking a login hashes all bytes that follow its card
+      QUARRY_TRY(bound_.check());  // login() is slow, because it hashes the rest of the body
       return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
@@ -147,8 +147,8 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // The reply to a legacy clone contains only the names of the artifacts. The client then pulls the
-  // artifacts.
+  // The reply to a legacy clone contains only the names of the artifacts, so the client has to pull
+  // the artifacts.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }

@@ -50,10 +50,9 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
 }
 
 Result<void> Intake::mention(NameList& mentioned) {
-  // Usually, the client mentions artifacts that both sides have: the unclustered artifacts of this
-  // repository. These are found in the list of unclustered artifacts. If the list is very long (for
-  // example, while a whole history is being pushed), looking up the few mentioned names in the
-  // artifact table is faster.
+  // Usually, the client mentions artifacts that are also unclustered in this repository, so first
+  // search the list of unclustered artifacts. If this list is very long (for example, while a whole
+  // history is being pushed), looking up each name in the artifact table is faster.
   if (const auto* unclustered =
           repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;

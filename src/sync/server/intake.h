@@ -38,7 +38,8 @@ class Intake {
     return {};
   }
   /// Returns the private artifacts that the client named in public `igot` cards. Each of them
-  /// becomes public only when the client sends its content, which proves that the client has it.
+  /// becomes public only when the client sends its content, which proves that the client has the
+  /// artifact.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }

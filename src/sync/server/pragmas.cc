@@ -65,8 +65,8 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
-  // Merge rows with the same public URL. There can be several, because public_url() removes user
-  // names.
+  // Several rows can have the same public URL, because public_url() removes user names. Merge such
+  // rows.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);

@@ -62,7 +62,8 @@ std::string public_url(std::string_view url, PublicSchemes schemes) {
   rest = rest.substr(0, rest.find_first_of("?#"));
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   const std::string_view path = rest.substr(slash);
-  // If the path contains an @, a password with a slash might extend into the path.
+  // If the path contains an @, a password with a slash might extend into the path, so do not return
+  // the URL.
   if (path.contains('@')) return {};
   const auto place = public_authority(rest.substr(0, slash), scheme->default_port);
   if (!place) return {};

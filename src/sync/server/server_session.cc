@@ -32,8 +32,8 @@ bool is_fault(ErrorCode code) {
 // Fossil's message to a client if the server does not support the schema of the repository.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
-/// Returns the text for the client. Problems with the repository, and its path, are written only to
-/// the log.
+/// Returns the text for the client. Problems with the repository, and the repository's path, are
+/// written only to the log.
 std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
@@ -97,7 +97,7 @@ class ServerSession {
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // Only the reply is left to make: the exception has already rolled back the transaction.
+      // The exception has already rolled back the transaction, so only the reply has to be made.
       return refuse_failure(failure);
     }
   }

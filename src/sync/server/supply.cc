@@ -194,8 +194,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
 Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
-    // The client must learn that the artifact is private. Otherwise it would request the artifact
-    // in every sync if a public check-in refers to the artifact.
+    // Tell the client that the artifact is private. Otherwise, if a public check-in refers to this
+    // artifact, the client would request it in every sync.
     if (client_.understands_private_igot()) writer_.igot(name, true);
     return {};
   }

@@ -91,11 +91,11 @@ class Supply {
   /// Returns the private artifacts with content, beginning with row id FIRST. Returns an empty list
   /// if the session is not private.
   std::vector<Found> private_from(repository::Rid first);
-  /// Returns whether a cloning client has SOURCE or will receive it, so that artifacts can be sent
+  /// Returns whether a cloning client has SOURCE or will receive it. If so, artifacts can be sent
   /// to the client as deltas on SOURCE.
   bool is_cloned_source(const artifact::HashName& source);
-  /// Returns whether an earlier reply might have sent SOURCE as a delta on an artifact that is now
-  /// stored as a delta on SOURCE.
+  /// Returns whether a delta might have been reversed: an earlier reply sent SOURCE as a delta on
+  /// an artifact, and this artifact is now stored as a delta on SOURCE.
   bool may_be_reversed(const artifact::HashName& source);
 
   repository::Repository& repository_;

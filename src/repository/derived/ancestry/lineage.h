@@ -46,7 +46,8 @@ class Lineage {
   void link(const ParentLink& link);
   /// Removes all parents of CHILD. Must not be called while the links are held in memory.
   void unlink(Rid child);
-  /// Call after the row of `event` for the check-in RID, dated DAY, has been written.
+  /// Call after the row of `event` for the check-in RID has been written. DAY is the date in this
+  /// row.
   void note_check_in(Rid rid, double day);
   /// Reads `cherrypick` again if the links are held in memory.
   void read_picks();

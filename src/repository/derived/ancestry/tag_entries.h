@@ -1,8 +1,8 @@
 // Rows of `tagxref`: the tags of each artifact.
 //
 // A complete recomputation first collects the cards in memory. Then a single walk from parents to
-// children determines the inherited tags and writes all rows in index order. Most artifacts share
-// their inherited tags with their parent.
+// children determines the inherited tags and writes all rows in index order. If an artifact
+// inherits the same tags as its parent, the two share one list in memory.
 #pragma once
 
 #include <functional>

@@ -99,8 +99,8 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
     if (target == 0) {
       // Fossil does not create a phantom for an unknown target, so the link is kept in our own
       // table, which fossil's rebuild does not delete. If the target has upper-case letters,
-      // isexclude is -1: the link never gets a row in `cherrypick`, but files are compared with the
-      // target.
+      // isexclude is -1. Such a link is used to compare files, but never gets a row in
+      // `cherrypick`.
       const std::string lower = lower_hash(cherrypick.target);
       const bool has_capitals = lower != cherrypick.target;
       if (has_capitals && cherrypick.is_backout) continue;

@@ -1,9 +1,9 @@
 // Parents and children: `plink` and `cherrypick`, and `orphan` for check-ins that wait for a
 // baseline. Cherry-picks whose target is unknown are kept in `fx_quarry_cherrypick`.
 //
-// The derivation calls this part for new check-ins, and for other new artifacts that are parents of
-// check-ins. The part marks the files and times of all check-ins that are compared with the new
-// artifact. Check-ins that were waiting for the new artifact become pending again.
+// The derivation calls this class for new check-ins, and for other new artifacts that are parents
+// of check-ins. If check-ins are compared with the new artifact, the class marks their files and
+// times for recomputation. Check-ins that were waiting for the new artifact become pending again.
 #pragma once
 
 #include <string_view>
@@ -29,8 +29,8 @@ class CheckinLinks {
   /// Makes PARENTS the parents of RID, primary first. MANIFEST is the manifest of RID.
   void link_parents(Rid rid, const artifact::Structural& manifest,
                     const std::vector<std::string_view>& parents);
-  /// Writes the rows of cherry-picks whose target was unknown and now has a row. Marks rows to
-  /// recompute.
+  /// Writes the rows of cherry-picks whose target was unknown but now has a row in `blob`. Marks
+  /// rows to recompute.
   void resolve_cherrypicks();
 
  private:

@@ -5,10 +5,10 @@
 //   without a parent       every file is new (pmid 0)
 //   primary parent missing, or plain data
 //                          no rows (yet), not even for merge parents
-//   otherwise              the differences from the primary parent and, for each existing merge
-//                          parent (isaux 1), the differences from it in the same files. If a file
-//                          is new compared with the primary parent, but exists in a merge parent,
-//                          it was added by a merge (pid -1)
+//   otherwise              the differences from the primary parent. For each existing merge
+//                          parent, also the differences from the merge parent in the same files
+//                          (isaux 1). A file that exists in a merge parent but not in the primary
+//                          parent was added by a merge (pid -1)
 //
 // A parent that is not a check-in does not have files. Each comparison adds file names and
 // phantoms, even if it does not add rows.
@@ -180,9 +180,9 @@ class MlinkRows {
     primary_names_.clear();
     rows_per_name_.clear();
   }
-  /// Replaces the existing rows. IS_NONE means that no rows exist.
+  /// Replaces the existing rows. IS_NONE is true if there are no existing rows.
   void write(Database& database, Rid mid, bool is_none) const;
-  /// Returns the contents of the child in all compared files.
+  /// Returns the rids of the child's versions of all compared files.
   const std::vector<Rid>& contents() const { return contents_; }
 
  private:

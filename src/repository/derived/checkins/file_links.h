@@ -1,7 +1,7 @@
 // The files that each check-in changed (`mlink`), and file names (`filename`).
 //
-// The derivation calls this part for marked check-ins, after all links between check-ins have been
-// written. The part also makes the files of a public check-in public. It does not mark rows.
+// The derivation calls this class for marked check-ins, after all links between check-ins have been
+// written. The class also makes the files of a public check-in public.
 #pragma once
 
 #include <optional>

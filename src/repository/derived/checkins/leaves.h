@@ -2,8 +2,7 @@
 // a branch tag and their parents are checked, so a history without branch tags does not have
 // leaves.
 //
-// The derivation calls this part for marked check-ins, after all tags and links have been written.
-// The part does not mark rows.
+// The derivation calls this class for marked check-ins, after all tags and links have been written.
 #pragma once
 
 #include "derived/common/work.h"

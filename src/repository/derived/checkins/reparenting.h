@@ -1,8 +1,9 @@
 // Check-ins whose parents are set by a tag (`fossil reparent`). The value of the tag `parent` lists
-// the parents, primary first. This part rewrites rows of `plink`, and removes rows of `mlink`.
+// the parents, primary first. This class rewrites rows of `plink`, and removes rows of `mlink`.
 //
-// The part is called when the tag is set on a check-in, and for a new check-in that might already
-// have the tag. The part marks the files, times and leaves of all affected check-ins.
+// The class is called when the tag is set on a check-in, and for a new check-in that might already
+// have the tag. The class marks the files, times and leaves of all affected check-ins for
+// recomputation.
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,9 @@
 // Rows of `event` for artifacts other than check-ins, and notifications about new rows: email
 // alerts (`pending_alert`) and the search index (`ftsdocs`).
 //
-// All parts whose artifacts have rows of `event` call this part. The part marks the rows that tags
-// change, and the times that must be compared with the times of children.
+// All classes whose artifacts have rows of `event` call this class. It marks two kinds of rows for
+// recomputation: rows that tags change, and rows whose times must be compared with the times of
+// children.
 #pragma once
 
 #include <optional>

@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, their removals (`attachment`), and their rows
 // in the timeline.
 //
-// The derivation calls this part for new attachments and removals. The part marks their targets.
-// The timeline rows for all attachments of a target are computed after all new artifacts have been
-// added.
+// The derivation calls this class for new attachments and removals. The class marks the target of
+// each attachment. After all new artifacts have been added, the timeline rows for all attachments
+// of marked targets are computed.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 class Attachments {
  public:
-  /// The values in an attachment's row of the timeline that depend on its target.
+  /// In the timeline row of an attachment, the values that depend on the attachment's target.
   struct AttachmentEvent {
     char type;
     std::string comment;

@@ -1,8 +1,8 @@
 // Documents with several versions (wiki pages, technotes, forum posts). Each version is an artifact
-// that refers to the previous version (P card). This part writes the rows of `plink`, and the tags
+// that refers to the previous version (P card). This class writes the rows of `plink`, and the tags
 // that are inherited along these links.
 //
-// The part is called for new versions. If a version refers to a check-in, the part marks the
+// The class is called for new versions. If a version refers to a check-in, the class marks the
 // check-in, because the check-in might no longer be a leaf.
 #pragma once
 

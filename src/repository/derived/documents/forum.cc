@@ -3,8 +3,9 @@
 //
 // Every row of `event` has the title of the thread, which is the title of the root's last version
 // (artifact_order.h). If a post names a reply as its root, this reply is the root of a separate
-// thread. If a separate thread does not have its own title, it has the title of the thread above,
-// in which the root is a reply. If the root is missing or is not a post, the title is "Unknown".
+// thread. If a separate thread does not have its own title, it has the title of the thread above.
+// In the thread above, the root of the separate thread is a reply. If the root is missing or is not
+// a post, the title is "Unknown".
 
 #include "forum.h"
 

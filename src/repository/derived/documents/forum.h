@@ -1,8 +1,8 @@
 // Forum threads (`forumpost`): the rows of posts in the timeline, and the links in posts
 // (`backlink`).
 //
-// The derivation calls this part for new posts. The part marks their threads. Titles are computed
-// after all new artifacts have been added.
+// The derivation calls this class for new posts. The class marks the threads of the posts. The
+// titles of marked threads are computed after all new artifacts have been added.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`).
 // pages.cc describes the rows.
 //
-// The derivation calls this part for new versions. The part marks the page or technote, and the
+// The derivation calls this class for new versions. The class marks the page or technote, and the
 // attachments of a technote. Rows that depend on all versions are computed after all new artifacts
 // have been added.
 #pragma once

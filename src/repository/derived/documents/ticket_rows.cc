@@ -81,7 +81,8 @@ std::optional<std::string> Ticket::add_change(Rid rid, const Structural& change,
     values += fmt::format(",{}", rid);
   }
   if (fields_.has_change_user && change.has_user) add("tkt_user", change.user);
-  // If a field is in both tables and the change does not set it, it is copied from the ticket.
+  // If a field is in both tables and the change does not set the field, its value is copied from
+  // the ticket.
   for (std::size_t at = 0; at < is_given.size(); ++at) {
     const TicketField& field = fields_.fields[at];
     if (is_given[at] || !field.is_in_ticket || !field.is_in_change) continue;

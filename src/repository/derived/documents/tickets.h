@@ -1,8 +1,8 @@
-// Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in
-// the timeline.
+// Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and the
+// ticket's rows in the timeline.
 //
-// The derivation calls this part for new ticket changes. The part marks the ticket and its
-// attachments. Tickets are computed after all new artifacts have been added.
+// The derivation calls this class for new ticket changes. The class marks the ticket and its
+// attachments. Marked tickets are computed after all new artifacts have been added.
 #pragma once
 
 #include <string>
@@ -31,12 +31,12 @@ class Tickets {
 
   /// Adds CHANGE, whose row id is RID. DAY is the Julian day of the D card in CHANGE.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
-  /// Computes all marked tickets. A ticket that violates a constraint of the project's own tables
-  /// is left unchanged, except in a complete recomputation, which then fails.
+  /// Computes all marked tickets. A ticket can violate a constraint of the project's own tables.
+  /// Such a ticket is left unchanged. In a complete recomputation, this function fails instead.
   void refresh_tickets();
   /// Returns the artifacts with TAG, the tag of a ticket, sorted by date and then by hash.
   std::vector<Rid> changes_of(std::int64_t tag);
-  /// Computes the ticket ID from CHANGES, in this order.
+  /// Computes the ticket ID by applying CHANGES in the given order.
   void refresh_ticket(const std::string& id, const TicketFields& fields,
                       const std::vector<Rid>& changes);
 

@@ -1,7 +1,8 @@
 // Tags that T cards set on an artifact (`tagxref` with srcid != 0). The latest card takes effect.
 //
-// Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
-// card (origid) if each check-in between them has a propagating entry (tagtype 2).
+// Inherited entries (srcid == 0): descendants along primary parents inherit the tag from the
+// check-in with the card (origid). On the path to a descendant, each check-in must have a
+// propagating entry (tagtype 2).
 //
 // An artifact's own entry always takes precedence over an inherited entry, independent of the
 // dates. Therefore, the result does not depend on the order of arrival.
@@ -50,8 +51,8 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (tag == kTagPrivate) {
     work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
-    // During a rebuild, keep the row: fossil also keeps it, because its rebuild fills `unclustered`
-    // before it processes tags.
+    // During a rebuild, keep the row, as fossil does: fossil's rebuild fills `unclustered` before
+    // it processes tags.
     if (!work_.is_quiet) {
       work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
     }

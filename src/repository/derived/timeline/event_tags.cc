@@ -2,10 +2,10 @@
 //
 //   check-ins   the colour, even if inherited; comment, user and date only if set on the check-in
 //               itself
-//   others      the same, with two exceptions. An inherited colour applies only if its card comes
+//   others      the same, with these exceptions. An inherited colour applies only if its card comes
 //               after the artifact (artifact_order.h). Tags that an artifact sets on itself do not
-//               apply, except the colour of a technote, which is read when the row is created.
-//               Tags do not apply to ticket changes, because their rows are created last
+//               apply, but the row of a technote is created with the technote's own colour. Tags
+//               do not apply to ticket changes, because the rows of ticket changes are created last
 
 #include "event_tags.h"
 

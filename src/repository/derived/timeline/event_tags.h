@@ -1,7 +1,7 @@
 // Changes that tags make to rows of `event`, and to the links (`backlink`) in edited comments.
 //
-// The derivation calls this part for marked rows of `event`, after all tags have been written. The
-// part marks times that must be recomputed.
+// The derivation calls this class for marked rows of `event`, after all tags have been written. The
+// class marks times that must be recomputed.
 #pragma once
 
 #include <optional>

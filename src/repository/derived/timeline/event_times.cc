@@ -3,8 +3,8 @@
 //
 // Fossil adjusts times in at most 30 rounds. Each round processes all check-ins that have a close
 // child: a child that is dated less than two seconds after the check-in. In each round, a parent
-// that is not before its child is moved to 25 ms before it. Then all parents read the times of
-// their children again. If a parent has several close children, this module uses the earliest
+// that is not before its child is moved to 25 ms before the child. Then all parents read the times
+// of their children again. If a parent has several close children, this module uses the earliest
 // child, and fossil uses the child that was compared last. The result for a check-in depends only
 // on its chain of close children, so the result is computed from this chain.
 //
@@ -25,7 +25,7 @@ namespace {
 
 struct Link {
   double parent;                // the parent's displayed time
-  std::optional<double> child;  // the child's time that the parent has read last
+  std::optional<double> child;  // the child's time when the parent last read it
 };
 
 /// Returns the final time of the first check-in in CHAIN. Each check-in in CHAIN is the chosen
@@ -126,8 +126,8 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
          });
 }
 
-/// Returns the displayed time of RID, which has to be before its close children. Returns nullopt if
-/// it does not have close children. RID is dated DAY.
+/// Returns the time of RID that is displayed because of close children, or nullopt if RID does not
+/// have close children. RID is dated DAY.
 std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kTimeRounds) {

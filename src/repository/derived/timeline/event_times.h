@@ -1,8 +1,8 @@
-// The column event.mtime. If the date of a close child is not later than the date of its parent,
-// the timeline shows the parent 25 ms before the child, so that the timeline is in order.
+// The column event.mtime. If a child has the same date as its parent, or is dated less than two
+// seconds earlier, the timeline shows the parent 25 ms before the child.
 //
-// The derivation calls this part for marked artifacts, after all rows of `event` have been written.
-// The part does not mark other rows.
+// The derivation calls this class for marked artifacts, after all rows of `event` have been
+// written.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ using artifact::TagCard;
 
 namespace {
 
-/// Returns the description of TAG if it has a special description, otherwise nullopt.
+/// Returns the special description of TAG, or nullopt if there is none.
 std::optional<std::string> special_sentence(const std::string& tag, std::string_view value) {
   if (tag == "*bgcolor") {
     return fmt::format(" Change branch background color to \"{}\".", base::escape_markup(value));

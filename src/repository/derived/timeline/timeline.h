@@ -1,8 +1,8 @@
 // The timeline: one `event` row for each check-in and control artifact, and the links in check-in
 // comments (`backlink`).
 //
-// The derivation calls this part for new check-ins and control artifacts. If tags of an artifact
-// arrived before the artifact, the part marks the artifact's row of `event`.
+// The derivation calls this class for new check-ins and control artifacts. If tags of an artifact
+// arrived before the artifact, the class marks the artifact's row of `event` for recomputation.
 #pragma once
 
 #include <string>
