@@ -17,7 +17,7 @@ using base::ErrorCode;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// Maximum size of an answer: a hundred times the size for a master with 1,000 children.
+// Maximum size of an answer. The answer of a master with 1,000 children is a hundred times smaller.
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
 std::unexpected<base::Error> failed(const std::string& path) {
@@ -64,8 +64,8 @@ base::Result<std::string> ask_once(const base::SocketAddress& address, Question 
   let_wait_until(fd, end);
   if (::connect(fd.get(), address.get(), address.size()) != 0) return failed(address.path());
   const std::string line = fmt::format("{}\n", text_of(question));
-  // Read the answer even after EPIPE: a master that refuses a client sends an answer and closes the
-  // connection without reading the question.
+  // Read the answer even after EPIPE. A master that refuses a client sends an answer, and closes
+  // the connection without reading the question.
   if (::send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE) {
     return failed(address.path());
   }
@@ -101,7 +101,7 @@ std::optional<Question> parse_question(std::string_view line) {
 base::Result<std::string> ask(const base::SocketAddress& address, Question question,
                               std::chrono::milliseconds patience) {
   const auto end = steady_clock::now() + patience;
-  // Try twice, because a reload of the master disconnects clients, which can then connect to the
+  // Try twice, because a reload of the master disconnects clients. The second attempt reaches the
   // new master.
   for (int tries_left = 2; tries_left > 0; --tries_left) {
     QUARRY_TRY_ASSIGN(std::string answer, ask_once(address, question, end));

@@ -19,7 +19,8 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// The members of each record, for writing and reading: name in JSON, member, and limit in bytes.
+// visit_fields() lists the members of each record, for writing and reading. It passes each member
+// with its name in JSON and its limit in bytes.
 
 void visit_fields(auto& fields, Head& head) {
   fields("repository", head.repository, kMaxName);
@@ -75,14 +76,14 @@ void visit_fields(auto& fields, Hook& hook) {
   fields("input", hook.input, kMaxInput);
 }
 
-/// The names that belong to a type of record: `type` is the event's type in JSON, and `part` is the
+/// The names that belong to a type of record. `type` is the event's type in JSON. `part` is the
 /// name of the JSON object that contains the members of the record.
 struct RecordNames {
   std::string_view type;
   const char* part;
 };
-/// In the order of Record's alternatives. The types of artifact events are in kKinds, because they
-/// depend on the kind.
+/// In the order of Record's alternatives. "artifact." is only a prefix; the complete types are in
+/// kKinds.
 constexpr auto kNames = std::to_array<RecordNames>({
     {"artifact.", "artifact"},
     {"push", "push"},
@@ -246,7 +247,8 @@ Result<Head> read_head(const json& from) {
   return head;
 }
 
-/// Parses JSON. Discards values below the maximum depth of an event, to limit memory use.
+/// Parses JSON. Discards values that are nested more deeply than any value of an event, to limit
+/// memory use.
 Result<json> read_json(std::string_view text) {
   constexpr int kMaxDepth = 8;
   if (text.size() > kMaxMessage) {
@@ -290,7 +292,7 @@ std::string cut(std::string_view text, std::size_t limit) {
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };
-  // Remove at most three bytes, because TEXT might not be valid UTF-8.
+  // Do not cut inside a character. A character of valid UTF-8 has at most three continuation bytes.
   for (int i = 0; i < 3 && end > 0 && kIsContinued(text[end]); ++i) --end;
   return std::string(text.substr(0, end)).append(kCutMark);
 }

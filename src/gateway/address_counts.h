@@ -36,8 +36,8 @@ class AddressCounts {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
       entry_ = nullptr;
     }
-    /// Returns the number of registrations for the same address, including this one, or 0 if this
-    /// registration is empty.
+    /// Returns the number of registrations for the same address, including this one. Returns 0 if
+    /// this registration is empty.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
     bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 

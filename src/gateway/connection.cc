@@ -21,8 +21,8 @@ using std::chrono::steady_clock;
 /// Limit on bytes that a client sends ahead (pipelining) while its request is handled.
 constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
-/// Maximum number of bytes that the kernel buffers without being able to send them. Without this
-/// limit, it buffers megabytes for each client that does not read.
+/// Maximum number of unsent bytes in the kernel's buffer. Without this limit, the kernel buffers
+/// megabytes for each client that does not read.
 constexpr int kMaxNotSent = 64 << 10;
 constexpr milliseconds kLingerTime{10'000};
 constexpr milliseconds kRequestGrace{1'000};
@@ -66,8 +66,8 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
       bufferevent_get_output(bev_),
       [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
-  // evhttp attaches the bufferevent to its own connection only after this point. If evhttp fails
-  // before that, this reference keeps the bufferevent alive, so that the failure can be detected.
+  // evhttp attaches the bufferevent to its own connection later. If evhttp fails first, this
+  // reference keeps the bufferevent alive, so that the failure can be detected.
   bufferevent_incref(bev_);
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
@@ -230,8 +230,8 @@ void Connection::inspect() {
   // detected.
   const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
-  // Detect input that cannot become a request, such as TLS on the wrong port. It is refused below,
-  // because a TLS client would otherwise wait for an answer forever.
+  // Input that cannot become a request, such as TLS on the wrong port, is refused below. Otherwise,
+  // a TLS client would wait for an answer forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= options_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
@@ -284,13 +284,13 @@ void Connection::on_output(const evbuffer_cb_info& info) {
                               static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {
     pace_.add(info.n_deleted);
-    // Start measuring when bytes are added to an empty output, because the client was waiting for
-    // the pool until now.
+    // If the output was empty, the client was waiting for the pool until now. Start measuring
+    // again.
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
-  // In all other states, evhttp itself has added the output: `100 Continue`, or an error page,
-  // which is replaced by a refusal below.
+  // In all other states, evhttp itself has added the output. `100 Continue` is kept, and an error
+  // page is replaced by a refusal.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
   constexpr std::string_view kContinue = "HTTP/1.1 100";
@@ -310,8 +310,8 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   drain(bufferevent_get_input(bev_));
   // Stop reading until the wake-up, because evhttp must not complete the request before that.
   bufferevent_disable(bev_, EV_READ);
-  // Do not count the body any longer, although evhttp frees it only when it frees the connection.
-  // Otherwise, the front would refuse other clients.
+  // Stop counting the body now, because the counted bytes would make the front refuse other
+  // clients. evhttp frees the body only when it frees the connection.
   owner_.on_released(std::exchange(held_, 0));
   // evhttp is on the stack now, so the reply is sent in the wake-up. The wake-up comes before
   // evhttp can write anything, because writing needs another iteration of the event loop.
@@ -366,8 +366,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   event_del(deadline_.get());
   evhttp_request_set_on_complete_cb(
       request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
-  // evhttp stops reading here, and would not detect that the client disconnects. So continue to
-  // read, with evhttp's error callback but without its read callback, which must not be called now.
+  // evhttp stops reading here, and would not detect that the client disconnects. So keep reading,
+  // but remove evhttp's read callback, which must not be called now.
   bufferevent_data_cb on_write = nullptr;
   bufferevent_event_cb on_event = nullptr;
   void* argument = nullptr;

@@ -95,10 +95,10 @@ class Connection {
   /// Answers the current request with HEADER and BODY. HEADER's content_length is the length of the
   /// body, even if the body is not sent (HEAD). If LAST, the connection is closed after the reply.
   void reply(const http::ReplyHeader& header, evbuffer* body, bool last);
-  /// Answers the current request in parts: begin_reply(), then add_to_reply() for HEADER's
-  /// content_length bytes, which drains BODY, then end_reply(). If the client disconnects before
-  /// end_reply(), ABORT is called. close() before end_reply() aborts the reply. end_reply() might
-  /// destroy the connection.
+  /// Answers the current request in parts. The caller calls begin_reply(), then add_to_reply()
+  /// until HEADER's content_length bytes are added, then end_reply(). add_to_reply() drains BODY.
+  /// If the client disconnects before end_reply(), ABORT of handle() is called. close() before
+  /// end_reply() aborts the reply. end_reply() might destroy the connection.
   void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();
@@ -119,8 +119,8 @@ class Connection {
   /// Closes a waiting() connection during a graceful stop. Still accepts a request within
   /// stop_grace, because the client might already be sending it.
   void end_soon();
-  /// Returns the connection's rank, or nullopt if the connection must not be closed in favor of
-  /// another one, because the pool is handling its request or its client is fast enough.
+  /// Returns the connection's rank. Returns nullopt if the connection must not be closed in favor
+  /// of another one: the pool is handling its request, or its client is fast enough.
   std::optional<Rank> rank() const;
   /// Closes the connection in favor of another one. Its client has not done anything wrong.
   void evict();

@@ -130,16 +130,16 @@ void ConnectionBounds::retry_soon() {
 
 void ConnectionBounds::retry() {
   is_crowded_ = false;
-  // There might still be one connection above the limit: the connection that has_room() wanted to
-  // close might have become busy before arrived() was called.
+  // Close the connection above the limit, if any. arrived() might have found no connection to
+  // close, because all connections had become busy.
   make_room(nullptr);
   room_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
-  // The connection that got the reply can be closed now. This has to wait for the event loop,
-  // because evhttp is still using the connection.
+  // The connection that got the reply might now be closed. Close it from the event loop, because
+  // evhttp is still using it here.
   if (is_crowded_) retry_.fire();
 }
 

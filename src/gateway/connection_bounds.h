@@ -33,8 +33,8 @@ class ConnectionBounds {
   /// Returns whether a new connection can be accepted. If the limit is reached, a new connection
   /// can be accepted only if another connection can be closed; arrived() closes that connection.
   bool has_room();
-  /// Returns whether the limit requires that EXCHANGE's request, which came through a proxy, is
-  /// refused. Logs the refusal.
+  /// Registers EXCHANGE's request if it came through a proxy. Returns whether the request must be
+  /// refused because its address has too many requests. Logs the refusal.
   bool exceeds_address_limit(Exchange& exchange);
 
   /// Adds BYTES to the number of buffered reply bytes. BYTES can be negative.

@@ -26,8 +26,8 @@ LogLevel level_of(int status) {
 }
 
 /// Returns the refusal of the request that starts with LINE, which is "METHOD TARGET VERSION" or
-/// the beginning of that text. Leaves out a target that does not begin with "/": it might contain a
-/// password, which cannot be recognized if the target is truncated.
+/// the beginning of that text. Leaves out a target that does not begin with "/", because such a
+/// target might contain a password.
 scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_view text) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(status);

@@ -68,7 +68,7 @@ void FastcgiCall::resume() {
 }
 
 void FastcgiCall::watch(short what, milliseconds timeout) {
-  // Each change of the event is a system call, so it is changed only if necessary.
+  // Change the event only if necessary, because each change is a system call.
   if (!event_ || watched_ != what) {
     event_.reset(event_new(
         base_, what == 0 ? -1 : socket_.get(),
@@ -186,7 +186,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // The function might destroy the call, which owns the function, so call a copy.
+      // The function might destroy this object and thus more_, so call a copy.
       const More more = more_;
       return more();
     }
@@ -203,7 +203,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // The function might destroy the call, which owns the function, so move the function first.
+  // The function might destroy this object and thus done_, so move the function first.
   const Done done = std::move(done_);
   done(outcome);
 }

@@ -23,9 +23,9 @@ void on_library_message(int severity, const char* message) {
   base::log(level, "libevent: {}", message);
 }
 
-/// Creates the event loop. With a changelist, adding and deleting an event within one iteration of
-/// the loop does not need a system call. A changelist is safe only in programs that do not
-/// duplicate watched descriptors.
+/// Creates the event loop. A changelist saves system calls if an event is added and deleted within
+/// one iteration of the loop. A changelist is safe here, because the gateway does not duplicate
+/// watched descriptors.
 base::EventBasePtr make_base() {
   event_config* config = event_config_new();
   if (config == nullptr) return nullptr;
@@ -35,8 +35,8 @@ base::EventBasePtr make_base() {
   return base;
 }
 
-/// Returns the maximum number of clients, at most WANTED. Each client needs a descriptor, and
-/// another one for each request. Raises the limit on descriptors as far as possible.
+/// Returns the maximum number of clients, at most WANTED. Each client needs one descriptor for its
+/// connection, and one for its request. Raises the limit on descriptors if necessary.
 std::size_t connections_within_limit(std::size_t wanted) {
   constexpr rlim_t kOwn = 64;
   rlimit limit{};
@@ -55,8 +55,8 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
-/// Reopens the log. Unlike a worker, the gateway does not exit if it is not allowed to open the
-/// file: if it exited, new clients would have to wait until the slowest client is done.
+/// Reopens the log. On failure, the gateway keeps the old log. A worker would exit, but after an
+/// exit of the gateway, new clients would have to wait until the slowest client is done.
 void reopen_log() {
   const auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);

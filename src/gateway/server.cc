@@ -26,7 +26,8 @@ constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
-// Numbers of buffered bytes of a page at which reading it from the page server pauses and resumes.
+// If more than kMaxOfPage bytes of a page are buffered, reading from the page server pauses. If at
+// most kFewOfPage bytes are left, reading resumes.
 constexpr std::size_t kMaxOfPage = std::size_t{64} << 10;
 constexpr std::size_t kFewOfPage = std::size_t{32} << 10;
 constexpr std::string_view kTooLong = "it sent more than its Content-Length";
@@ -76,7 +77,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
       bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
 
 Server::~Server() {
-  // Free evhttp first, because this aborts in-flight requests through on_gone(), which uses the
+  // Free evhttp first. This aborts in-flight requests through on_gone(), and on_gone() uses the
   // other members.
   http_.reset();
   exchanges_.clear();
@@ -194,8 +195,8 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // Answer with 503 if there is no Connection for the bufferevent. evhttp creates its own
-  // bufferevent if memory is exhausted.
+  // If memory is exhausted, evhttp creates its own bufferevent, for which there is no Connection.
+  // Answer with 503.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }
@@ -250,7 +251,8 @@ void Server::on_part(Exchange& exchange) {
 
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
-  // Do not forward a small reply before it is complete, because it might be malformed.
+  // Wait until a small reply is complete. If it is malformed, the client can then get an error
+  // page.
   if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
   // If the header has an error or no Content-Length, wait until the reply is complete. forward()
   // then handles the reply.

@@ -105,8 +105,8 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // Handle the check after all children, because a new master is not notified about children that
-  // were reaped here.
+  // Handle all ended children before the check. The check can start a new master, which is not
+  // notified about children that were reaped here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;
@@ -133,7 +133,7 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // First offer the free place to pools without workers, which have priority over the pool of the
+    // First offer the free place to pools without workers. They have priority over the pool of the
     // child that has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
@@ -166,9 +166,10 @@ void Loop::count_crash(int status) {
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
-// Each child exits after its current requests and is replaced. The listening sockets stay open, so
-// connections are not refused. If the crashes continue, this step is not repeated immediately; the
-// increasing delay between restarts then protects the machine.
+// Lets each child exit after its current requests, and then replaces it. The listening sockets stay
+// open, so connections are not refused. If the crashes continue within emergency_restart_interval,
+// the children are not replaced again. The increasing delay between restarts then protects the
+// machine.
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
@@ -181,7 +182,8 @@ void Loop::on_emergency() {
       is_again ? "all children were already replaced within this time" : "replacing all children");
   if (is_again) return;
   note = std::to_string(now);
-  // As in PHP-FPM, a reload replaces the children if possible.
+  // As in PHP-FPM, reload the master, which also replaces the children. If the reload cannot begin,
+  // replace the children directly.
   if (!reloading_->ask(true)) replace_children();
 }
 
@@ -205,8 +207,8 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // The whole previous generation counts as pools, although the previous generation also includes
-  // fronts.
+  // Count all children of the previous generation as children of pools, although some of them
+  // belong to fronts.
   living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }

@@ -45,8 +45,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // If set_owner_and_mode() has failed, do not return an error, because open connections still
-    // work.
+    // Do not return an error, because open connections still work.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: the socket gets no new connections until quarryd is restarted",

@@ -96,7 +96,7 @@ base::Result<void> Loop::watch_signals() {
 }
 
 void Loop::begin_control_server() {
-  // Do not replace the note of an earlier generation, because the process is still the same.
+  // Keep the note of an earlier generation, because a reload does not start a new process.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
       .config = control_.config,
@@ -155,14 +155,14 @@ base::Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
-    // After a reload, keep serving without a pid file.
+    // This error ends the first start only. After a reload, keep serving without a pid file.
     if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
   start_services();
   every(kSecond, [this] { second_passed(); });
-  // If a service has failed to start, is_running is false: the loop then stops the other services
-  // before the error is returned.
+  // If a service has failed to start, is_running is false. The loop then runs until the other
+  // services have stopped, and the error is returned.
   if (master_state_.is_running) notify_ready();
   if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());

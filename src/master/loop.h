@@ -8,7 +8,7 @@
 //   reload/previous_generation.h  children of earlier generations
 //   stopping.h                    the order of a stop
 //
-// None of these parts depends on the loop, and only RunningService depends on other parts.
+// These parts do not depend on the loop. Only RunningService depends on other parts.
 #pragma once
 
 #include <sys/types.h>
@@ -56,8 +56,8 @@ class Loop {
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
-  /// Passes MESSAGE from the service FROM to the service whose jobs MESSAGE requests. Returns false
-  /// if no such service exists.
+  /// Passes MESSAGE from the service FROM to the service that runs the requested jobs. Returns
+  /// false if no such service exists.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void reap_ended_children();
   void reap(pid_t pid, int status);

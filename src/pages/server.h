@@ -84,8 +84,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::string network = {};
     PageConnection* connection = nullptr;
     std::shared_ptr<Shared> shared = nullptr;
-    /// Set if the page is for this request only. When a process is free, the page might already be
-    /// in the cache.
+    /// Set if the page is for this request only. When a process is free, the cache is searched
+    /// again for the page.
     std::optional<Target> target = {};
   };
 

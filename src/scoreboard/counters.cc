@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kWords = sizeof(Counters) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
-// 285 years in microseconds, or nine petabytes. Real values are smaller, and sums over thousands of
-// children do not overflow.
+// Maximum plausible count, which is 285 years in microseconds, or nine petabytes. Sums over
+// thousands of children do not overflow.
 constexpr std::uint64_t kMaxPlausibleCount = std::uint64_t{1} << 53;
 
 std::uint64_t sum_of(std::span<const std::uint64_t> buckets) {

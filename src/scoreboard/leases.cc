@@ -25,8 +25,8 @@ std::size_t index_of(std::uint64_t number) {
   return mixed(number) % std::tuple_size_v<decltype(LeaseMemory::words)>;
 }
 
-/// Returns the tag of NUMBER. The tag is never 0. Therefore, the word of a lease that is taken is
-/// never 0, the value of a free lease.
+/// Returns the tag of NUMBER, which is never 0. Therefore the word of a taken lease is never 0. The
+/// word 0 stands for a free lease.
 std::uint64_t mark_of(std::uint64_t number) {
   return (mixed(number) | (std::uint64_t{1} << kDeadlineBits)) & ~kDeadlineMask;
 }

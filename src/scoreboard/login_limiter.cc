@@ -71,8 +71,8 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
   attempt.user = key_of("user ", account);
   attempt.address = key_of("address ", network);
   attempt.pair = key_of("pair ", account + '\0' + network);
-  // Put all known pairs of a user into one set, so that the logins of one user cannot evict the
-  // known pairs of users in other sets.
+  // Put all known pairs of a user into one set. The logins of a user can then evict known pairs in
+  // this set only.
   attempt.known_pair =
       attempt.pair - attempt.pair % TokenTable::kSets + attempt.user % TokenTable::kSets;
   return attempt;

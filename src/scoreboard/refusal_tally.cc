@@ -16,9 +16,9 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns whether the texts are equal apart from numbers. Numbers are ignored because a client can
-/// choose some of them, such as the size of a body, and could otherwise fill the tally with
-/// reasons.
+/// Returns whether the texts are equal apart from numbers. A client can choose some numbers, such
+/// as the size of a body. If numbers were compared, the client could fill the tally with different
+/// texts.
 bool is_same_but_for_numbers(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& text) {
     text.remove_prefix(

@@ -50,9 +50,8 @@ Copy<State> copy_state(const SharedState<State>& memory) {
   std::uint64_t after = 0;
   for (int tries_left = kMaxReadTries; tries_left > 0; --tries_left) {
     const std::uint64_t before = memory.sequence.load(std::memory_order_acquire);
-    // Do not copy while the sequence number is odd, because the copy would be discarded. On a
-    // corrupt board, each state could cost a thousand copies. The last attempt copies anyway, so
-    // that the caller gets at least a torn state.
+    // Skip the copy while the sequence number is odd, because the copy would be discarded. The last
+    // attempt copies anyway, so that the caller gets at least a torn state.
     if (before % 2 != 0 && tries_left > 1) continue;
     for (std::size_t w = 0; w < words.size(); ++w) {
       words[w] = memory.words[w].load(std::memory_order_relaxed);

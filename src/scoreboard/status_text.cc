@@ -9,7 +9,7 @@ constexpr std::size_t kColumn = 22;  // column of the values, unless the name is
 
 void write_lines(const std::vector<Field>& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
-    // Only in its text format, PHP-FPM writes this name with capital letters.
+    // PHP-FPM writes "URI" in capital letters in this format only.
     out.append(name == "request uri" ? "request URI" : name).append(":");
     out.append(kColumn - std::min(name.size() + 1, kColumn - 1), ' ');
     out.append(plain_text(value)).append("\n");

@@ -8,8 +8,8 @@ namespace {
 constexpr unsigned kTimeBits = 32;
 constexpr unsigned kTagShift = 40;
 constexpr std::uint32_t kMaxCount = 255;
-// Tolerance for the time of an entry: another process can read the clock after this process, but
-// change the table before this process.
+// Maximum time by which an entry can be in the future. Another process can read the clock later
+// than this process, and still change the table earlier.
 constexpr Tick kMaxSkew = 60 * kTicksPerSecond;
 
 }  // namespace

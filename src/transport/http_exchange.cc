@@ -58,8 +58,8 @@ void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
-  // If only the file or only the folder is set, the system's default must not be used for the other
-  // one.
+  // If only a file is set, do not use the system's default folder. If only a folder is set, do not
+  // use the system's default file.
   if (!options.ca_file.empty() || !options.ca_folder.empty()) {
     const auto chosen = [](const std::string& path) {
       return path.empty() ? nullptr : path.c_str();

@@ -34,7 +34,7 @@ std::string_view meaning(long status) {
   }
 }
 
-/// Returns URL with each `+` encoded. In URLs for fossil, a literal `+` means a space.
+/// Returns URL with each `+` encoded, because fossil reads a literal `+` in a URL as a space.
 std::string without_plus(std::string_view url) {
   std::string text;
   for (const char c : url) c == '+' ? text += "%2B" : text += c;

@@ -22,8 +22,9 @@ std::string address_of(const FailedRequest& request) {
   return request.address.empty() ? "unknown" : printable(request.address);
 }
 
-// The client chooses the name and the URI. Therefore the address precedes both, quotation marks in
-// the name are escaped, and the name is truncated so that the line is not split at any log_limit.
+// The client chooses the name and the URI. Therefore, the address comes first, and quotation marks
+// in the name are escaped. The name is truncated, so that it does not split the line at any
+// log_limit.
 void log_failed_login(const FailedRequest& request) {
   constexpr std::size_t kMaxNameSize = 64;
   std::string name;

@@ -30,8 +30,8 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// Reopens the logs. Returns false if that fails, for example because this process does not have
-/// the permission.
+/// Reopens the logs. Returns false on failure, for example if this process has no permission to
+/// open a file.
 bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
@@ -65,8 +65,8 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .is_refusal = is_failure(reply)};
 }
 
-/// Returns the record of the failed REPLY for the status page, with the client's text. The cause of
-/// a server fault is only in the log.
+/// Returns the record of the failed REPLY for the status page. The record contains the text that
+/// the client gets. The cause of a server fault is only in the log.
 scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);

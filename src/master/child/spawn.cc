@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 base::Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // Set the signal after the change of user, which clears this setting.
+  // Set the signal now, because the kernel clears this setting on a change of user.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has exited");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
@@ -145,8 +145,8 @@ void keep_log_for_now(Inheritance& mine) {
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Executes PROGRAM. The execution closes the pipe of the Preparation. When this pipe is closed, the
-// master knows that the child has started.
+// Executes PROGRAM. This closes the pipe of the Preparation, which tells the master that the child
+// has started.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);

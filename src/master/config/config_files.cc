@@ -87,8 +87,8 @@ base::Result<std::string> value_of(std::string_view reference) {
 }
 
 /// Returns VALUE with its references expanded. ${NAME} is replaced by the variable. ${NAME:-TEXT}
-/// is replaced by the variable or, if the variable is unset or empty, by TEXT. Errors: kInvalid
-/// (the variable is not set, or its value would be expanded again when it is read from a dump).
+/// is replaced by TEXT if the variable is unset or empty. Errors: kInvalid (the variable is not
+/// set, or its value contains $pool, ${ or a newline).
 base::Result<std::string> with_environment(std::string_view value) {
   std::string text;
   for (;;) {

@@ -104,8 +104,8 @@ class Checker {
     }
   }
 
-  /// Reads SECTION and returns true if ReadingOptions::carried_section accepts its name. Otherwise,
-  /// returns false.
+  /// If ReadingOptions::carried_section accepts the name of SECTION, reads SECTION and returns
+  /// true. Otherwise, returns false.
   bool read_carried(const base::IniSection& section) {
     if (!options_.carried_section) return false;
     CarriedSection carried{section.name, files_.place_of(section.line),
@@ -156,7 +156,8 @@ class Checker {
     return lines;
   }
 
-  /// Returns whether relative paths are resolved against the prefix. Paths inside a chroot are not.
+  /// Returns whether a relative path in the directive KEY is resolved against the prefix. A path
+  /// inside a chroot is not resolved.
   bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
     constexpr auto kInside =
         std::to_array<std::string_view>({"repository", "repositories", "chdir"});

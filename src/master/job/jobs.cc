@@ -81,7 +81,7 @@ bool Jobs::may_start() const {
   return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// A child can repeat a message. Repeated messages must not count, so the stage is checked first.
+// A child can repeat a message. Check the stage first, so that a repeated message does not count.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:

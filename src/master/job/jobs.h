@@ -91,7 +91,8 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   /// Requests the master's own jobs that are due.
   void ask_for_due();
   void run_again(std::uint32_t number, std::chrono::seconds wait);
-  /// Returns the paused child that has waited longest, among those that want to continue, or null.
+  /// Among the paused children that want to continue, returns the one that has waited longest, or
+  /// null.
   Child* first_resuming() const;
   /// Returns the first request that can be started. Requests for running jobs are skipped.
   Waiting::const_iterator first_to_start() const;

@@ -57,8 +57,8 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 }
 
 bool Children::start(const StartOptions& options) {
-  // Check the limit here, because the board has more slots than max_children, for children of
-  // earlier generations.
+  // Check the limit here, because the number of slots is higher. The board also has slots for
+  // children of earlier generations.
   const std::size_t paused = service_.on_request ? service_.on_request->max_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
@@ -138,7 +138,8 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
   Child& child = **at;
-  // Read the child's last messages first, because its exit might be reported before them.
+  // Read the child's last messages first. The exit of a child might be reported before its
+  // messages.
   if (child.control.fd() >= 0) read_control(child);
   Remains remains;
   remains.how = how_it_ended(status);

@@ -37,7 +37,7 @@ struct Child {
   std::chrono::steady_clock::time_point stage_since;
   control::Channel control;
   base::Event on_control;  // declared after `control`, so it is destroyed first
-  /// When the child was asked to end for a reason other than a stop of the master.
+  /// Time of the call of ask_to_end(). signal() does not set this time.
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null if the output is not captured
   std::int64_t slow_request = 0;        // start of the last request that was logged in the slow log

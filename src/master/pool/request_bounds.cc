@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFastest{130};
 constexpr milliseconds kSlowest{1000};
 
-/// Returns the microseconds from BEGAN to NOW. A child has written BEGAN. Returns 0 if BEGAN is not
-/// plausible.
+/// Returns the microseconds from BEGAN to NOW, or 0 if BEGAN is not plausible. BEGAN is not
+/// trusted, because a child has written it.
 std::int64_t micros_between(std::int64_t began, std::int64_t now) {
   return began <= 0 || began > now ? 0 : now - began;
 }
@@ -60,7 +60,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
 
 void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
-  // Unless terminate_track_finished is set, do not count the time to send a finished reply: it
+  // Count the time to send a finished reply only if terminate_track_finished is set. This time
   // depends on the client and has a separate timeout.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;

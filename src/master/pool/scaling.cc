@@ -168,8 +168,8 @@ void Scaling::on_connection() {
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // After kIdleDelay, ignore the idle children: they might be stopped, or might have been killed
-    // after they were woken for the connection.
+    // After kIdleDelay, ignore the idle children, so that a new child is started. The idle children
+    // might be stopped or killed.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

@@ -2,7 +2,7 @@
 //
 // Previous children are asked to exit after the new children have started. After
 // process_control_timeout, the remaining children are terminated and, if necessary, killed.
-// Children with ends_by_itself have no such limit.
+// Children with ends_by_itself have no time limit.
 #pragma once
 
 #include <sys/types.h>
@@ -43,7 +43,7 @@ class PreviousGeneration {
   /// outlive this object.
   void go_on_listening(event_base* base, OnMessage on_message);
   /// Asks all children to end, unless they were asked before. Children with ends_last are asked
-  /// after the others have exited.
+  /// after all other children have exited.
   void ask();
   /// Terminates or kills children that take too long. Called every second.
   void escalate();

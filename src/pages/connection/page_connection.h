@@ -8,8 +8,8 @@
 // answer.
 //
 // A connection is also closed if the web server does not read any bytes of the reply for
-// pages.timeout. The state of the socket is not sufficient to detect such a web server, because the
-// socket is not writable until the web server has read most of the kernel's buffer.
+// pages.timeout. The state of the socket does not show this: even while a slow web server reads,
+// the socket is unwritable until most of the kernel's buffer was read.
 #pragma once
 
 #include <event2/bufferevent.h>

@@ -37,8 +37,8 @@ base::Result<std::string> output_of(std::vector<std::string> words) {
 }
 
 base::Confinement confinement_of(const Options& options, const ServedRepositories& served) {
-  // Resolve links, and make the whole folder writable, because SQLite follows links and creates
-  // files beside the repository.
+  // Resolve links, because SQLite follows them. Make the whole folder writable, because SQLite
+  // creates files beside the repository.
   std::error_code error;
   const auto folder = served.repository.empty()
                           ? served.repositories

@@ -2,9 +2,9 @@
 // (scgi.h), writes the reply to standard output, and exits.
 //
 // The process runs in its own process group (fossil_starter.h), with a niceness and a memory limit,
-// and confined (base/confinement.h). Requests are sent through pipes and not to a port, to which
-// other users could connect. Standard input is passed as a file name (--in). Without --in, fossil
-// might treat standard input as a terminal, and would try to take the backoffice lease.
+// and confined (base/confinement.h). Requests are sent through pipes, because other users could
+// connect to a port. Standard input is passed as a file name (--in). Without --in, fossil might
+// treat standard input as a terminal, and would try to take the backoffice lease.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ class FossilProcess {
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }
-  /// Called after the process was waited for.
+  /// Called after the process was reaped.
   void reaped() { pid_.number = -1; }
   /// Return the non-blocking ends of the process's pipes. Each function can be called only once.
   base::Fd take_input() { return std::move(input_); }

@@ -85,8 +85,8 @@ class Starter {
     if (plan_.confinement) add_temporary_folder();
     base::close_all_but(std::array{orders_, ended_, temporary_lock_.get()});
     ::prctl(PR_SET_NAME, "page starter");
-    // Block all signals. SIGCHLD is read with a signalfd. Signals to the whole process group, such
-    // as Ctrl-C, are for the pages process; this process ends when the pages process exits.
+    // Block all signals. SIGCHLD is read with a signalfd. A signal to the whole process group, such
+    // as Ctrl-C, ends the pages process; this process then ends too.
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);

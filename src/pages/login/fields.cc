@@ -18,10 +18,10 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr auto kNames = std::to_array<std::string_view>(
     {"u", "p", "n1", "n2", "n", "name", "pw", "repo", "login", "password", "resid", "token"});
-// Number of bytes of a name to compare. All names in kNames are shorter, and in the name of a
-// cookie only the beginning matters.
+// Number of bytes of a name to compare. It is enough for each of kNames, and for the beginning of a
+// cookie's name.
 constexpr std::size_t kLongestKey = 15;
-// Maximum depth of nested JSON. Fossil's own limit, 15, is lower.
+// Maximum depth of nested JSON. This is more than fossil accepts (15).
 constexpr int kMaxDepth = 30;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -70,7 +70,7 @@ std::optional<std::string_view> take_header_line(std::string_view& text) {
   return http::is_field_value(line) ? std::optional(line) : std::nullopt;
 }
 
-/// Returns the name in LINE if it is a part's Content-Disposition.
+/// If LINE is the Content-Disposition of a part, returns the name of the part.
 std::optional<std::string_view> name_in(std::string_view line) {
   if (!take_prefix(line, "content-disposition: form-data; name=")) return std::nullopt;
   const auto name = take_quoted(line);
@@ -79,8 +79,7 @@ std::optional<std::string_view> name_in(std::string_view line) {
 }
 
 /// Returns whether LINE is a part's Content-Type whose parameters all have the form KEY=VALUE.
-/// Other lines are refused, because fossil might find a name in them, after the word "name=" or an
-/// abbreviation of this word.
+/// Other lines are refused: fossil might read a name after "name=" or an abbreviation of this word.
 bool is_content_type(std::string_view line) {
   if (!take_prefix(line, "content-type: ")) return false;
   const auto is_word = [](std::string_view text) {

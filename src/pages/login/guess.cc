@@ -38,15 +38,15 @@ constexpr std::string_view kAnonymous = "anonymous";
 // The two fields for the new password in a request that changes a password.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
-// The two parameters with which a request to any page is a login.
+// A request to any page is a login if it has these two parameters.
 constexpr std::string_view kTokenUser = "resid";
 constexpr std::string_view kToken = "token";
 constexpr char kTooMany[] = "too many parameters";
 // If one of these words follows the repository's name in a path, fossil shows its login page.
 constexpr auto kLoginPages = std::to_array<std::string_view>({"login", "logout", "my"});
 
-// Values of Guess::sign. kFailedJson matches all permission errors from the JSON API; the codes of
-// failed logins are 2100 to 2104.
+// Values of Guess::sign. kFailedJson matches the errors 2100 to 2104 of fossil's JSON API (failed
+// logins), and all other permission errors.
 constexpr std::string_view kFailedJson = "\"FOSSIL-2";
 constexpr std::string_view kWrongJson = "\"FOSSIL-2104";
 constexpr std::string_view kWrongOldPassword = "incorrect old password";
@@ -57,7 +57,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
 }
 
-/// Returns all values of NAME in REQUEST, while REQUEST.get() returns only the last one.
+/// Returns all values of NAME in REQUEST. REQUEST.get() would return only the last value.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -66,9 +66,9 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// Kinds of pages. They differ in the fields of a request that fossil reads as a password. kAlias is a page that is
-/// not in fossil's list of pages, so it might be an alias of the login page. kScript is one of the
-/// operator's scripts, whose forms fossil does not read.
+/// Kinds of pages. The kind determines which fields of a request fossil reads as a password. kAlias
+/// is a page that is not in fossil's list of pages, so it might be an alias of the login page.
+/// kScript is a script of the operator. Fossil does not read the forms of such scripts.
 enum class Page { kOther, kScript, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -116,8 +116,8 @@ std::optional<Refusal> read_body(PageRequest& request, Page page, Fields& fields
   return std::nullopt;
 }
 
-/// Returns the parameters of REQUEST. If PAGE accepts passwords, also replaces the parameters in
-/// REQUEST with the result, so that fossil cannot parse them differently.
+/// Returns the parameters of REQUEST. If PAGE accepts passwords, also stores the returned
+/// parameters in REQUEST, so that fossil reads the same values.
 std::expected<Fields, Refusal> read_fields(PageRequest& request, Page page) {
   Fields fields;
   std::string cookies;
@@ -228,8 +228,8 @@ std::string_view sign_of(Page page) {
 /// Returns the guess for a password that fossil might find in REQUEST although FIELDS do not
 /// contain one.
 Guess hidden_guess(const PageRequest& request, const Fields& fields, Page page) {
-  // Inspect the reply of a possible alias only if the request contains a form. Most such pages are
-  // not aliases of the login page, and replies that are not inspected can stay compressed.
+  // If PAGE might be an alias of the login page, inspect the reply only if the request contains a
+  // form. Replies that are not inspected can stay compressed.
   const bool is_form = fields.has("p") || evbuffer_get_length(request.body.get()) > 0;
   const bool reads_body = page != Page::kAlias || is_form;
   return {.kind = Kind::kHidden, .sign = reads_body ? sign_of(page) : std::string_view()};

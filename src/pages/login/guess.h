@@ -12,8 +12,8 @@
 // not check any other passwords.
 //
 // Two parsers might interpret one message differently. Therefore fossil gets the parameters of
-// these pages as they were parsed here. Fossil gets an unchanged multipart form only if the form
-// cannot be parsed in two ways.
+// these pages as they were parsed here. A multipart form is passed on unchanged, or refused if it
+// could be parsed in two ways.
 #pragma once
 
 #include <expected>

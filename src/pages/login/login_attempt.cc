@@ -25,8 +25,8 @@ bool is_hidden(const Guess& guess) {
   return guess.kind == Guess::Kind::kHidden;
 }
 
-/// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply does not
-/// set a login cookie, or deletes it.
+/// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply sets no
+/// login cookie, or if it deletes the cookie.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -121,8 +121,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
     // Count a success only if the cookie is for the entered name. Otherwise, the entered name is an
-    // e-mail address. Users can enter any address as their own, so the success does not prove that
-    // the password of another user with this address was correct.
+    // e-mail address, which several users can have. The success then says nothing about the
+    // passwords of all other users with this address.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -131,8 +131,9 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // The reply to a HEAD request does not have a body that could show a wrong password, so the
-    // guess counts as wrong. A redirect never reports a wrong password.
+    // The reply to a HEAD request has no body that could show a wrong password. So each guess
+    // counts as wrong. Redirects are different, because fossil never redirects after a wrong
+    // password.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }

@@ -64,7 +64,7 @@ class LoginAttempt {
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;
-  std::string tail_;  // end of the body, in case the searched text is split
+  std::string tail_;  // last bytes of the body; the searched text might be split
 };
 
 /// Decides whether a request with a password can be sent to fossil now. The workers use the same

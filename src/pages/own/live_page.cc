@@ -192,8 +192,8 @@ std::string note_on(const scoreboard::PoolState& state) {
   return {};
 }
 
-/// Returns the data of the pool NAME that both the page of the pool and the page of all pools show.
-/// Pool is PoolSnapshot or PoolOverview.
+/// Returns the data of the pool NAME for the page of the pool and for the page of all pools. Pool
+/// is PoolSnapshot or PoolOverview.
 template <typename Pool>
 json figures_of(const Pool& pool, std::string_view name, std::size_t children,
                 const std::optional<base::QueueLength>& queue) {

@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A summary is used again only if the files were last changed at least this long before the summary
-// was read. Otherwise, another change in the same tick of the file system's clock (at most 1/100 s)
-// would not be noticed.
+// Minimum age of the last change of the files when a summary is read. A summary of younger files is
+// not used again, because another change in the same tick of the file system's clock (at most 1/100
+// s) would not be noticed.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {

@@ -24,8 +24,8 @@ bool is_draft(std::string_view segment) {
 }
 
 Target target_in(std::filesystem::path file, std::string_view name, std::string_view rest) {
-  // Decode the path again. Newer versions of fossil also decode the path, although the web server
-  // has already decoded it.
+  // Decode the path again, as newer versions of fossil do. The web server has already decoded it
+  // once.
   const std::string decoded = http::form_decode_leniently(rest);
   std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
   Target target{.file = std::move(file),
@@ -46,8 +46,8 @@ base::Result<Target> target_of(const ServedRepositories& served, std::string_vie
   for (const auto& candidate : candidates) {
     auto found = repository::locate(served.repositories, candidate.name);
     if (found) return target_in(std::move(found->path), candidate.name.str(), candidate.rest);
-    // Stop if this name leads out of the folder, and do not try longer names: fossil would serve
-    // the file that this name leads to.
+    // If this name leads out of the folder, do not try longer names: fossil would serve the file
+    // outside the folder.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
   return base::fail(base::ErrorCode::kNotFound, "no such repository");

@@ -72,8 +72,8 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Call accept() before epoll_wait(). This saves a system call if a connection is pending, and an
-  // ondemand pool requires that its workers first try to accept a connection without waiting.
+  // Call accept() before epoll_wait(), to save a system call if a connection is pending. Workers of
+  // an ondemand pool also have to try accept() first, without waiting.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
@@ -137,8 +137,8 @@ std::optional<Connection> Acceptor::accept_one() {
   const auto from =
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
-  // Call on_return_ even after a refused connection, so that the master learns that this call of
-  // accept() has returned and that the worker still waits for a connection.
+  // Call on_return_ even after a refused connection. The master then learns that accept() has
+  // returned, and that the worker still waits for a connection.
   on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;

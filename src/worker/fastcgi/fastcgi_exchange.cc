@@ -37,8 +37,9 @@ constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
 // Maximum time between two peeks at a head that arrives in pieces.
 constexpr milliseconds kMaxPause{80};
-// A web server sends its request immediately after it has connected. This number of peeks takes
-// some tens of microseconds, less than a sleep and a wake-up.
+// Number of peeks at a new connection before the first sleep. A web server sends its request
+// immediately after it has connected. The peeks take some tens of microseconds, less than a sleep
+// and a wake-up.
 constexpr int kPeeksBeforeSleep = 50;
 
 // The answers to GET_VALUES (FastCGI 1.0, section 4). The values describe a single process, because
@@ -197,8 +198,8 @@ base::Result<void> FastCgiExchange::await_head() {
 base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
   const std::string answer = get_values_result(names);
   std::string taken(size, '\0');
-  // Do not wait: the record has already arrived, and the answer fits into the send buffer, unless
-  // the client has not read earlier answers.
+  // Do not wait. The record has already arrived, and the send buffer has space for the answer if
+  // the client has read the earlier answers.
   if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
       ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
           static_cast<ssize_t>(answer.size())) {
@@ -323,8 +324,8 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  // If the web server has closed its direction of the connection, it has disconnected. To end only
-  // the request, web servers send FastCGI records.
+  // A web server that has closed its sending direction has disconnected. Web servers end a request
+  // with a record, not by closing this direction.
   return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 

@@ -20,8 +20,8 @@ constexpr std::size_t kRecordsPerCall = 32;
 /// Sends all of PARTS. Modifies PARTS.
 bool send_all(int fd, std::span<iovec> parts) {
   while (!parts.empty()) {
-    // Check for a stop before each attempt: if a signal interrupts sendmsg(2), it returns a short
-    // count, or EINTR before the first byte.
+    // A signal can interrupt sendmsg(2), which then returns a short count or EINTR. Therefore check
+    // for a stop before each attempt.
     if (stop_now_requested()) return false;
     msghdr message{};
     message.msg_iov = parts.data();

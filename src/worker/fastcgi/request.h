@@ -28,8 +28,9 @@ struct Request {
   std::string_view host{};
   bool is_https = false;
   const char* const* variables = nullptr;  // "NAME=value" strings, then a null pointer
-  /// Returns whether the web server has disconnected, for example because its client has. Call it
-  /// only after the body was read. Each call costs a system call. Optional.
+  /// Returns whether the web server has disconnected, for example because its client has
+  /// disconnected. Call it only after the body was read, and not often, because each call costs a
+  /// system call. Optional.
   std::function<bool()> has_left{};
 
   /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web

@@ -1,6 +1,6 @@
 // Requests background work after a request. If the repository's backoffice is due, the worker asks
-// the master to run it. If the request has stored new data, the worker also requests that its
-// events are sent, and a sync with each of the repository's peers.
+// the master to run it. After a request that has stored new data, the worker also asks the master
+// to send the repository's events, and to sync with each of the repository's peers.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ bool PoolCheckpointBarrier::raise(std::uint64_t file, milliseconds timeout) {
 void PoolCheckpointBarrier::lower(std::uint64_t file, milliseconds pause) {
   leases_.release(raised_);
   raised_ = {};
-  // Do not store this lease, so that it is never released and the pause ends when it expires.
+  // Take a lease for the pause. Nothing releases this lease, so the pause ends when the lease
+  // expires.
   if (pause.count() > 0) leases_.take(pause_of(file), pause);
 }
 

@@ -67,8 +67,7 @@ Reply reply_of(sync::Reply answer, const repository::Repository& repository,
 
 /// Returns the URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
-  // If the web server does not split the path, SCRIPT_NAME is the whole path, and the folder is at
-  // the root.
+  // If the web server does not split the path, PATH_INFO is empty, and the folder is at the root.
   std::string_view place = request.path_info.empty() ? "" : request.script_name;
   while (place.ends_with('/')) place.remove_suffix(1);
   return fmt::format("{}://{}{}", request.is_https ? "https" : "http",
