@@ -16,8 +16,7 @@
 //   - refusals: a plain page instead of evhttp's HTML. After the page is sent, input is discarded
 //     for a while, because a TCP reset could otherwise prevent the client from reading the page.
 //
-// The class has many functions, because all of them act on the state above from a few callbacks of
-// libevent. Smaller classes would have to query each other's state at every step.
+// The class has many functions, because all of them depend on the state above.
 //
 // The class depends on details of libevent 2.1: the callbacks of the bufferevent get evhttp's
 // connection as their argument; evhttp's read callback is harmless on an empty buffer; and evhttp

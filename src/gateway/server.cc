@@ -87,8 +87,8 @@ base::Result<void> Server::start() {
   http_.reset(evhttp_new(base_));
   if (!http_ || !accept_pause_)
     return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
-  // Allow all methods, because evhttp would refuse a method with an HTML page. request_head.cc
-  // refuses unsupported methods with plain text.
+  // Allow all methods here. request_head.cc refuses unsupported methods with plain text, but evhttp
+  // would send an HTML page.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
   evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));

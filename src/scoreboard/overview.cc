@@ -46,8 +46,8 @@ Overview::Overview(std::size_t pools, Mapping written, Mapping read)
     : pools_(pools), creator_(::getpid()), written_(std::move(written)), read_(std::move(read)) {}
 
 Overview::~Overview() {
-  // Do not unmap in a child: children do not inherit this memory, and a child might have mapped
-  // other memory at the same address.
+  // Do not unmap in a child. A child does not inherit this memory, and might have mapped other
+  // memory at the same address.
   if (::getpid() != creator_) static_cast<void>(written_.release());
 }
 

@@ -82,8 +82,8 @@ scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply
   return refusal;
 }
 
-/// Returns whether to show REPLY on the status page. 404s are not shown, because the large number
-/// that scanners cause would displace all other entries.
+/// Returns whether to show REPLY on the status page. 404s are not shown, because scanners cause
+/// many 404s, which would displace all other entries.
 bool is_shown_on_status_page(const Reply& reply) {
   return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }

@@ -34,7 +34,8 @@ class EmergencyRestart {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Replaces all children after THRESHOLD crashes within INTERVAL, or never if one of them is 0.
+  /// Replaces all children after THRESHOLD crashes within INTERVAL. If THRESHOLD or INTERVAL is 0,
+  /// never replaces them.
   EmergencyRestart(std::size_t threshold, std::chrono::milliseconds interval)
       : threshold_(threshold), interval_(interval) {}
 

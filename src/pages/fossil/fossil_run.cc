@@ -17,8 +17,8 @@ constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 constexpr std::size_t kMaxErrors = 4096;
 // Maximum number of bytes in one read.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
-// After the reply is complete, fossil gets this much time to exit before it is killed, because it
-// might still be writing to the repository.
+// Time for fossil to exit after a complete reply, before it is killed. Fossil might still be
+// writing to the repository.
 constexpr std::chrono::milliseconds kExitTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
