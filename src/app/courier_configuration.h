@@ -21,8 +21,8 @@ std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name)
 /// Returns the options in CONFIG's sections, or nullopt if CONFIG does not have a [courier]
 /// section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
-/// Returns the folder that contains a folder of waiting hooks for each pool. This folder must
-/// belong to the master's user, so it is beside the courier's own folder and not inside it.
+/// Returns the folder that has a subfolder of waiting hooks for each pool. This folder must belong
+/// to the master's user. Therefore, it is not inside the courier's own folder, but beside it.
 std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);

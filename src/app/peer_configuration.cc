@@ -27,8 +27,8 @@ using master::Timeout;
 
 constexpr std::string_view kPeer = "peer ";
 
-/// A URL, of which only the scheme and the user are checked. The first sync reports other errors,
-/// because a full check needs libcurl, which the server does not load.
+/// A URL. The server checks only the scheme and the user, because a full check needs libcurl, which
+/// the server does not load. The first sync reports all other errors.
 struct PeerUrl : Text {
   static bool is_file(std::string_view url) {
     return url.starts_with('/') || url.starts_with("file:");

@@ -186,7 +186,7 @@ base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOpt
   return count;
 }
 
-/// Returns whether there are events to publish, or no position yet.
+/// Returns true if there are events to publish, or if no position is stored yet.
 base::Result<bool> has_events(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   const auto mark = parse_arrival_mark(repository.settings().get(kMarkRow));

@@ -1,4 +1,5 @@
-// Hands over the hooks that `fossil hook add` has stored, after content was received:
+// After content was received, hands over the hooks that `fossil hook add` has stored in the
+// repository:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
 //            hook-last-rcvid   the last receipt for which hooks have run

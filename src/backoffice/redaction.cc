@@ -29,7 +29,8 @@ std::string redact_word(std::string_view word) {
   if (word.size() < 2) return std::string(word);
   if (word.starts_with('/')) {
     const std::size_t last = word.rfind('/');
-    // "//host/path" is the rest of a URL, which might contain a user's email address.
+    // Keep "//host/path", because it is the rest of a URL. Remove the user before the "@", because
+    // it might be an email address.
     if (!word.starts_with("//")) return "..." + std::string(word.substr(last));
     const std::size_t at = word.find('@');
     return at == std::string_view::npos ? std::string(word)

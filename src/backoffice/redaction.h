@@ -1,5 +1,5 @@
-// Removes private details, which belong only in the log, from messages: file paths and mail
-// addresses.
+// Removes file paths and mail addresses from messages. These private details belong only in the
+// log.
 #pragma once
 
 #include <string>

@@ -136,7 +136,7 @@ base::Result<std::size_t> hand_over_security(JobContext& context, const PublishO
   return count;
 }
 
-/// Returns whether there are events to publish, or no position yet.
+/// Returns true if there are events to publish, or if no position is stored yet.
 base::Result<bool> has_security_events(repository::Repository& repository,
                                        const PublishOptions& options) {
   std::optional<SecurityMark> mark;

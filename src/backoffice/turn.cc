@@ -20,7 +20,7 @@ class LeaseView {
             const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // Read the row of holders only if a process holds the lease, which is usually not the case.
+    // The row of holders is needed only if a process holds the lease. Usually, no process holds it.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }
@@ -54,8 +54,8 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
   const std::int64_t now = view.now();
   if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
   if (view.decision().turn != Turn::kLeave) return RunForecast{true, 0};
-  // If a process already waits as the next holder, no other process is needed before the current
-  // lease expires.
+  // If a process already waits for the lease, no other process is needed before the current lease
+  // expires.
   const bool has_next = view.lease().next != 0;
   const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());
   return RunForecast{false, has_next ? until : 0};

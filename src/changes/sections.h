@@ -37,7 +37,7 @@ base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
 /// Returns the metadata in SECTIONS, which must not include sections that only job files have. The
 /// metadata may be incomplete.
 base::Result<Meta> meta_of(std::vector<Section> sections);
-/// Returns whether a section NAME occurs only in job files, which only the queue writes.
+/// Returns whether the section NAME occurs only in job files, and never in a meta file.
 bool is_of_jobs(std::string_view name);
 
 /// Returns TEXT as one line of at most LIMIT bytes, with control characters and invalid UTF-8

@@ -241,8 +241,8 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // Do not retry after kNoSpace, because the settlements are then valid in this process until it
-    // exits.
+    // Do not retry after kNoSpace. The settlements are not on disk, but this process uses them
+    // until it exits.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

@@ -131,10 +131,9 @@ class BackofficeRun {
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Runs the jobs for FILE as soon as this process has the lease. If this process does not get the
-  /// lease, because another process does the work or a signal has interrupted the wait, only sends
-  /// events. Errors: the file cannot be opened or written, or the error of the first job that
-  /// failed.
+  /// Runs the jobs for FILE as soon as this process has the lease. Only sends events if another
+  /// process does the work, or if a signal interrupts the wait for the lease. Errors: the file
+  /// cannot be opened or written, or the error of the first job that failed.
   base::Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
@@ -274,8 +273,8 @@ std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std:
   return found;
 }
 
-/// Returns the size and the modification time of the repository and its log. The result changes
-/// with every commit.
+/// Returns the sizes and modification times of the repository file and its write-ahead log. The
+/// result changes with every commit.
 std::string state_of(const std::string& path) {
   std::string state;
   for (const char* suffix : {"", "-wal"}) {
@@ -345,8 +344,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   return kDone;
 }
 
-/// Runs the jobs for a server: for one repository, for all repositories in a folder, or, if the
-/// server has passed a number, only for the repositories with this number in the folder.
+/// Runs the jobs for a server: for one repository, or for a folder of repositories. If the server
+/// has passed a number, skips the repositories in the folder that have another number.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};

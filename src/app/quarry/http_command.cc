@@ -41,8 +41,8 @@ using http::Refusal;
 
 constexpr std::chrono::seconds kReadTimeout{120};
 
-/// Logs the full error message. The client receives the message only if IS_TRUSTED, because it
-/// might contain paths.
+/// Logs ERROR, and returns the reply for the client. The reply contains the error message only if
+/// IS_TRUSTED, because the message might contain paths.
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
   // Missing files are logged at a low level, because scanners request many of them.
   const bool is_absent = error.code == ErrorCode::kNotFound;

@@ -358,8 +358,8 @@ void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words
 
 }  // namespace
 
-/// Opens closed standard streams, so that other files do not get their numbers. A closed standard
-/// output becomes a read-only descriptor, so that writes to it fail.
+/// Opens standard streams that are closed, so that files opened later do not get the descriptors 0
+/// to 2. A closed standard output becomes a read-only descriptor, so that writes to it fail.
 void open_standard_streams() {
   const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;

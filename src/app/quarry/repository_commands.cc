@@ -130,8 +130,8 @@ int run_rebuild(const WholeFileArguments& arguments) {
     return repository::rebuild(arguments.file, {}, show,
                                [] { return Interruption::signal() != 0; });
   }();
-  // Exit only now: the transaction has been rolled back, so the file is unchanged and there is no
-  // journal.
+  // Exit only now, after the transaction was rolled back. The file is unchanged, and no journal is
+  // left.
   if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);

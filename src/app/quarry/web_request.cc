@@ -85,8 +85,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Cookie")) request.cookie = value;
     if (http::same_name(name, "Accept")) request.accept = value;
     if (http::same_name(name, "X-Quarry-Date")) request.date = value;
-    // Over ssh, fossil's client expects a reply without a status line, and closes the connection
-    // after an HTTP/1.0 reply.
+    // Omit the status line over ssh, because fossil's client does not expect it.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;

@@ -77,8 +77,8 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
-/// Returns OPENED. If OPENED is an error and the server is reloading, logs the error instead of
-/// returning it, and the server continues without the log.
+/// Returns OPENED. During a reload, logs an error instead of returning it. The server then
+/// continues without the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);

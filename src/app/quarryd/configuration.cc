@@ -49,8 +49,7 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   return options;
 }
 
-/// Returns why POOL's gates cannot run, or "" if they can. Gates are started by daemons that run as
-/// the pool's user.
+/// Returns why POOL's gates cannot run, or "" if they can. The pool's user starts the gates.
 std::string gate_error(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;
   if (!options.is_enabled || options.gate.program.empty()) return {};

@@ -23,8 +23,8 @@ base::Result<std::optional<master::Credentials>> user_of(const courier::CourierO
   return std::optional(std::move(named));
 }
 
-/// Gives access to the socket to the users of all pools that hand over events, except the owner of
-/// the socket, who has access already.
+/// Gives access to the socket to the users of all pools that hand over events. The owner of the
+/// socket already has access.
 void let_pools_connect(const master::Config& config, base::ListenOptions& listen) {
   std::vector<uid_t>& users = listen.access.users;
   for (const master::PoolConfig& pool : config.pools) {
@@ -99,9 +99,8 @@ base::Result<std::optional<master::Service>> courier_service(
   // Pass the courier's output on unchanged, because it already has the format of the log.
   service.process.catch_output = true;
   service.process.decorate_output = false;
-  // Do not set no_new_privs if a destination uses sendmail, because sendmail can be a setgid
-  // program, or can start a setgid program such as Postfix's postdrop. no_new_privs disables
-  // setgid.
+  // no_new_privs disables setgid programs. Do not set it if a destination uses sendmail, because
+  // sendmail can be or start a setgid program, such as Postfix's postdrop.
   service.process.no_new_privs =
       std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
                           &courier::DestinationOptions::sendmail);

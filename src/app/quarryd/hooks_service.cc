@@ -45,8 +45,8 @@ base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::pat
                   path.string(), ::geteuid()));
 }
 
-/// Returns whether the folder PATH, which is in PARENT, exists. Errors: kDenied (it is not a
-/// folder, or does not belong to USER).
+/// Returns whether the folder PATH exists in PARENT. Errors: kDenied (PATH is not a folder, or does
+/// not belong to USER).
 base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
                                 const std::filesystem::path& path) {
   struct stat status {};

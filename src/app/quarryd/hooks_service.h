@@ -1,13 +1,14 @@
-// The service that runs the hooks of a pool's repositories: a quarry-courier that does nothing else
-// and runs as the pool's user. The courier that all pools share does not run hooks, because a hook
-// is text from a repository and must not have the rights of another pool.
+// The service that runs the hooks of a pool's repositories: a separate quarry-courier process, which
+// runs as the pool's user. The courier that all pools share does not run hooks, because a hook is
+// text from a repository and must not have the rights of another pool.
 //
 //   quarry backoffice ── SOCKET.hooks.POOL ──> quarry-courier --hooks ──> /bin/sh
 //                                                    │
 //                                          SPOOL_DIRECTORY.hooks/POOL/
 //
 // Only the pool's user can use the socket and the folder, so no pool can hand over a command that
-// runs as the user of another pool. The master creates the folder, in a folder of its own.
+// runs as the user of another pool. The master creates the folder in SPOOL_DIRECTORY.hooks, which
+// belongs to the master's user.
 #pragma once
 
 #include <filesystem>

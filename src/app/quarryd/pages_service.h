@@ -13,8 +13,8 @@
 
 namespace quarry::app {
 
-/// The service, and the socket pair through which the service receives connections. Services that
-/// use an end of the pair share its ownership.
+/// The service, and the socket pair through which the service receives connections. All services
+/// that use an end of the pair share ownership of the pair.
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;

@@ -1,7 +1,7 @@
 // The services that run other programs for a pool:
 //
-//   `quarry backoffice`   Does background work of a repository. Started periodically, when a worker
-//                         reports that a run is due, and after a request for a page.
+//   `quarry backoffice`   Does background work of a repository. Started periodically, after a
+//                         request for a page, and when a worker reports that a run is due.
 //   `… --events`          Sends the events of a repository to the courier. Started when a request
 //                         has brought new content, even if another process holds the lease.
 //   `quarry peer run`     Syncs with a peer, in one process per peer. Started at the time that the

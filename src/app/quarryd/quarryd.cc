@@ -194,8 +194,8 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
-/// Returns the conditions for the start check. Before a reload, a master runs --test and passes the
-/// addresses of its sockets in the environment.
+/// Returns the conditions for the start check. If a master runs this check before a reload, the
+/// environment contains the addresses of the master's sockets.
 app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
   app::StartConditions start;
   start.in_background = goes_to_background(line, config);

@@ -89,8 +89,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto user, user_to_become(path, options.user));
-    // Ignore a missing folder. A cleanup of temporary files might have removed it before a reload,
-    // and the inherited sockets are still open.
+    // Ignore a missing folder, because the inherited sockets work without it. A cleanup of
+    // temporary files might have removed the folder.
     if (::chown(folder->c_str(), user.uid, user.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }

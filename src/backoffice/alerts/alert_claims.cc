@@ -24,11 +24,11 @@ namespace {
 
 // Limit per email and per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Limit per transaction. An event has a reference for each subscriber who is notified of it.
+// Limit per transaction. An event has one reference for each notified subscriber.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// The minimum of email-renew-interval, and the time between a notice and the end of a subscription,
-// in days. As in fossil, a shorter interval disables the notices.
+// In days: the minimum of email-renew-interval, and the time from a notice to the end of a
+// subscription. As in fossil, an interval below the minimum disables the notices.
 constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 

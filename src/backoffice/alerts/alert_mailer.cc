@@ -32,7 +32,7 @@ constexpr MailTime kLifetime = std::chrono::days(5);
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
 // Maximum number of attempts to record an outcome. Another process might hold the lock for a long
-// time, but a sent mail must not be sent again.
+// time. Without a recorded outcome, the email would be sent again.
 constexpr int kMaxRecordAttempts = 6;
 
 MailTime delay_after(std::int64_t attempts) {
@@ -109,7 +109,7 @@ Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail
   for (const repository::AlertReference& reference : mail.about) {
     // Check again, because the subscriber's rights might have changed since the email was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // Skip events that a moderator has approved since then.
+    // Skip events that a moderator has approved in the meantime.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));
@@ -128,7 +128,7 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // Continue after the server has refused an email, because it might still accept the others.
+  // Continue after the server has refused an email, because the server might accept other emails.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {

@@ -20,7 +20,7 @@ namespace {
 // Maximum size of a body in bytes. Events that do not fit are counted, and the email contains a
 // link to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
-// Numbers of digits of a hash. Fossil shows the same numbers in these places.
+// Numbers of hash digits in links and in Message-Ids, as in fossil.
 constexpr std::size_t kLinkDigits = 20;
 constexpr std::size_t kMessageIdDigits = 32;
 

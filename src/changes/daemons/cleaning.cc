@@ -18,8 +18,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// Limits for one turn on a fast disk. On some disks, deleting a file takes a thousand times longer,
-// and a turn ends at kLongestTurn.
+// Limits for one turn on a fast disk. On a slow disk, a turn ends earlier, at kLongestTurn.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
 constexpr std::size_t kRound = 10;          // change sets, or logs, per sync of the folders
@@ -140,8 +139,8 @@ Result<bool> Cleaning::may_go_on() {
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // Keep the jobs that the rollback lists. If it was interrupted and then held, it might still
-    // have to return stopped jobs to their previous stages.
+    // Keep the jobs that the rollback lists. A rollback that was interrupted and then held might
+    // still have to return stopped jobs to their previous stages.
     const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);

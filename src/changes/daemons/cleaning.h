@@ -30,8 +30,8 @@ class Cleaning {
 
   /// Does a part of the pass. Call it after all other work. After an error, the pass ends.
   base::Result<void> run(Scan scan);
-  /// Returns the time at which the current pass continues, or nullopt if no pass is in progress or
-  /// the pass is waiting. In these cases, the next full scan begins or continues a pass.
+  /// Returns the time at which the current pass continues. Returns nullopt if the next full scan
+  /// begins or continues a pass.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 

@@ -119,8 +119,8 @@ void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // Open the new queues immediately after the search. Opening a queue creates its folders, and
-    // after a delay, this could restore a queue that was removed in the meantime.
+    // Open the new queues immediately after the search, because opening a queue creates its
+    // folders. If the daemon waited, it could restore a queue that was removed in the meantime.
     take_new(*queues);
     finish_missing(*queues);
     failed_searches_ = 0;
@@ -134,8 +134,8 @@ void Loop::search_for_queues() {
                   std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// Stops serving queues that two successive searches do not find. One search can miss a file that
-/// is being replaced.
+/// Stops serving queues that two successive searches do not find. A single search is not
+/// sufficient, because it can miss a file that is being replaced.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
   for (const auto& managed : queues_) {
@@ -148,8 +148,8 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   }
 }
 
-/// Starts serving new queues. If a queue cannot be opened, the other queues are still served, and
-/// opening it is retried after each search.
+/// Starts serving new queues. Skips a queue that cannot be opened, and tries to open it again after
+/// the next search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(

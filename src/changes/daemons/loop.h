@@ -31,7 +31,7 @@ class PidFile {
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile() { remove(); }
-  /// Returns whether the file still exists. Its folder can be removed or replaced.
+  /// Returns whether the file still exists.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
   /// Removes the file, so that another daemon can serve the queue.
   void remove();

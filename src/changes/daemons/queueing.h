@@ -1,4 +1,5 @@
-// Finds precursors, fails jobs that can never run, and moves jobs that can run to pending/.
+// Finds the precursors of each job. Moves jobs that can run to pending/, and jobs that can never
+// run to fail/.
 #pragma once
 
 #include <optional>

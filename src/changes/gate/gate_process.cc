@@ -61,8 +61,8 @@ Result<std::vector<Fd>> sandbox_files() {
   return files;
 }
 
-/// Returns the number NAME in STATUS, the text that bwrap has written so far (--json-status-fd), or
-/// nullopt if it is missing. STATUS is a sequence of JSON objects:
+/// Returns the number NAME in STATUS, or nullopt if NAME is missing. STATUS is the text that bwrap
+/// has written to --json-status-fd so far, a sequence of JSON objects:
 ///
 ///   { "child-pid": N }     the first process of the sandbox
 ///   { "exit-code": N }     exit code of the program; missing if it was never started

@@ -43,9 +43,8 @@ class GateProcess {
   // The result of the gate. Call these functions after wait().
 
   End end() const { return end_; }
-  /// Returns the gate's exit code or, as in shells, 128 plus the signal's number if a signal killed
-  /// it. Returns nullopt if the sandbox could not be set up, so that the gate never ran, or if the
-  /// sandbox was killed.
+  /// Returns the gate's exit code. If a signal killed the gate, returns 128 plus the number of the
+  /// signal, as in shells. Returns nullopt if the sandbox was killed or could not be set up.
   std::optional<int> exit_code() const;
   std::string output() const { return output_.text(); }
 

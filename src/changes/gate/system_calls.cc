@@ -24,8 +24,8 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "the number of this architecture (linux/audit.h) has to be added here"
 #endif
 
-/// Numbers from this one on are system calls of the x32 ABI on x86-64. The filter refuses all of
-/// them.
+/// System call numbers from this value on belong to the x32 ABI on x86-64. The filter refuses all
+/// of them.
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({

@@ -1,5 +1,5 @@
-// System calls that a gate must not use. Some of them allocate memory outside all limits. The
-// others are known for kernel vulnerabilities and are not needed by builds.
+// System calls that a gate must not use. Some of these calls allocate memory outside all limits.
+// The other calls are known for kernel vulnerabilities, and builds do not need them.
 #pragma once
 
 #include "quarry/base/fd.h"

@@ -10,8 +10,8 @@
 namespace quarry::changes {
 namespace {
 
-// The markers are longer than git's, because a line of the file that looks like a marker counts as
-// a conflict.
+// Any line of a file that looks like a marker counts as a conflict. The markers are longer than
+// git's, because a file can contain git's markers.
 constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
@@ -134,8 +134,8 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
   return merged(lines.text(), permission);
 }
 
-/// Returns the side that differs from BASE. Returns either side if the two sides are equal. Returns
-/// nullopt if they differ from BASE and from each other.
+/// Returns the side that differs from BASE, or either side if both sides are equal. Returns nullopt
+/// if both sides differ from BASE and from each other.
 template <typename T>
 std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
   if (ours == theirs || theirs == base) return ours;
@@ -155,9 +155,8 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("changed on both sides; symbolic links cannot be merged");
   }
-  // only_change() always returns a permission here: files that are not links have only two possible
-  // permissions, so two sides that have both changed the permission have changed it to the same
-  // value.
+  // only_change() always returns a permission here. A file that is not a link has one of only two
+  // permissions, so if both sides have changed the permission, both sides have the same permission.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

@@ -48,8 +48,7 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
-/// Prevents core files. The limit is not 0, because the kernel would then still start a
-/// core_pattern program.
+/// Prevents core files. With a limit of 0, the kernel would still start a core_pattern program.
 constexpr rlim_t kNoCore = 1;
 
 bool filter_calls() {

@@ -39,10 +39,9 @@ bool has_long_component(std::string_view path) {
   return has;
 }
 
-/// Returns whether PATH has a component that is the name of one of fossil's own files. Fossil keeps
-/// these files only in the top folder of a check-out, but every component is checked, because a
-/// check-out can be inside a folder of another check-out. The first versions of fossil used the
-/// name ".fos".
+/// Returns whether a component of PATH is the name of one of fossil's own files. Fossil keeps these
+/// files in the top folder of a check-out. Every component is checked, because any folder of a
+/// check-out can contain another check-out. The first versions of fossil used the name ".fos".
 bool has_fossil_files(std::string_view path) {
   bool has = false;
   for_each_component(path, [&](std::string_view component) {

@@ -1,9 +1,9 @@
 // Runs the after-receive hooks of repositories in the same way as `fossil backoffice`. Each hook is
-// a command line for /bin/sh. Hooks get the list of received artifacts on standard input. As in
-// fossil, the exit code is ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets
-// later hooks run first. If a hook is killed by a signal or times out, its event becomes a dead
-// letter, which an administrator can inspect and replay. When a hook ends, all processes that the
-// hook has started are killed.
+// a command line for /bin/sh. Hooks get the list of received artifacts on standard input. The exit
+// code is ignored, as in fossil, with one exception: a hook that exits with 75 (EX_TEMPFAIL) is
+// retried, and later hooks run first. If a hook is killed by a signal or times out, its event
+// becomes a dead letter, which an administrator can inspect and replay. When a hook ends, all
+// processes that the hook has started are killed.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -23,8 +23,8 @@ using base::fail;
 namespace {
 
 /// Returns whether NAME contains characters that are special to a shell. A blank does not count as
-/// special, because fossil splits words at blanks, too, and the author of a hook has to quote names
-/// with blanks.
+/// special: fossil splits words at blanks, too, so the author of a hook has to quote names with
+/// blanks.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;

@@ -90,8 +90,8 @@ struct SmtpSender::State {
 };
 
 SmtpSender::State::~State() {
-  // Stop receiving first, because the cleanup sends QUIT, and would otherwise wait for minutes for
-  // a reply if the server hangs.
+  // The cleanup sends QUIT and waits for the reply. Stop receiving first, so that a server that
+  // hangs does not delay the cleanup for minutes.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {

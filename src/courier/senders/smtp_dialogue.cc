@@ -86,8 +86,8 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // If this recipient was refused, report the reason for that, which is more useful than the
-    // outcome of the whole email.
+    // If the server refused this recipient, report the refusal. It is more useful than the outcome
+    // of the whole email.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

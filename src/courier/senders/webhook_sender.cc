@@ -6,7 +6,7 @@
 //   and 401 to 404                     configuration
 //
 // Retry-After is respected with any status. libcurl does not follow redirects here, because it
-// would send the headers, which contain secrets and the signature, to any host.
+// would send the headers to any host, and the headers contain secrets.
 #include <curl/curl.h>
 #include <fmt/core.h>
 

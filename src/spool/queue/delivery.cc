@@ -98,9 +98,9 @@ void DeliveryWorkers::run(Worker& self) {
   if (!self.is_left) ended(self);
 }
 
-/// Tells the queue that owns this helper that the helper is empty. Releases the mutex during the
-/// call: the call locks the owner's mutex, and a thread that holds that mutex might be waiting for
-/// the helper's mutex.
+/// Tells the queue that owns this helper that the helper is empty. Releases the helper's mutex
+/// while on_empty() locks the owner's mutex, because a thread that holds the owner's mutex might be
+/// waiting for the helper's mutex.
 void DeliveryWorkers::notify_empty(Lock& lock) {
   state_.has_notified_empty = true;
   lock.unlock();
@@ -164,8 +164,8 @@ bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   return left == 0;
 }
 
-/// Puts back the messages of BATCH that follow the first DELIVERED messages. These messages precede
-/// all other messages.
+/// Puts back the messages of BATCH that follow the first DELIVERED messages. The messages that are
+/// put back precede all other messages.
 void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
   if (!state_.helper) {
     state_.store->settle(std::move(batch), delivered);
@@ -177,10 +177,10 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
-/// Waits before the rest of SELF's batch is delivered again. If the consumer has accepted nothing,
+/// Waits before the rest of SELF's batch is tried again. If the consumer has accepted nothing,
 /// waits at least kMinPause, so that the consumer is not called in a busy loop. If a shutdown
-/// begins during the wait, the rest is delivered again immediately, but only once. WAS_CLOSING says
-/// whether the shutdown had already begun before the delivery.
+/// begins during the wait, the next attempt begins immediately. WAS_CLOSING says whether the
+/// shutdown had already begun before the last attempt.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
@@ -230,8 +230,8 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   if (self.batch.empty()) {
     state_.count();
     if (state_.held() == 0) state_.quiet.notify_all();
-    // Messages are waiting, but none was taken, because the read from disk has failed. Pause before
-    // the next attempt.
+    // If messages are waiting but none was taken, the read from disk has failed. Pause before the
+    // next attempt.
     if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }

@@ -70,7 +70,7 @@ void DiskAssistance::start() {
 }
 
 /// Starts the worker that moves messages (the shuffler) if the mode is on and the worker does not
-/// run. In rsyslog, this is the "DA worker startup initiation".
+/// run.
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
@@ -115,8 +115,8 @@ bool DiskAssistance::make_helper(Lock& lock) {
   return true;
 }
 
-/// Divides queue.workerthreads. The disk queue gets the workers that the queue in memory does not
-/// need for its busy consumers.
+/// Divides queue.workerthreads between the two queues. The disk queue gets all workers except those
+/// that are busy for the queue in memory.
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();

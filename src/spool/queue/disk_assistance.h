@@ -46,7 +46,7 @@ enum class ShufflerState : std::uint8_t {
 class DiskAssistance {
  public:
   /// Creates the object. STATE and WORKERS are not owned and must outlive this object. WATCH
-  /// returns a token with the lifetime of STATE and WORKERS.
+  /// returns a weak pointer that expires when STATE and WORKERS are destroyed.
   DiskAssistance(EngineState& state, DeliveryWorkers& workers,
                  std::function<std::weak_ptr<void>()> watch);
 

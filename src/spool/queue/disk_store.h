@@ -41,13 +41,12 @@ class DiskStore final : public Store {
 
   /// Adds MESSAGES at the front if no message was taken yet, otherwise at the end.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
-  /// Removes the last segment, even if it is not full, if all its messages were delivered. Must not
-  /// run concurrently with push(). Returns whether this has freed space.
+  /// If all messages of the last segment were delivered, removes the segment, even if it is not
+  /// full. Must not run concurrently with push(). Returns whether this has freed space.
   bool make_room();
-  /// Moves returned messages to the end if later messages are settled, because only one position
-  /// can be stored. The order changes, but messages are not duplicated; with several workers, the
-  /// order is not guaranteed anyway. Call it only at shutdown, and not concurrently with other
-  /// functions. Errors: file system errors.
+  /// Only one position can be stored. Therefore, moves returned messages to the end if messages
+  /// after them are settled. The order changes, but messages are not duplicated. Call it only at
+  /// shutdown, and not concurrently with other functions. Errors: file system errors.
   base::Result<void> close_gaps();
   /// Stores the position before the first unsettled message.
   base::Result<void> checkpoint();

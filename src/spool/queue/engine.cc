@@ -59,11 +59,11 @@ ShufflerState Engine::shuffler_state() const {
 // --- shutdown ---------------------------------------------------------------------------------
 //
 // A queue without a disk continues to deliver for queue.timeoutshutdown. A disk-assisted queue
-// stops delivery. Its high and low watermarks become 1 and 0, so that all its messages are moved to
-// the disk queue, within the same time. With queue.saveonshutdown, the time is not limited. Running
-// consumers get queue.timeoutactioncompletion to finish. After this time, consumers are asked to
-// stop and get the same time again. Consumers that still run are abandoned, and their messages
-// count as not delivered.
+// stops delivery, and moves all its messages to the disk queue: its high and low watermarks become
+// 1 and 0. The time limit for these moves is also queue.timeoutshutdown, or none with
+// queue.saveonshutdown. Running consumers get queue.timeoutactioncompletion to finish, then a
+// request to stop, and then queue.timeoutactioncompletion once more. Consumers that still run are
+// abandoned, and their messages count as not delivered.
 
 Ending Engine::shut_down() {
   Lock lock(state_.mutex);

@@ -1,7 +1,7 @@
 // The shared state of the parts of a queue's engine: parameters, store, counters. Unless noted
 // otherwise, one mutex guards the whole state. The mutex is not held while a consumer runs or while
-// messages are written to disk. A thread that holds the mutex of a queue is allowed to lock the
-// mutex of its helper, but not the reverse.
+// messages are written to disk. A thread that holds a queue's mutex can lock the mutex of the
+// queue's helper. The reverse order is not allowed.
 #pragma once
 
 #include <algorithm>
@@ -97,7 +97,7 @@ struct EngineState {
     setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
     setup.figures->disk_bytes = disk->bytes();
   }
-  /// If another process delivers, reads its progress, which fullness() uses.
+  /// If another process delivers the messages, reads the progress of that process for fullness().
   void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
 

@@ -30,9 +30,9 @@ struct Intake::Waiting {
   bool is_done = false;
 };
 
-/// If another process delivers and has not made progress for a long time, starts a new segment.
-/// That process can then skip damage at the end of the last segment, free space for its position,
-/// and store its position even without progress.
+/// If another process delivers and has not made progress for a long time, starts a new segment. The
+/// new segment lets that process skip damage at the end of the previous segment, and remove that
+/// segment. The removal frees space, so that the process can store its position.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
   if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
@@ -58,9 +58,9 @@ std::size_t Intake::room_for(Delay delay) const {
   return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
 
-/// Waits until IS_READY, or until DEADLINE. While it waits, retries a failed disk, because other
-/// threads do not retry while the queue is full. Also polls another process that delivers, because
-/// that process does not send notifications.
+/// Waits until IS_READY, or until DEADLINE. Meanwhile, retries a failed disk, because other threads
+/// do not retry while the queue is full. If another process delivers the messages, polls its
+/// progress, because that process does not send notifications.
 bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
   milliseconds poll_delay = kFirstPollDelay;
@@ -127,8 +127,8 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
-/// Returns the maximum size of a message. Messages must fit on the disk, unless the queue keeps its
-/// messages in memory and has a consumer: such a queue can deliver larger messages from memory.
+/// Returns the maximum size of a message. In general, messages must fit on the disk. A queue in
+/// memory that has a consumer can deliver larger messages from memory.
 std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
   return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;

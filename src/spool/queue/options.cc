@@ -31,7 +31,8 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// Rejects values that set_parameter() would also reject, because options can be set without it.
+/// Rejects values that set_parameter() would also reject, because callers can set options without
+/// set_parameter().
 Result<void> check_ranges(const QueueOptions& o) {
   struct Minimum {
     std::string_view name;

@@ -21,16 +21,16 @@ class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// The outcome for a list of samples. The first COUNT were accepted. The next sample was
-  /// discarded, or can be tried again.
+  /// The outcome for a list of samples. The first COUNT samples were accepted. The next sample was
+  /// discarded if IS_NEXT_DISCARDED is set, and can otherwise be tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;
   };
 
   /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
-  /// done. If TAKE refuses a sample, the sample counts again at the next attempt. A discarded
-  /// sample is skipped.
+  /// done. A sample that TAKE has neither accepted nor discarded is sampled again at the next
+  /// attempt.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
     std::vector<std::size_t> indices;

@@ -2,13 +2,13 @@
 // to the queue. The readable messages after the damage are recovered. If the header of a segment is
 // damaged, all readable messages of the segment are recovered.
 //
-// A queue never recovers messages automatically. After a record with a damaged length, the position
-// of the record after it is unknown and has to be searched for. The search can find a false record,
+// A queue never recovers messages automatically. If the length of a record is damaged, the position
+// of the next record is unknown and has to be searched for. The search can find a false record
 // inside a message that itself contains a segment. Only a user can rule out such messages.
 //
 // If the header of the segment is readable, the checksums of a record must match the number of the
-// segment and a plausible sequence number. If the header is damaged, these numbers are unknown, and
-// the checksums can only be compared with each other, in 24 bits. Other data can match by chance.
+// segment and a plausible sequence number. If the header is damaged, these numbers are unknown. The
+// two checksums can then only be compared with each other, and other data can match by chance.
 // Therefore, in a segment with a damaged header, the first record after unreadable bytes is
 // accepted only if another record, or the end of the file, directly follows it.
 #include <fmt/core.h>
@@ -172,7 +172,7 @@ Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messag
   log.begin_at(end);
   Error error;
   if (log.append(messages, &error) < messages.size()) {
-    (void)beside.remove_all();  // otherwise, the next replay removes the files
+    (void)beside.remove_all();  // after a failure, the next replay removes the files
     return std::unexpected(error);
   }
   QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));

@@ -70,9 +70,8 @@ struct RecordView {
 RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence);
 
 /// Decodes a record at the start of BYTES if its position is unknown. The result is whole if both
-/// checksums match for some position, which happens for one in 2^24 pieces of other data. Otherwise
-/// the result is damaged. The time for decoding is proportional to the size of the record's
-/// content.
+/// checksums match for some position, and otherwise damaged. Other data match by chance, in one of
+/// 2^24 cases. The time for decoding is proportional to the size of the record's content.
 RecordView decode_stray_record(std::string_view bytes);
 
 /// Returns the file name of a segment, such as NAME.00000042.

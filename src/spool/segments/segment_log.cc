@@ -60,8 +60,8 @@ void SegmentLog::begin_at(const Position& beginning) {
 
 // --- appending --------------------------------------------------------------------------------
 
-/// Opens a segment for appending. Creates the file before the space for its content is checked: if
-/// the disk has space only for the name, a reader still finds the file. The reader then knows that
+/// Opens a segment for appending. Creates the file before the space for its content is checked,
+/// because the disk might have space only for the name. A reader that finds the new file knows that
 /// the previous segment is complete, and can remove it.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
@@ -102,8 +102,8 @@ Result<void> SegmentLog::check_folder() const {
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
-  // Another process might be reading this queue. Stop counting the segments that the other process
-  // has removed.
+  // Another process might have read and removed segments of this queue. Stop counting these
+  // segments.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
@@ -188,7 +188,7 @@ std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
 void SegmentLog::rotate() {
   if (file_ && size_ <= kSegmentHeader) return;
   file_.reset();
-  (void)begin_file();  // can also fail on a full disk
+  (void)begin_file();  // ignore errors, because the disk might be full
 }
 
 std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) {
@@ -209,7 +209,8 @@ std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) 
 }
 
 Result<void> SegmentLog::prepend(std::span<const Message> messages, const Position& front) {
-  // Use a single file of any size, because only one number before the first is reserved.
+  // Use a single file of any size, because only one segment number is reserved before the first
+  // segment.
   SegmentLog log(files_, reporter_, {});
   log.begin_at(front);
   Error error;

@@ -54,7 +54,7 @@ class SegmentLog {
   base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
   /// Checks that the current segment is still in the directory. Errors: kNotFound.
   base::Result<void> check_folder() const;
-  /// Starts a new segment if the last segment has messages, so that a reader can remove the last
+  /// Starts a new segment if the last segment has messages. A reader can then remove the previous
   /// segment.
   void rotate();
   /// Ends the last segment and returns the position of the next message.

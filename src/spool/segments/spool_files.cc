@@ -51,8 +51,8 @@ Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::pa
 }  // namespace
 
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other) {
-  // Round to the nearest generation: the first number of a generation can be slightly lower,
-  // because a batch might have been added before the first message.
+  // Round to the nearest generation. The first number of a generation can be slightly below a
+  // multiple of 2^40, because a batch might have been added before the first message.
   const auto generation_of = [](std::uint64_t one) {
     return (one + (std::uint64_t{1} << 39)) >> 40;
   };
@@ -210,7 +210,7 @@ Result<void> SpoolFiles::write_position(const Position& position) const {
 }
 
 Result<void> SpoolFiles::remove_position() const {
-  // A temporary file might be left from a time when the disk was full.
+  // Also remove a temporary file, which might be left from a time when the disk was full.
   QUARRY_TRY(remove_if_there(*system_, position_beside()));
   return remove_if_there(*system_, position_path());
 }

@@ -91,8 +91,8 @@ class SpoolFiles {
   base::Result<std::optional<Position>> position() const;
   /// Returns the first sequence number in the first of SEGMENTS that has a readable header, or 0.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Returns whether POSITION belongs to the same generation as SEGMENTS, or no header of SEGMENTS
-  /// is readable. The segment of POSITION might be missing.
+  /// Returns true if POSITION belongs to the same generation as SEGMENTS, or if no header of
+  /// SEGMENTS is readable. The segment of POSITION might be missing.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;

@@ -7,8 +7,8 @@
 //
 // After many events, a new segment is started with the current state. So the cost of an event does
 // not depend on the number of waiting messages, and the time of a recovery is limited. The new
-// segment is always synced before the older segments are removed, regardless of sync_settlements,
-// because a crash could otherwise lose both.
+// segment is always synced before the older segments are removed, regardless of sync_settlements.
+// Otherwise, a crash could lose the old state and the new state.
 #pragma once
 
 #include <cstdint>

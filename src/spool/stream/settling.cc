@@ -98,8 +98,8 @@ class SubscriptionCore::SettleCall {
     return {};
   }
 
-  /// Puts the messages after a message that has to be retried back into the subscription, to keep
-  /// their order.
+  /// Returns the remaining in-flight messages to the subscription, so that they are not delivered
+  /// before the message that has to be retried.
   void return_others() {
     for (const auto& [sequence, message] : core_.state_.open()) {
       if (message.is_in_flight && !settled_.contains(sequence))

@@ -31,7 +31,8 @@ class StreamLog {
       const std::map<std::string, SubscriptionState>& subscriptions);
 
   /// Appends MESSAGES, which are moved. Returns the sequence number of the first message. After an
-  /// error, the first of the messages might be in the log. Errors: file system errors.
+  /// error, the log might contain some of MESSAGES, beginning with the first. Errors: file system
+  /// errors.
   base::Result<std::uint64_t> append(std::span<Message> messages);
 
   /// Returns the sequence number of the next message. All earlier messages are readable.

@@ -15,8 +15,8 @@ namespace {
 // Maximum size of a batch in bytes. The last message of a batch can exceed the limit.
 constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
-/// Returns whether the result COMMITTED counts as success. With a full disk, the events are applied
-/// in this process without the journal.
+/// Returns whether the result COMMITTED counts as success. A full disk counts as success, because
+/// the events are then applied in this process without the journal.
 bool counts(const Result<void>& committed) {
   return committed || committed.error().code == ErrorCode::kNoSpace;
 }
@@ -177,8 +177,8 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // When a new message is taken, the event for that message includes this change. Therefore, the
-  // change is not journaled separately.
+  // Do not journal this change separately. The event for the next message that is taken includes
+  // the change.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};
@@ -186,8 +186,8 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
-  // Fail if the directory was removed: a message that is not found counts as lost only if the other
-  // files still exist.
+  // Fail if the directory was removed. A message counts as lost only if the other files still
+  // exist.
   if (!message) QUARRY_TRY(setup_.log.files().check_folder());
   if (message) state_.record_position(sequence, source_.found_at());
   return message;

@@ -43,8 +43,8 @@ struct SubscriptionState::Change {
   }
 
   void operator()(const Taken& event) const {
-    // In case the journal is invalid, limit the number of open messages, and close a message that
-    // is already open before it is opened again.
+    // The journal might be invalid. Therefore, limit the number of open messages, and close a
+    // message that is already open before it is opened again.
     const std::size_t room = kMaxWindow - state.open_.size();
     const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
     for (std::uint64_t one = event.first.sequence; one < after; ++one) {

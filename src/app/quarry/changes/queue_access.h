@@ -1,4 +1,5 @@
-// Access to a command's queue, which is local or on a server. The JSON is the same in both cases.
+// Access to the queue that a command uses. The queue is local or on a server, and has the same JSON
+// in both cases.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace quarry::app {
 
-/// Maximum size of a rollback's tarball, which is small because it does not contain files.
+/// Maximum size of a rollback's tarball. This is sufficient, because the tarball does not contain
+/// files.
 inline constexpr std::size_t kMaxRollback = std::size_t{16} << 20;
 
 class QueueAccess {

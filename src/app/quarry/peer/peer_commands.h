@@ -1,4 +1,4 @@
-// The `quarry peer` commands. Each returns an exit code (common/exit_codes.h).
+// The `quarry peer` commands. Each function returns an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>

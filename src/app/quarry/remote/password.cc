@@ -31,9 +31,9 @@ using base::fail;
 constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
                                                  0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
 
-/// Returns the part of ARGUMENT that might be a password, if ARGUMENT contains a URL: from the
-/// first colon to the last @, because passwords can contain both characters. The part can also be a
-/// port or a path.
+/// Returns the text that might be a password if ARGUMENT contains a URL: all text from the first
+/// colon after the scheme to the last @. A password can contain both characters. The text can also
+/// be a port or a path.
 std::string_view password_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};

@@ -27,9 +27,10 @@ bool has_terminal();
 /// a terminal.
 base::Result<std::string> ask_for_password(const std::string& question);
 
-/// Encodes a password in the form of Fossil's `last-sync-pw` setting. The encoding obscures the
-/// password, but does not encrypt it. The result is in hex: a random byte R, then each byte of the
-/// password, XORed with R and with one of sixteen fixed bytes, which are used in turn.
+/// Encodes a password in the form of Fossil's `last-sync-pw` setting. This obscures the password,
+/// but does not encrypt it. The result is in hex: a random byte R, followed by the bytes of the
+/// password. Each byte of the password is XORed with R and with one of sixteen fixed bytes, which
+/// are used in turn.
 std::string obscure(std::string_view password);
 /// Reverses obscure(). Returns "" if TEXT is not a valid result of obscure().
 std::string unobscure(std::string_view text);

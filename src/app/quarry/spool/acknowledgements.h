@@ -1,7 +1,6 @@
-// Reads acknowledgments from the program that reads the output of a drain, on a separate
-// descriptor. An empty line acknowledges one message. A line with a number (decimal, at most 18
-// digits) acknowledges that many messages, in the order of the output. After the end of the
-// file, no more acknowledgments follow.
+// Reads acknowledgments for `quarry spool drain`. The program that reads the drain's output sends
+// them on a separate descriptor. An empty line acknowledges one message. A line with a number
+// (decimal, at most 18 digits) acknowledges that many messages, in the order of the output.
 #pragma once
 
 #include <fcntl.h>
@@ -42,9 +41,9 @@ class Acknowledgements {
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
 
-  /// Reads the available data. Increases count() by the number of messages that these data
-  /// acknowledge. Waits if no data are available. Errors: kInvalid if a line is malformed; the
-  /// lines before it still count.
+  /// Reads the available data, and waits if no data are available. Increases count() by the number
+  /// of acknowledged messages. Errors: kInvalid if a line is malformed; the lines before it still
+  /// count.
   base::Result<void> read() {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd_, buffer.data(), buffer.size());

@@ -1,5 +1,5 @@
-// Event sources that feed and drain poll together with their input: signals, and changes in a
-// folder.
+// Event sources for `quarry spool feed` and `quarry spool drain`: signals, and changes in a folder.
+// The commands poll these sources together with their other descriptors.
 #pragma once
 
 #include <poll.h>

@@ -219,8 +219,8 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
   }
 }
 
-/// Returns the result of a feed whose queue was shut down: FED, or an error with the number of lost
-/// messages or of lines that were too long.
+/// Returns the result of a feed after the queue was shut down: FED, or an error if messages were
+/// lost or if lines were too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be saved", ending.lost);

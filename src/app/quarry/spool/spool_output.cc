@@ -20,8 +20,8 @@ int unread_in_pipe(int fd) {
 
 int unread_in_socket(int fd) {
   const auto count = static_cast<int>(base::unacknowledged(fd));
-  // After the other end has closed, the number is not valid, because the kernel discards unread
-  // data.
+  // POLLERR means that the reader has closed the socket without reading everything. COUNT is then
+  // not valid, because the kernel has discarded the unread data.
   pollfd now{fd, 0, 0};
   ::poll(&now, 1, 0);
   return (now.revents & POLLERR) == 0 ? count : -1;
@@ -45,9 +45,9 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // If the reader of a socket closes it without reading everything, the kernel reports an error
-  // only once, and the failed write might have consumed this error. The amount of unread data is
-  // then unknown.
+  // If a write to a socket has failed, the amount of unread data is unknown. The kernel reports
+  // only once that the reader has closed the socket, and the failed write might have consumed this
+  // report.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;

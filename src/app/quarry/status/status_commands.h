@@ -1,4 +1,4 @@
-// The `quarry` commands that query a running server. Each returns an exit code.
+// The `quarry` commands that query a running server. Each function returns an exit code.
 #pragma once
 
 #include <algorithm>

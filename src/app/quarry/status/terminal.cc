@@ -17,9 +17,9 @@
 namespace quarry::app {
 namespace {
 
-// Escape sequences that every terminal since the VT100 supports, except those for the alternate
-// screen, which are xterm's. The terminal truncates long lines itself, because only the terminal
-// knows the width of each character.
+// Escape sequences. The sequences for the alternate screen are from xterm. Every terminal since the
+// VT100 supports all other sequences. The terminal truncates long lines itself, because only the
+// terminal knows the width of each character.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
@@ -78,7 +78,7 @@ bool Terminal::show(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < shown; ++i) {
     frame += lines[i];
     if (is_terminal_) frame += kEndOfLine;
-    // After the last line of a full screen, a newline would scroll the screen.
+    // Omit the newline after the last line of a full screen, because it would scroll the screen.
     if (!is_terminal_ || i + 1 < shown) frame += "\n";
   }
   if (is_terminal_) frame += kClearBelow;
