@@ -71,8 +71,8 @@ std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind)
 }
 
 /// Returns the title of the wiki page or forum thread of ENTRY. The title is part of the comment in
-/// fossil's timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the
-/// forum.
+/// fossil's timeline: "+TITLE", ":TITLE" or "-TITLE" for pages, and "Post: TITLE" or "Reply: TITLE"
+/// for the forum.
 std::string title_in(const repository::TimelineEntry& entry) {
   const std::string_view comment = entry.comment;
   if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {

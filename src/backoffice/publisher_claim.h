@@ -1,6 +1,6 @@
-// The right to hand a repository's events over to the courier. The lease (lease.h) is not needed, so
-// events do not wait for the process that holds it. The claim ensures that two processes never
-// publish the same events:
+// The right to hand a repository's events over to the courier. Publishing does not need the lease
+// (lease.h), and does not wait for the process that holds it. The claim ensures that two processes
+// never publish the same events:
 //
 //   config   quarry-publisher   PID UNTIL HOLDERS: the process that publishes now (holders.h), and
 //                               the end of its claim if that process is on another host

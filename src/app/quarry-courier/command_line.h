@@ -13,7 +13,7 @@ struct CourierCommandLine {
   std::string config;
   // The server sets the following options, so that the pool's user does not have to read the
   // configuration.
-  std::string folder;                // the waiting hooks; its name is that of the pool
+  std::string folder;                // the folder of waiting hooks, named like the pool
   std::string socket;                // the socket that accepts hooks
   std::string fossil;                // the program that replaces %F
   std::int64_t timeout = 0;          // time limit of a hook in milliseconds

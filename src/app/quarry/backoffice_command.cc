@@ -60,7 +60,8 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
   return false;
 }
 
-// Timeout for sending events to the courier, which answers only after it has written them to disk.
+// Timeout for sending events to the courier. The courier answers after it has written the events to
+// disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
 
 /// Returns the name of the repository PATH on the server.

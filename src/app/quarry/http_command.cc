@@ -92,8 +92,9 @@ class Service {
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
-  /// Starts a process for the background jobs of the repository if they are due. The new process
-  /// outlives this one. Must be called after the last answer, because it can close the repository.
+  /// Starts a process for the background jobs of the repository if the jobs are due. The new
+  /// process outlives this process. Must be called after the last answer, because this function can
+  /// close the repository.
   void start_backoffice() {
     if (!repository_) return;
     const auto forecast = backoffice::forecast_run(*repository_, {});

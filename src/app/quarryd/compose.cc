@@ -182,7 +182,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     if (has_index) options.pool_paths.emplace_back("/");
     options.has_folders = has_index;
   }
-  // Let the front exit before process_control_timeout, after which the master kills it.
+  // The master kills the front after process_control_timeout, so let the front exit earlier.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options), connections](ChildContext&) {
     return gateway::run(options);

@@ -87,7 +87,7 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
-  // Encode the name of the pool, which can contain a slash, for use in file names.
+  // Encode the name of the pool for use in file names, because the name can contain a slash.
   const std::string name = http::percent_encode(pool.name, "-_", "%20");
   QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(
                                       fmt::format("{}.hooks.{}", courier->options.socket, name)));

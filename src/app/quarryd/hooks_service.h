@@ -1,6 +1,6 @@
-// The service that runs the hooks of a pool's repositories: a separate quarry-courier process, which
-// runs as the pool's user. The courier that all pools share does not run hooks, because a hook is
-// text from a repository and must not have the rights of another pool.
+// The service that runs the hooks of a pool's repositories: a separate quarry-courier, which runs
+// as the pool's user. The courier that all pools share does not run hooks, because a hook is text
+// from a repository and must not have the rights of another pool.
 //
 //   quarry backoffice ── SOCKET.hooks.POOL ──> quarry-courier --hooks ──> /bin/sh
 //                                                    │
@@ -30,8 +30,8 @@ struct PoolHooks {
   base::SocketAddress address;
   base::ListenOptions listen;
 };
-/// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if its hooks are not run.
-/// Error: kInvalid (the socket's path is too long).
+/// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if POOL's hooks are not
+/// run. Error: kInvalid (the socket's path is too long).
 base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                                                   const master::PoolConfig& pool);
 

@@ -201,8 +201,8 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // If POOL has a chroot, leave out the courier and the queues of other pools, because their files
-  // are not accessible inside the chroot.
+  // If POOL has a chroot, leave out the courier and the queues of other pools. Their files are
+  // outside the chroot.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {

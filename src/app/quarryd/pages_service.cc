@@ -14,7 +14,7 @@
 namespace quarry::app {
 namespace {
 
-// Minimum time between two requests for background work if the pages in between wrote nothing.
+// Minimum time between two requests for background work, if no page has written to the repository.
 constexpr std::chrono::seconds kReadingInterval{1};
 
 /// Returns the function that requests background work after a page (pages::Handles::after_request).

@@ -19,8 +19,9 @@ struct StartConditions {
   bool in_background = false;
   /// Addresses, as SocketAddress::str(), of the sockets that quarryd will inherit.
   std::vector<std::string> inheritable;
-  /// The master that is about to reload. If this is nullopt, a server might be running with this
-  /// configuration, so an address in use or the pid file of a running server is not an error.
+  /// The master that is about to reload, or nullopt. If it is nullopt, a server might be running
+  /// with this configuration. An address in use and the pid file of a running server are then not
+  /// errors.
   std::optional<pid_t> master;
 };
 

@@ -21,8 +21,8 @@
 
 namespace quarry::changes {
 
-/// The locked pid file of a queue, which ensures that it has only one daemon of each kind. The
-/// destructor removes the file.
+/// The locked pid file of a queue. The lock ensures that the queue has only one daemon of each
+/// kind. The destructor removes the file.
 class PidFile {
  public:
   /// Creates and locks the pid file. Errors: kBusy (another process holds the lock), errors from

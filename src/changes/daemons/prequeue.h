@@ -1,5 +1,5 @@
-// Checks each submission. A valid submission moves to queue/ as a job. An invalid one fails, and
-// the reason is recorded.
+// Checks each submission. A valid submission moves to queue/ as a job. An invalid submission fails,
+// and the reason is recorded.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ class GateProcess {
   base::Fd output_end_;
   base::Fd status_end_;
   pid_t first_pid_ = -1;
-  base::Fd first_;  // the first process of the sandbox; if it ends, the kernel kills the others
+  base::Fd first_;  // the first process of the sandbox; if it ends, the kernel kills the sandbox
   std::string status_text_;
   BoundedOutput output_{kMaxGateOutput};
   bool has_ended_ = false;

@@ -64,7 +64,7 @@ std::unexpected<base::Error> senseless() {
 }
 
 /// Returns whether the permission of FILE is valid, its size is within LIMITS, and its content is
-/// within the file of contents, whose size is CONTENTS.
+/// inside the file of contents. CONTENTS is the size of the file of contents.
 bool is_possible(const SubmittedFile& file, std::uint64_t contents, const TarballLimits& limits) {
   const bool is_permission =
       file.permission == 0 || file.permission == 'x' || file.permission == 'l';

@@ -37,7 +37,7 @@ base::Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offse
 
 /// Creates an unnamed file in FOLDER.
 base::Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
-/// Checks ENTRIES, whose contents are in CONTENTS: names must be valid and unique, links must be
+/// Checks ENTRIES, whose contents are in CONTENTS. Names must be valid and unique, links must be
 /// valid, and the meta file must name every file. Errors: kInvalid, kLimit.
 base::Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
 

@@ -46,7 +46,7 @@ class LogSender final : public Sender {
         const auto connected = connect();
         if (!connected) return retry_later(connected.error().message);
       }
-      // Time after which a daemon that does not read counts as down.
+      // A daemon that does not read for this time counts as down.
       const timeval timeout{.tv_sec = 5, .tv_usec = 0};
       ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
       if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};

@@ -219,8 +219,7 @@ void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
 }
 
 /// Delivers one batch. Messages that the consumer does not accept are rolled back. A retired worker
-/// instead keeps these messages and tries again, because later messages might already be on disk
-/// and must not be delivered earlier.
+/// keeps such messages and tries again, because later messages might already be on disk.
 void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   const std::uint64_t full = state_.fullness();
   self.batch = state_.store->take(state_.setup.options.dequeue_batch_size);

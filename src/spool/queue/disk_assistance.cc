@@ -137,8 +137,8 @@ void DiskAssistance::run(Worker& self) {
   while (state_.is_assisted) {
     shuffler_state_ = ShufflerState::kAtWork;
     if (!state_.helper && !make_helper(lock)) {
-      // The disk queue cannot be opened. If files of an earlier run exist, do not leave the mode
-      // but try again, because the messages in these files have to be delivered first.
+      // The disk queue cannot be opened. Try again if files of an earlier run exist, because the
+      // messages in these files have to be delivered first.
       if (has_files_ && !state_.is_closing) {
         state_.pause.wait_until(lock, next_try_);
         continue;
@@ -301,7 +301,7 @@ void DiskAssistance::drain(Lock& lock) {
     };
     if (!state_.quiet.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
   }
-  // Wait until the worker has ended, because it must not be interrupted while it writes or removes
+  // Wait until the worker has ended. Do not interrupt it, because it might be writing or removing
   // files.
   state_.is_assisted = false;
   state_.setup.figures->is_disk_assisted = false;

@@ -100,8 +100,8 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// Returns the messages after the first damage. If IS_AFTER, the whole segment counts as after the
-/// damage, so all its messages are returned.
+/// Returns the messages after the first damage. If IS_AFTER, also returns the messages before the
+/// damage.
 std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;

@@ -161,8 +161,8 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (written) return count;
   const bool was_whole = count == 0 && !buffer_.empty();
-  // End the segment if it cannot be truncated, or if whole messages were removed from it, because a
-  // reader might have read these messages.
+  // End the segment if it cannot be truncated. Also end the segment if whole messages were removed
+  // from it, because a reader might have read these messages.
   if (!file_->truncate(size_) || was_whole) file_.reset();
   if (count > 0) return count;
   rotate();

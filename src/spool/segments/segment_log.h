@@ -4,7 +4,7 @@
 // A new process measures the existing segments, searches for the end of the log, and appends to a
 // new segment. Segments are removed from the front. A damaged segment is kept under another name.
 //
-// One thread can append while another thread removes segments. Any thread can read the end.
+// One thread can append while another thread removes segments. Any thread can call end().
 #pragma once
 
 #include <atomic>
@@ -106,8 +106,8 @@ class SegmentLog {
   std::string buffer_;
 };
 
-/// Returns the higher of two sequence numbers: the number after the last readable message in FILES,
-/// and the number of START, the read position. Errors: file system errors.
+/// Returns the sequence number after the last readable message in FILES. If the sequence number of
+/// START, the read position, is higher, returns that number. Errors: file system errors.
 base::Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start);
 
 }  // namespace quarry::spool

@@ -31,8 +31,8 @@ class Call {
     if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": not a path");
     fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd_) return base::fail_errno(path_);
-    // Set a timeout for connect(2), which waits while the backlog is full. poll(2) cannot be used,
-    // because it does not report when the backlog has space.
+    // Set a timeout for connect(2), because connect(2) waits while the backlog is full. poll(2)
+    // does not report when the backlog has space.
     const auto time = left();
     if (time.count() == 0) return too_late();
     const timeval limit{.tv_sec = static_cast<time_t>(time.count() / 1000),

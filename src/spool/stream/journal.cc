@@ -14,8 +14,8 @@ using base::Result;
 namespace {
 
 constexpr char kState = '\xff';
-// A new segment costs a sync. Therefore, a new segment is started only if the events since the last
-// state have at least kManyEvents bytes, and at least kEventsPerState times the size of that state.
+// A new segment costs a sync. Therefore, it is started only if the events since the last state have
+// at least kManyEvents bytes, and at least kEventsPerState times as many bytes as that state.
 constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
 constexpr std::uint64_t kEventsPerState = 4;
 

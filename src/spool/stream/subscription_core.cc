@@ -98,7 +98,7 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
   return committed;
 }
 
-/// Moves the messages in DUE that have used all their attempts to the dead letters. A message is
+/// Moves messages from DUE to the dead letters if they have used all their attempts. A message is
 /// still in DUE after its last attempt if the process crashed during this attempt.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
   if (options_.max_attempts == 0) return {};

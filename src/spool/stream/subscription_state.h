@@ -116,7 +116,7 @@ class SubscriptionState {
   std::optional<std::int64_t> next_due(bool in_order) const;
   /// Returns up to MAX waiting messages that are due at TIME, in ascending order. With IN_ORDER,
   /// returns only consecutive messages that start with the first open message. If the remaining
-  /// wait of a message is longer than its whole delay, the clock was set back and the message is
+  /// wait of a message is longer than the whole delay, the clock was set back. Such a message is
   /// also due.
   std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
   /// Returns the oldest segment that is still needed.

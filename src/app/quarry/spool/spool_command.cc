@@ -33,7 +33,8 @@ spool::SpoolLocation spool_of(const SpoolArguments& arguments) {
   return {arguments.folder, arguments.filename};
 }
 
-/// Returns whether ARGUMENTS refer to a stream. Only a stream has dead letters.
+/// Returns whether ARGUMENTS refer to a stream. Errors: kInvalid if they refer to dead letters, but
+/// not to a stream.
 Result<bool> is_stream(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const bool is_one, spool::is_stream(spool_of(arguments)));
   if (is_one || arguments.dead.empty()) return is_one;
@@ -58,7 +59,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"given_up", one.given_up},
           {"dead", one.dead},
           {"unreadable", one.unreadable},
-          // Escape the error, which can contain any bytes, because JSON must be valid UTF-8.
+          // The error can contain any bytes, but JSON must be valid UTF-8.
           {"last_error", base::printable(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }

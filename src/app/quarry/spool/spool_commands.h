@@ -32,8 +32,7 @@ struct SpoolHelp {
 };
 SpoolHelp spool_help(std::string_view parameter);
 
-/// Returns the queue options in ARGUMENTS. Errors: kInvalid; this includes parameters without
-/// effect.
+/// Returns the queue options in ARGUMENTS. Errors: kInvalid, also for parameters without effect.
 base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
 base::Result<void> run_spool_status(const SpoolArguments& arguments);

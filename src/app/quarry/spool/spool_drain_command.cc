@@ -224,8 +224,8 @@ Result<void> DrainLoop::go_on() {
   return is_done_ ? Result<void>{} : wait(follows_ ? kFollowInterval : -1);
 }
 
-/// Writes the next messages, until a signal arrives. write(2) must never block here, because the
-/// reader might have stopped, or might itself wait until its acknowledgements are read.
+/// Writes the next messages, until a signal arrives. write(2) must never block here. The reader
+/// might have stopped, or might be waiting until this process reads its acknowledgements.
 Result<void> DrainLoop::write() {
   std::string text;
   for (const Message& message : next_) {

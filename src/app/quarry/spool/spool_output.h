@@ -26,7 +26,7 @@ class SpoolOutput {
   SpoolOutput(int fd, bool is_synced);
 
   int fd() const { return fd_; }
-  /// Returns whether another process, which might exit, reads the output.
+  /// Returns whether another process reads the output. That process might exit.
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
   /// Returns how many of the first WRITTEN bytes were certainly received. Errors: the same as for
   /// fdatasync().

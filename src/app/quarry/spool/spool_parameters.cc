@@ -24,10 +24,10 @@ QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
-  // Producers do not have to wait before the queue is full, because the only producer is a feed,
-  // whose input is a pipe.
+  // Let the feed wait only when the queue is full. The feed is the only producer, and its input is
+  // a pipe, which can wait.
   options.full_delay_mark = options.size;
-  // Lines from a pipe are never discarded unless the user sets a timeout.
+  // By default, wait without a time limit, so that lines from a pipe are never discarded.
   options.timeout_enqueue = spool::kEternal;
   options.timeout_shutdown = spool::kEternal;
   options.save_on_shutdown = true;
