@@ -10,8 +10,8 @@
 namespace quarry::backoffice {
 namespace {
 
-// Maximum time until the end of a lease, in seconds. A longer lease counts as expired, because the
-// clock was set back or the row is invalid.
+// Maximum time until the end of a lease, in seconds. If a lease ends later, the clock was set back
+// or the row is invalid, so the lease counts as expired.
 constexpr std::int64_t kMaxLease = 3600;
 
 bool lasts(std::int64_t until, const Candidate& candidate) {

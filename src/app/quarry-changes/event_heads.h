@@ -12,8 +12,8 @@
 
 namespace quarry::app {
 
-/// Reads heads from the repositories, and caches them. A short-lived child process opens the
-/// repository, because the daemon forks, and a process that has used SQLite must not fork.
+/// Reads heads from the repositories, and caches them. The daemon forks, and a process that has
+/// used SQLite must not fork. Therefore, a short-lived child process opens the repository.
 class EventHeads {
  public:
   /// Creates a reader. FOLDER is the folder of the served repositories, or "" for a single

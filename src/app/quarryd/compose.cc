@@ -68,8 +68,8 @@ base::Result<void> open_access_log(const master::AccessLogConfig& config,
   return {};
 }
 
-/// Checks that the slow log can be written, to report the error at startup and not at the first
-/// slow request.
+/// Checks that the slow log can be written, so that an error is reported at startup and not at the
+/// first slow request.
 base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
   const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));

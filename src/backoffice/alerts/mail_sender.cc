@@ -33,8 +33,8 @@ constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
 // Limits on a delivery. An email is claimed only for some minutes, so a delivery to a slow server
-// is aborted and retried later. Signals do not interrupt a delivery, because it would then be
-// unknown whether the server has accepted the email.
+// is aborted and retried later. Signals do not interrupt a delivery. Otherwise, it would be unknown
+// whether the server has accepted the email.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
 // If a failed delivery took longer than this, the run ends, because the server will probably not

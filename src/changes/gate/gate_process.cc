@@ -218,8 +218,8 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// Kills all processes of the gate with SIGKILL. Does not send another signal first, because bwrap
-/// does not forward signals, and the gate could use the time to delay its exit.
+/// Kills all processes of the gate with SIGKILL. Does not send another signal first. bwrap would
+/// not forward it, and the gate could use the time to delay its exit.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

@@ -22,9 +22,9 @@ class GateProcess {
  public:
   enum class End { kByItself, kTimedOut, kInterrupted, kTooMuchMemory, kTooManyFiles };
 
-  /// Starts the command line WORDS in FOLDER, and enforces the limits in OPTIONS that cannot be set
-  /// per process. If the gate has a sandbox, WORDS starts bwrap, which reports the status of the
-  /// gate.
+  /// Starts the command line WORDS in FOLDER. Also enforces the limits in OPTIONS that cannot be
+  /// set per process. If the gate has a sandbox, WORDS starts bwrap, which reports the status of
+  /// the gate.
   static base::Result<GateProcess> start(const std::vector<std::string>& words,
                                          const std::string& folder, const GateOptions& options,
                                          std::function<bool()> interrupted);

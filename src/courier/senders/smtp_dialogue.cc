@@ -25,8 +25,8 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // Go on to the next recipient only when its RCPT command is sent, because all replies before
-    // that belong to the previous command.
+    // Go on to the next recipient only when its RCPT command is sent. All earlier replies belong to
+    // the previous command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {

@@ -68,8 +68,8 @@ class DiskStore final : public Store {
   /// Returns the number of messages that are left for the next start: waiting messages, and taken
   /// messages that are not settled.
   std::uint64_t unsettled() const;
-  /// For readers: returns the number of messages that were already there when the files were opened
-  /// and that were not taken yet.
+  /// For readers: returns the number of messages that existed when the files were opened and were
+  /// not taken yet.
   std::uint64_t left_of_found() const;
   /// Returns why the last take() did not return all available messages.
   const std::optional<base::Error>& trouble() const { return trouble_; }

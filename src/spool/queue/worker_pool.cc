@@ -19,7 +19,7 @@ bool WorkerPool::any_starting() const {
 void WorkerPool::join_ended() {
   std::erase_if(workers_, [](const std::shared_ptr<Worker>& worker) {
     if (worker->state != Worker::State::kEnded) return false;
-    // Joining while the caller holds the queue's mutex cannot deadlock: a worker that has set its
+    // The caller holds the queue's mutex, but joining cannot deadlock. A worker that has set its
     // state to kEnded does not lock the mutex again.
     worker->thread.join();
     return true;

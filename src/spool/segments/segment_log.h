@@ -66,7 +66,7 @@ class SegmentLog {
 
   /// Returns the sequence number after the last readable message.
   std::uint64_t end() const { return end_.load(std::memory_order_acquire); }
-  /// Starts a new segment with the next message, because the last segment is damaged.
+  /// Called when the last segment is damaged. The next message starts a new segment.
   void begin_segment() { begins_segment_.store(true); }
   /// Returns the committed size of each segment. The files can contain more bytes that are not
   /// committed.

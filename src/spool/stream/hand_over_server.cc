@@ -157,7 +157,8 @@ void Loop::accept_some() {
   }
 }
 
-/// Lets CLIENT send its request, whose length is known, if the memory limit permits.
+/// Lets CLIENT send its request if the memory limit permits. The length of the request must be
+/// known.
 void Loop::admit(Client& client) {
   if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;

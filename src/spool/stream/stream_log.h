@@ -42,7 +42,7 @@ class StreamLog {
   }
   /// Starts a new segment with the next message, and returns its position.
   Position cut();
-  /// Starts a new segment with the next message, because the last segment is damaged.
+  /// Called when the last segment is damaged. The next message starts a new segment.
   void begin_segment() { log_.begin_segment(); }
 
   /// Records that SUBSCRIPTION needs the segment FLOOR and all later segments. Removes the segments

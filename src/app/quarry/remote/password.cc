@@ -120,8 +120,8 @@ std::string random_password() {
   while (password.size() < 10) {
     unsigned char byte = 0;
     if (RAND_bytes(&byte, 1) != 1) throw std::runtime_error("cannot get random numbers");
-    // Use only bytes below the largest multiple of the alphabet's size, because the others would
-    // make some letters more likely.
+    // Use only bytes below the largest multiple of the alphabet's size. Larger bytes would make
+    // some letters more likely.
     if (byte < 256 / kAlphabet.size() * kAlphabet.size())
       password += kAlphabet[byte % kAlphabet.size()];
   }

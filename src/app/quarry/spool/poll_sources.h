@@ -20,7 +20,7 @@
 namespace quarry::app {
 
 /// The signals that end a command with threads. A signal handler (see interruption.h) is not
-/// enough, because the kernel might deliver the signal to another thread than the waiting one.
+/// sufficient, because the kernel might deliver the signal to a thread that is not waiting.
 class StopSignals {
  public:
   /// Maximum number of descriptors for one wait.

@@ -158,8 +158,8 @@ Result<void> DrainLoop::wait(int ms) {
     ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
     poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
-  // Do not watch for the reader's exit while acknowledgements are missing, because a reader can
-  // close its input first and send acknowledgements later.
+  // Do not watch for the reader's exit while acknowledgements are missing. A reader can close its
+  // input first and send acknowledgements later.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},
