@@ -1,6 +1,7 @@
 """Reads and changes repository files through SQLite."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,18 +10,32 @@ from . import delta, wire
 
 
 @contextlib.contextmanager
-def database(path: Path, write: bool = False) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(f"file:{path}?mode={'rw' if write else 'ro'}", uri=True, timeout=60)
+def as_owner(path: Path) -> Iterator[None]:
+    """Gives this process the effective user of PATH's owner, if it is root. SQLite creates the file of a write-ahead log's
+    index as root and then changes its owner. Between these two steps, the server could not open that file."""
+    owner = path.stat()
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
     try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+            os.setegid(0)
+
+
+@contextlib.contextmanager
+def database(path: Path, write: bool = False) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode={'rw' if write else 'ro'}", uri=True, timeout=60)) as connection:
         yield connection
         if write:
             connection.commit()
-    finally:
-        connection.close()
 
 
 def query(path: Path, sql: str, *values: object) -> list[tuple]:
-    with database(path) as connection:
+    with as_owner(path), database(path) as connection:
         return connection.execute(sql, values).fetchall()
 
 
@@ -30,7 +45,7 @@ def value(path: Path, sql: str, *values: object) -> object:
 
 
 def execute(path: Path, sql: str, *values: object) -> None:
-    with database(path, write=True) as connection:
+    with as_owner(path), database(path, write=True) as connection:
         connection.execute(sql, values)
 
 
