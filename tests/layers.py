@@ -3,7 +3,8 @@
 
 A module is a folder in src/ and a folder in include/quarry/. A module can include its own headers and the headers of
 the modules in its row of LAYERS. The folders of a large module are called rooms. ROOMS lists the includes that are
-allowed between them. Circular includes are not allowed. The script prints violations, and exits with 1 if it finds any.
+allowed between rooms. Circular includes are not allowed. The script prints violations, and exits with 1 if it finds
+any.
 """
 
 import re
@@ -34,9 +35,9 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
-# Maps a module and a room to the rooms whose headers the room can include. To prevent circular includes, these rooms
-# must come first. "" is the module's own folder, and a nested room is named by its path. Modules without rooms are not
-# in this table. A room includes its own headers by their names alone.
+# Maps each room of a module to the rooms whose headers it can include. To prevent circular includes, a row can name
+# only rooms of earlier rows. "" is the module's own folder, and a nested room is named by its path. Modules without
+# rooms are not in this table. A room includes its own headers by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),
@@ -108,7 +109,7 @@ def room_of(module: str, path: Path) -> str:
 
 
 def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
-    """Returns the file that PATH, of MODULE, includes. Returns None if the header is not one of ours."""
+    """Returns the file of HEADER, which PATH in MODULE includes. Returns None if HEADER is not one of ours."""
     if header.startswith("quarry/"):
         return TOP / "include" / header
     folders = [folder for folder in path.parents if TOP / "src" / module in (folder, *folder.parents)]
@@ -117,7 +118,8 @@ def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
 
 
 def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
-    """Returns the rule that PATH breaks by including FOUND, a header in src/, or None if the include is allowed."""
+    """Returns the rule that PATH breaks by including HEADER, or None if the include is allowed. FOUND is the file of
+    HEADER in src/."""
     if path.parent == found.parent:
         return f"\"{header}\" is a header of the same room" if "/" in header else None
     room, other = room_of(module, path), room_of(module, found)
@@ -169,7 +171,7 @@ def circles(includes: dict[Path, list[Path]]) -> list[str]:
 
 
 def rooms_above_themselves() -> list[str]:
-    """Returns the rows of ROOMS that name a room that comes later."""
+    """Returns the rows of ROOMS that name a room of a later row."""
     found = []
     for module, rooms in ROOMS.items():
         names = list(rooms)

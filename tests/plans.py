@@ -101,7 +101,7 @@ WALKS = {
     "FROM delta AS d WHERE EXISTS(SELECT 1 FROM private WHERE rid=d.srcid)": "verify",
 }
 
-# Maps the configuration's tables to their keys. SENT selects the rows that are sent.
+# Maps the configuration's tables to their keys. SENT contains the parts of statements that select the rows to send.
 CONFIGURATION = {"config": "name", "user": "login", "shun": "uuid", "reportfmt": "title", "concealed": "hash",
                  "subscriber": "semail"}
 SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subscriber WHERE sverified AND",
@@ -364,8 +364,8 @@ class Check:
         allowed = [key for key in WALKS if key in plain or key in (statement.file, "= " + plain)]
         plans: dict[tuple[str, ...], str] = {}
         for world, database in self.worlds.items():
-            # Statements in ASKED are only checked with these statistics. If they scan with these statistics, they are
-            # never run.
+            # Statements in ASKED are checked only with the statistics of a real project. A statement that scans even
+            # with these statistics is never run.
             if asked and world != "fresh":
                 continue
             try:

@@ -20,9 +20,9 @@ from pathlib import Path
 
 # Maximum number of printed lines of a failed program's output.
 LINES_SHOWN = 200
-# Timeout of a program in seconds. Even on a slow machine and with sanitizers, only a program that hangs reaches it.
+# Timeout of a program in seconds. The timeout is long enough for slow machines and for sanitizers.
 SECONDS = 1800
-# These programs take longest. They are started first, so that the other programs run at the same time.
+# These programs take longest, so they are started first.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")

@@ -55,8 +55,8 @@ class Pool:
 
 
 def start(side: str, folder: Path, settings: dict[str, object]) -> Pool:
-    """Starts the server SIDE (one of SIDES). Clients request `ping.path` from quarryd, and a script that prints a
-    greeting from PHP-FPM."""
+    """Starts the server SIDE (one of SIDES). Clients request `ping.path` from quarryd. From PHP-FPM, they request a
+    script that prints a greeting."""
     folder.mkdir()
     settings = {"listen.backlog": 511, "pm.status_path": "/status", "ping.path": "/ping", **settings}
     if side == "quarryd":
@@ -132,7 +132,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
         # A single connection is measured more often, because its results vary most. Persistent connections are measured
-        # last: afterwards, all of PHP-FPM's children are bound to these connections and do not serve other clients.
+        # last, because all of PHP-FPM's children then serve only these connections.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -35,14 +35,13 @@ COUNT = 200_000
 #: The queue's files are complete if they have not grown for this number of seconds.
 QUIET = 1.0
 
-#: rsyslog's defaults for the queue of a ruleset, except the timeout, which is long enough that rsyslog does not discard
-#: messages. The size must exceed the high water mark by at least two batches of 1024 messages. Otherwise, rsyslog can
-#: wait forever.
+#: rsyslog's defaults for the queue of a ruleset, with a longer timeout, so that rsyslog does not discard messages. The
+#: size must exceed the high water mark by at least two batches of 1024 messages. Otherwise, rsyslog can wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: With syncqueuefiles, rsyslog syncs after each message. Fewer messages are therefore sent, and the queue is smaller,
-#: so that most of them still go to the disk.
+#: With syncqueuefiles, rsyslog syncs after each message, so the test sends fewer messages. The queue is smaller, so
+#: that most messages still go to the disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 

@@ -4,7 +4,7 @@ The real project is a library with a history of twenty years, 2,394 check-ins an
 check-ins are on the main line. Another third begin a branch. Most branches have one or two check-ins. A third of the
 branches are merged, a third are only merged into a check-in without descendants, and a third are abandoned. Half of the
 changes are in eight files, and a quarter are in twenty other files. The number of files, their sizes and the number of
-active tags do not depend on the number of artifacts. Only the delta chains become longer.
+active tags do not depend on the number of artifacts. With more artifacts, only the delta chains become longer.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
 # Maps the way in which a branch ends to its relative frequency. None means that the branch is abandoned.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
 MAX_OPEN, MAX_FINISHED = 20, 10
-# Fractions of the check-ins on the main line that add a file, and that rename a file.
+# Fractions of the check-ins on the main line that add a file (ADDS) or rename a file (RENAMES).
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# Probability that older manifests are not stored yet when a check-in is made on the main line. They then become deltas
-# on a later check-in, so that several deltas share one source.
+# Probability that a check-in on the main line does not store the waiting manifests. A later check-in then stores these
+# manifests as deltas on its own manifest, so that several deltas share one source.
 WAITS = 0.3
 # Positions in the history at which the main line gets another branch name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
@@ -168,7 +168,7 @@ class Project:
             line = self.random.choice(self.open)
         self._change(line)
         tags = []
-        if line.starts and self.random.random() > 0.01:  # other branches are forks without a name of their own
+        if line.starts and self.random.random() > 0.01:  # the other branches do not get a name
             tags = [f"*branch * {line.name}", f"*sym-{line.name} *", f"-sym-{self.main.name} *"]
         self._check_in(line, [line.head], self.text.comment(), tags)
         line.left -= 1
@@ -262,8 +262,8 @@ class Project:
             self.store.settle(before, manifest)
 
     def _change(self, line: Line) -> None:
-        """Makes the changes of the next check-in on LINE. The number of changes is limited because the manifest of the
-        check-in also counts as an artifact."""
+        """Makes the changes of the next check-in on LINE. Each change adds an artifact, and so does the manifest of the
+        check-in."""
         most = min(self._draw(CHANGES), self._left() - 1)
         adds = line is self.main and len(line.files) < self._goal_of_files()
         if line is self.main and most > 0:

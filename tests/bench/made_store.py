@@ -1,7 +1,7 @@
 """Stores artifacts in a repository file as `fossil` does. Older versions are deltas on newer versions.
 
-An artifact is a list of lines, which is kept in memory until the artifact is written. Deltas are computed line by line,
-because edits leave most lines unchanged.
+Until an artifact is written, it is kept in memory as a list of lines. Deltas are computed line by line, because edits
+leave most lines unchanged.
 """
 
 import hashlib

@@ -24,8 +24,7 @@ class Results(dict):
 
 
 class RawClient:
-    """An HTTP/1.0 client that opens a connection for each request, like the stock client. The server closes the
-    connection."""
+    """An HTTP/1.0 client that opens a connection for each request, like the stock client."""
 
     def __init__(self, port: int):
         self.port = port

@@ -111,8 +111,8 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Ends the stream, and waits until the receiver closes the connection. The receiver closes it
-/// after it has queued all messages.
+/// Ends the stream, and waits until the receiver closes the connection. The receiver closes the
+/// connection after it has queued all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
   pollfd wait = {socket.get(), POLLIN, 0};

@@ -19,8 +19,8 @@ inline int status_of(const char* program, const base::Result<void>& done) {
   return done ? EXIT_SUCCESS : told(program, done.error().message.c_str());
 }
 
-/// Calls RUN with the arguments of main(), and returns its exit status. Prints the message of an
-/// exception.
+/// Calls RUN with the arguments of main(), and returns the exit status of RUN. Prints the message
+/// of an exception.
 inline int run_main(const char* program, int argc, char** argv, int (*run)(int, char**)) {
   try {
     return run(argc, argv);

@@ -67,8 +67,8 @@ class Forwarder {
   }
 
  private:
-  /// Sends text_. Returns the number of sent bytes, which is smaller than the size of text_ only if
-  /// the queue stops or the connection ends.
+  /// Sends text_. Returns the number of sent bytes. A part of text_ is not sent if the queue stops
+  /// or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {

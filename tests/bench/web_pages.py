@@ -34,7 +34,7 @@ def wrk(url: str, seconds: int, connections: int, *headers: str) -> str:
     done = subprocess.run(["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "60s", "--latency", *words, url],
                           capture_output=True, text=True, check=True)
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
-    # `fossil server` under load fails to answer about one request in a thousand.
+    # Under load, `fossil server` fails to answer about one request in a thousand, so failures are only reported.
     if failed:
         print(f"  {failed[1]} requests of {url} failed", file=sys.stderr)
     return done.stdout

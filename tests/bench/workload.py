@@ -55,7 +55,7 @@ def prepare(folder: Path, repository: Path | None) -> Workload:
 
 
 def fresh_empty(workload: Workload, name: str) -> Path:
-    """Copies the empty repository, and returns the path of the copy. A push then fills this copy."""
+    """Copies the empty repository, and returns the path of the copy."""
     path = workload.folder / f"pushed-{name}.fossil"
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -24,8 +24,8 @@ from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
 
-# If a shell starts the tests in the background, it makes them ignore SIGINT, and the programs that the tests start
-# would inherit this setting.
+# A shell that starts the tests in the background makes them ignore SIGINT. The programs that the tests start must not
+# inherit this setting.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -176,7 +176,7 @@ def hiredis(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(fossil: Fossil, tmp_path: Path) -> Path:
-    """A new repository with a user `writer`, whose password is `pen`, and who has all capabilities except
+    """A new repository with a user `writer`. The user has the password `pen` and all capabilities except
     administration."""
     path = tmp_path / "fresh.fossil"
     fossil.new(path, "--project-name", "fresh")

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(expanded->size() <= kMaxSize);
   }
   // BlobReader uses zlib, which checks the window size that a stream declares. blob_expand() does
-  // not check it, so it expands some blobs that BlobReader rejects.
+  // not check the window size, so it expands some blobs that BlobReader rejects.
   if (const auto read = in_pieces(input, kMaxSize)) REQUIRE(expanded == *read);
 
   REQUIRE(blob_expand(blob_compress(input), input.size()) == input);

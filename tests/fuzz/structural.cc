@@ -26,7 +26,8 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Requires that HASH is valid. It can contain capital letters, which the parser accepts and keeps.
+/// Requires that HASH is valid. HASH can contain capital letters, which the parser accepts and
+/// keeps.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -135,7 +136,7 @@ bool same_tag(const TagCard& a, const TagCard& b) {
 }
 
 /// Returns whether a hash in ARTIFACT contains capital letters. Such a hash is not a valid
-/// HashName, so it cannot be written.
+/// HashName, so ARTIFACT cannot be written.
 bool names_in_capitals(const Structural& artifact) {
   const auto is_tags = [](const TagCard& tag) { return has_capitals(tag.target); };
   const auto is_files = [](const FileCard& file) { return has_capitals(file.hash); };
@@ -170,8 +171,8 @@ void require_round_trip(const Structural& artifact) {
   REQUIRE(again->date == artifact.date);
   REQUIRE(std::ranges::equal(again->files, artifact.files, same_file));
   if (artifact.type == StructuralType::kControl) {
-    // The user is empty if the name begins with an escaped NUL. It is then written as an empty U
-    // card, which the parser reads as "anonymous".
+    // The user is empty if the name begins with an escaped NUL. An empty user is written as an
+    // empty U card, which the parser reads as "anonymous".
     REQUIRE(again->user == (artifact.user.empty() ? "anonymous" : artifact.user));
     REQUIRE(std::ranges::is_permutation(again->tags, artifact.tags, same_tag));
   }

@@ -167,8 +167,8 @@ def test_renewals(twins):
         return sorted((message["To"].addresses[0].addr_spec, message["Subject"],
                        [line for line in mail.text(message).splitlines() if line.startswith("  ")]) for message in messages)
     assert essence(renewals["quarry"]) == essence(renewals["fossil"])
-    # Bob gets two emails, and the unconfirmed address gets one email. Subscribers who have opted out, or have selected
-    # neither alerts nor the digest, do not get email.
+    # Bob gets two emails, and the unconfirmed address gets one email. Subscribers who have opted out, or whose
+    # selection is empty, do not get email.
     assert len(renewals["quarry"]) == 3
     kept = [repofile.query(path, "SELECT name, CAST(value AS TEXT) FROM config WHERE name GLOB 'email-renew*' ORDER BY name")
             for path in twins.paths.values()]

@@ -88,7 +88,7 @@ class Both:
         """Makes the lease expire SECONDS earlier. Fails if a process is waiting for the lease. Returns the lease
         holder."""
         current = self.lease()[0]
-        # fossil treats a zombie as a running process.
+        # fossil treats a zombie as a running process, so wait until the process is reaped.
         wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")
         with repofile.database(self.path, write=True) as database:
             database.execute("BEGIN IMMEDIATE")

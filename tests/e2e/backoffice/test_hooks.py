@@ -96,7 +96,7 @@ def test_other_kinds_of_hooks_are_not_run(fresh, serve_hooks, fossil, tmp_path):
 
 def test_after_a_quiet_day_no_receipt_is_skipped(fresh, serve_hooks, fossil, tmp_path):
     """Both programs report only receipts of the last 24 hours. If the last reported receipt is older, fossil skips the
-    first receipt of these 24 hours, but Quarry reports it."""
+    first receipt of these 24 hours. Quarry reports this receipt."""
     pages = [documents.wiki_page(f"Page{number}", f"2026-01-0{number}T00:00:00", "text") for number in range(1, 6)]
     repofile.set_config(fresh, "backoffice-disable", 1)
     for page in pages:

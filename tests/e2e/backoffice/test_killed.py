@@ -106,7 +106,7 @@ class Killer:
             end = time.monotonic() + self.chance.uniform(0.1, 1)
             while not (found := self.world.processes(kind)) and time.monotonic() < end:
                 self.is_over.wait(0.002)
-            # A run takes some milliseconds, and sleeps for up to a second before it starts.
+            # A run sleeps for up to a second before it starts, and then takes some milliseconds.
             self.is_over.wait(self.chance.choice([0, self.chance.uniform(0, 0.03), self.chance.uniform(0, 1)]))
             if found:
                 with contextlib.suppress(ProcessLookupError):

@@ -365,8 +365,8 @@ def test_a_wrong_password_is_retried_with_increasing_delay_and_not_logged(world)
     world.serve(ours, world.peer("there", theirs))
     seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 3, "refusals")
     assert "login failed" in seen["error"]
-    # After refused logins, the delays are one, two and four seconds, and each is shortened by up to a quarter. Two
-    # delays have passed here.
+    # After refused logins, the first two delays are one and two seconds, each shortened by up to a quarter. Both delays
+    # have passed here.
     assert time.monotonic() - began >= 2
     wanted = theirs.daemon.log() + ours.daemon.log() + str(repofile.everything(ours.path))
     assert "not-the-password" not in wanted

@@ -11,7 +11,7 @@ from support.program import quarry
 
 
 def as_fossil_says(fossil, path):
-    """Returns the four numbers that fossil prints, and whether each of the two processes exists."""
+    """Returns the four numbers that fossil prints, and whether the current and the next lease holder exist."""
     shown = dict(re.findall(r"^(\w+): +(\d+)", fossil("test-backoffice-lease", "-R", path), re.MULTILINE))
     states = re.findall(r"^id\w+: +\d+ +\((\w+)\)", fossil("test-backoffice-lease", "-R", path), re.MULTILINE)
     numbers = [shown[name] for name in ("idCurrent", "tmCurrent", "idNext", "tmNext")]

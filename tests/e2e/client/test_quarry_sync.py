@@ -212,7 +212,7 @@ def test_the_list_of_processes_shows_no_password_or_query(quarry, fresh, query, 
 
 
 def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -> tuple[int, bytes]:
-    """Runs the program on a terminal. Answers each prompt with the next of PASSWORDS."""
+    """Runs the program on a terminal, and answers its prompts with PASSWORDS."""
     pid, terminal = pty.fork()
     if pid == 0:
         program = str(places.program("quarry"))

@@ -366,8 +366,8 @@ def test_only_exit_code_75_of_a_hook_matters(tmp_path: Path):
 
 
 def leave_two_processes(folder: Path) -> str:
-    """A command that leaves two processes in sessions of their own, one of them without a parent, and then waits for
-    the file `go`. Each of the two processes appends its process ID to the file `pids`."""
+    """A command that leaves two processes in sessions of their own, one of them without a parent. Each of the two
+    processes appends its process ID to the file `pids`. The command ends when the file `go` exists."""
     leaver = folder / "leave.py"
     leaver.write_text(f"""import os, signal, time
 for is_orphan in (False, True):
@@ -392,8 +392,8 @@ def left(folder: Path) -> list[int]:
 
 
 def test_a_hook_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path):
-    """The started processes are in other sessions, and the parent of one of them has exited."""
-    for timeout in (2_000, 40_000):  # in case the machine is slow
+    """The hook starts processes in other sessions, and the parent of one process has exited."""
+    for timeout in (2_000, 40_000):  # the second try is for slow machines
         with running_hooks(tmp_path / str(timeout), timeout) as courier:
             courier.hand_over([hook(1, leave_two_processes(tmp_path))])
             courier.wait_until_delivered(HOOKS)

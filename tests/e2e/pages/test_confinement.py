@@ -1,5 +1,5 @@
-"""Processes that make pages are confined with Landlock. They can write only to the repository's folder and to a temporary
-folder, and execute only fossil, even if the repository's settings name other programs and files."""
+"""Processes that make pages are confined with Landlock. They can write only to the repository's folder and to a
+temporary folder, and execute only fossil. The repository's settings cannot allow other programs or files."""
 
 import contextlib
 import ctypes

@@ -101,7 +101,7 @@ NO_LOGINS = {
 
 
 # Multipart forms in which fossil would find a user and a password. Each form has a path, the header of a part, the
-# names of the fields for user and password, and the status with which Quarry refuses it.
+# names of the fields for user and password, and the status with which Quarry refuses the form.
 REFUSED_PARTS = {
     "two names": ("/login", TWO_NAMES, "u", "p", 415),
     "two names at another page": ("/my", TWO_NAMES, "u", "p", 415),
@@ -142,8 +142,8 @@ TOKENS = {
 
 @pytest.mark.parametrize("form", TOKENS)
 def test_no_page_takes_a_password_that_its_reply_would_not_judge(served, fresh, form):
-    """With `resid` and `token`, fossil would log a user in on any page. fossil's reply would not show whether the
-    password was wrong, so Quarry could not count failures and refuses these parameters."""
+    """fossil accepts `resid` and `token` as a login on any page. fossil's reply does not show whether the password was
+    wrong, so Quarry refuses these parameters."""
     repofile.set_capabilities(fresh, "nobody", "")
     words, headers = TOKENS[form]
     filled = [word.replace(b"{}", b"word") if isinstance(word, bytes) else word and word.replace("{}", "word") for word in words]
@@ -210,7 +210,6 @@ def test_similar_parameters_of_other_pages_are_no_logins(served, fresh):
     fail(stranger.form)
     assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
     assert stranger.ask("/login").status == 200
-    # fossil's list of pages does not include this page.
     large = parts("/wikiajax/preview", USUAL, mimetype="text/plain", content="x" * 60000)
     assert b"x" * 60000 in member.ask(*large, cookie=cookie, referer="http://x/wikiedit").body
     assert stranger.ask("/register", "u=ann&p=x").status == 200

@@ -179,8 +179,8 @@ def test_a_guess_counts_even_if_its_client_disconnects(served):
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):
-        """Sends a guess, disconnects, and returns whether the failure is counted. It is not counted if the client
-        disconnects before the request is read."""
+        """Sends a guess, disconnects, and returns whether the failure is counted. The failure is not counted if the
+        client disconnects before the request is read."""
         with fastcgi.connect(served.socket) as connection:
             connection.sendall(fastcgi.head("GET", "/login", REMOTE_ADDR=HOME, HTTP_HOST="x", QUERY_STRING="u=ann&p=wrong")
                                + fastcgi.record(fastcgi.STDIN))

@@ -58,7 +58,7 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
 
         def show_page():
             assert Browser(port).get("/timeline").status == 200
-            # fossil makes a checkpoint when it closes the repository after its reply.
+            # fossil makes a checkpoint after its reply, so wait until its process has ended.
             wait_until(lambda: not page_processes(server), "the end of its process")
 
         show_page()  # fossil stores its base URL in the file on the first request
@@ -85,8 +85,8 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # After this push, a worker keeps the repository open. A page process therefore never closes the last
-        # connection, for which SQLite would use different locks.
+        # After this push, a worker keeps the repository open, so a page process never closes the last connection.
+        # SQLite uses different locks when it closes the last connection.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()

@@ -72,7 +72,8 @@ def samples(tmp_path) -> Path:
 
 
 def uncomment(path: Path) -> None:
-    """Removes the comment marks of directives, except directives that exclude others or need a special folder."""
+    """Removes the comment marks of directives, except directives that conflict with other directives or need a special
+    folder."""
     text = re.sub(r"^;(?=[\[a-z])(?!repository = /|chroot =)", "", path.read_text(), flags=re.MULTILINE)
     path.write_text(text)
 

@@ -52,8 +52,8 @@ def test_a_refused_client_does_not_make_a_worker_overdue(start, fresh, tmp_path)
     assert is_refused(port)
     figures = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
     assert figures["active processes"] == 0 and figures["accepted conn"] == 0
-    # When the master kills the worker of the following request, it has already checked the worker that refused the
-    # client.
+    # The following request is terminated for its timeout. By then, the master has also checked the worker that refused
+    # the client.
     held = fastcgi.hold(tmp_path / "other.sock")
     server.wait_for_log("[pool other] child")
     held.close()
@@ -87,8 +87,8 @@ def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp
                         "pm.max_children": 2}, repository=path)
         held = fastcgi.hold(server.socket, size=len(body))
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
-        # When the master kills the worker of the following request, it has already checked the worker with the slow
-        # reader.
+        # The following request is terminated for its timeout. By then, the master has also checked the worker with the
+        # slow reader.
         later = fastcgi.hold(server.socket)
         wait_until(lambda s=server: s.log().count("is killed") >= (2 if word == "yes" else 1), "an end")
         ended[word] = server.log().count("is killed")

@@ -27,7 +27,7 @@ def bytes_read(pid):
 
 
 def sleeps(pid):
-    """Returns whether the process is sleeping and does not wait for the disk."""
+    """Returns whether the process is in an interruptible sleep."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):
@@ -90,8 +90,7 @@ def offer(client, names):
 @pytest.mark.ours("it has no workers")
 def test_fifty_kills_at_different_moments(launch, server_kind, generated_original, fossil, tmp_path):
     """A history arrives in many pushes. The worker is killed during fifty pushes, each time at a later moment. Behind a
-    web server, ten kills are enough, because the worker behaves in the same way. A kill that comes too late is repeated
-    in the next push."""
+    web server, ten kills are enough. A kill that comes too late is repeated in the next push."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
     # Without these rows, the client does not send igot cards, and each push contains only its own batch.
     repofile.execute(client, "DELETE FROM unclustered")

@@ -43,7 +43,7 @@ class Daemon:
         self.socket = folder / "pool.sock"
         settings = {"error_log": folder / "error.log", **(settings or {})}
         self.log_path = settings["error_log"] if isinstance(settings["error_log"], Path) else folder / "error.log"
-        # A log that is not readable, or does not contain notices, cannot show when the server is ready.
+        # Only a log file with notices shows when the server is ready.
         self._has_readable_log = str(settings["error_log"]).partition(":")[0] not in ("syslog", "journald") and \
             settings.get("log_level", "notice") in ("debug", "notice")
         self.config = folder / "quarryd.conf"

@@ -39,7 +39,7 @@ def compose(target_size: int, segments: list[bytes], total: int) -> bytes:
 
 
 def create(source: bytes, target: bytes) -> bytes:
-    """Creates a delta that copies the common beginning and end, which the tests' edits leave unchanged."""
+    """Creates a delta that copies the common beginning and the common end."""
     shorter = min(len(source), len(target))
     head = 0
     while head < shorter and source[head] == target[head]:

@@ -65,7 +65,7 @@ class Fossil:
         return [] if lines[0] == lines[1] else sorted(set(lines[0]) ^ set(lines[1])) or ["equal lines, other counts"]
 
     def integrity(self, repository: Path) -> str:
-        """Returns the faults that test-integrity reports. The result is empty if it reports none."""
+        """Returns the faults that test-integrity reports, or an empty string."""
         status, output = self.attempt("test-integrity", "-R", repository)
         clean = status == 0 and re.search(r"\b0 errors\b", output)
         return "" if clean else f"exit status {status}\n{output}"
@@ -98,8 +98,7 @@ class Checkout:
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
         """Commits while other processes write to the repository. If another process writes between fossil's first read
-        and its first write, fossil fails immediately because the database is locked, and the commit is retried. Even a
-        fossil that only reads can write statistics when it exits."""
+        and its first write, fossil reports that the database is locked. The commit is then retried."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)
@@ -109,7 +108,7 @@ class Checkout:
         raise AssertionError("the database is always locked")
 
     def head(self) -> str:
-        """Returns the full hash of the current check-in. fossil does not have a command that prints it."""
+        """Returns the full hash of the current check-in. fossil does not have a command that prints this hash."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
             return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]
 

@@ -74,8 +74,7 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """Returns all emails in FOLDER. The name of an email that is still being written begins with a dot; such
-    emails are ignored."""
+    """Returns all emails in FOLDER. Ignores unfinished emails, whose names begin with a dot."""
     return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 
@@ -94,7 +93,7 @@ def facts(message: EmailMessage) -> dict:
     is_post = " activity alert" not in message["Subject"]
     return {
         **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
-        # These two headers are not compared in emails about posts, because later versions of fossil also send them
+        # Later versions of fossil also send these two headers in emails about posts, so the headers are not compared
         # there.
         **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
         "to": [address.addr_spec for address in message["To"].addresses],

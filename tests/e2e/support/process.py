@@ -193,7 +193,7 @@ class Process:
             self._popen.wait(PATIENCE)
 
     def kill_group(self) -> bool:
-        """Kills the remaining processes of the group. Returns whether there were any."""
+        """Kills the remaining processes of the group. Returns false if the group was empty."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:

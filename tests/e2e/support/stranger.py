@@ -47,7 +47,7 @@ class Stranger:
 
 
 def is_in(page) -> bool:
-    """Returns whether fossil has logged the client in. The reply then sets a login cookie."""
+    """Returns whether the reply sets a login cookie, as after a successful login."""
     return bool(re.search(r"=[0-9A-F]{20,}%2F", page.headers.get("set-cookie", "")))
 
 
@@ -71,8 +71,8 @@ def is_held_up(page) -> bool:
 
 
 def refusal(attempt, guess):
-    """Returns the refusal of ATTEMPT after ALLOWED failures. On a slow machine, the wait of one second can be over before
-    ATTEMPT is checked. ATTEMPT then succeeds, which clears the failures, so that GUESS fails again."""
+    """Returns the reply that refuses ATTEMPT after ALLOWED failures. On a slow machine, the wait of one second can be
+    over too early, so that ATTEMPT succeeds. GUESS then fails ALLOWED times before the next ATTEMPT."""
     for _ in range(20):
         page = attempt()
         if is_held_up(page):

@@ -60,7 +60,7 @@ class Driven:
         return waiting.until(lambda _: condition(), what)
 
     def one(self, selector: str):
-        """Waits until the element is shown, and returns it. If several match, returns the first one."""
+        """Waits until an element that matches SELECTOR is shown, and returns the first such element."""
         def shown():
             return next((each for each in self.driver.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()), None)
         return self.wait(shown, f"{selector} on {self.driver.current_url}")

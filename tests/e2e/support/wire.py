@@ -57,7 +57,7 @@ def defossilize(text: str) -> str:
     return "".join(out)
 
 
-#: Announces support for SHA3 hashes. The server only replies to this pragma if it contains a date and a time.
+#: Announces support for SHA3 hashes. The server does not reply to this pragma, because it lacks a date and a time.
 CLIENT_VERSION = "pragma client-version 22100"
 
 

@@ -166,7 +166,7 @@ def test_bad_delta_on_a_stored_artifact(siege, what):
 @pytest.mark.ours("it keeps the delta, and the true artifact is never stored")
 @pytest.mark.parametrize("what", BAD_DELTAS)
 def test_bad_delta_whose_source_arrives_later(siege, fossil, what):
-    """The error can only be detected when the source arrives. It must affect neither the source nor the artifact that
+    """The error can only be detected when the source arrives. The error must not affect the source or the artifact that
     really has the declared name."""
     source = b"the source for one that " + what.encode() + b"\n" + SOURCE
     target = b"the target of it, " + what.encode() + b"\n" + TARGET

@@ -9,7 +9,7 @@ def assert_is_whole_clone(fossil, clone, original):
     assert not repofile.artifacts(clone) ^ repofile.public_artifacts(original)
     assert not repofile.phantoms(clone)
     assert fossil.integrity(clone) == ""
-    # Private branches are not cloned.
+    # Private branches are not cloned, so the clone is compared with a copy without private branches.
     scrubbed = repofile.copy(original, original.with_suffix(".scrubbed"))
     fossil("scrub", "--force", "--private", scrubbed)
     assert not fossil.timeline_differences(clone, scrubbed)
@@ -27,7 +27,7 @@ def test_clone_of_a_real_history_is_complete(launch, hiredis, fossil, tmp_path):
     server = launch(hiredis)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url, clone)
-    # The clone has all artifacts of the history. The server might have added clusters.
+    # The clone has all artifacts of the history, and perhaps clusters that the server has added.
     assert len(repofile.artifacts(clone)) >= 5640
     assert_is_whole_clone(fossil, clone, hiredis)
 

@@ -68,7 +68,7 @@ def test_clone_2_with_a_small_max_download(launch, small, peer_of):
 
 def test_legacy_clone(launch, small, peer_of):
     """Version 1 does not have sequence numbers. The server announces every artifact with an igot card, and the client
-    then requests them."""
+    then requests the artifacts."""
     repofile.set_config(small, "max-download", 30000)
     peer = peer_of(launch(small), login="")
     first = peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))

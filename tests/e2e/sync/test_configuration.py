@@ -49,7 +49,7 @@ def change(path, area, now, fossil):
         fossil("alerts", "subscribers", "-R", path)
         if not repofile.query(path, "SELECT 1 FROM sqlite_master WHERE name='subscriber'"):
             fossil("alerts", "reset", "--force", "-R", path)
-    if area == "user":  # the clone's owner has a different password in the clone, which must not be pushed
+    if area == "user":  # the owner's password in the clone must not be pushed
         repofile.execute(path, "UPDATE user SET mtime=NULL")
     for statement in AREAS[area][1]:
         repofile.execute(path, statement.format(now=now))

@@ -96,7 +96,7 @@ def test_phantom_filled_two_requests_later(peer, fresh, fossil):
 
 
 def test_files_of_a_check_in_that_arrives_first(peer, fresh, fossil):
-    """Files that the manifest names and that have not arrived become phantoms and are requested."""
+    """If a manifest arrives before its files, the files become phantoms and are requested."""
     files = {f"f{number}": b"%d\n" % number for number in range(20)}
     manifest = artifacts.manifest("files follow", "2026-01-01T00:00:00.000", "hand", files,
                                   tags=["*branch * trunk", "*sym-trunk *"])

@@ -213,7 +213,7 @@ class Crowd:
             self.reads += 1
 
     def run_fossil(self, environment: dict[str, str], is_killed: bool) -> None:
-        """Runs a fossil that writes a row, reads, and makes checkpoints. If IS_KILLED is true, it is sometimes
+        """Runs a fossil that writes a row, reads, and makes checkpoints. If IS_KILLED is true, the fossil is sometimes
         killed."""
         name = f"row-{self.random.getrandbits(60):x}"
         mode = self.random.choice(["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
@@ -242,8 +242,8 @@ def stress_seconds(config: pytest.Config) -> float:
 
 
 def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway, fresh, fossil, peer_of, request):
-    """Clients push and read, one fossil writes without the library and another with it, and workers and fossils are
-    killed. Every acknowledged write is stored, the file is intact, and the log stays short."""
+    """Clients push and read. One fossil writes with the library, and another fossil writes without the library. Workers
+    and fossils are killed. Every acknowledged write is stored, the file is intact, and the log stays short."""
     server = launch_gateway(fresh, workers=4, settings={"repository.wal_size": "128K"})
     crowd = Crowd(server, fresh, peer_of)
     for _ in range(3):

@@ -196,7 +196,7 @@ def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
 
 
 def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_path):
-    """The table `ticket` already exists. A ticket in this table makes a generated column compute gigabytes."""
+    """A generated column computes gigabytes for a ticket that already exists."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET.replace("extra DEFAULT 'more'",
                                    "mimetype AS (CASE title WHEN 'one' THEN hex(zeroblob(400000000)) END)"))

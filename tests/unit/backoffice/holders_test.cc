@@ -50,7 +50,7 @@ TEST_CASE("writing a holder keeps the entry of the other one") {
   const Lease lease{7, 1000, 9, 2000};
   const Holders known = Holders::parse("boot/1 7 100 8 200");
   CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
-  // If the other holder is not listed, or is listed with another host, its entry becomes "0 0".
+  // If the other process is not listed, or is listed with another host, its entry becomes "0 0".
   CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
   CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
         "boot/1 0 0 9 300");

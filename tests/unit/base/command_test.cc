@@ -73,8 +73,9 @@ TEST_CASE("descendants end, whatever group and session they are in") {
     for (pid_t pid = 0; file >> pid;) all.push_back(pid);
     return all;
   };
-  // The first process ignores SIGTERM in its own session. The second is in its own session, and its
-  // parents have exited. The third starts another process when it gets SIGTERM.
+  // The first process is in its own session and ignores SIGTERM. The second process is in its own
+  // session, and its parent has exited. The third process starts another process when it gets
+  // SIGTERM.
   Command command = shell(
       "setsid sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 600' &\n"
       "setsid sh -c '(setsid sh -c \"echo \\$\\$ >> pids; exec sleep 600\" &) &'\n"

@@ -164,8 +164,8 @@ TEST_CASE(
 TEST_CASE(
     "bytes that the kernel has accepted for a client that reads nothing do not extend its time") {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
-  // The kernel buffers megabytes of the reply. At min_rate, these bytes would extend the client's
-  // time by minutes.
+  // The kernel buffers megabytes of the reply. These bytes must not count as read, or min_rate
+  // would extend the client's time by minutes.
   const World world(Pool::answering(large), {.client_timeout = 200ms, .min_rate = 20'000});
   const Client reader(world.gateway);
   reader.send(kGet);

@@ -96,7 +96,7 @@ Pool::Pool(const std::string& address, Serve serve, int backlog) {
       if (wait[1].revents != 0) return;
       const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection) continue;
-      // A TCP connection inherits the receive timeout of its listening socket.
+      // Removes the receive timeout that the connection has inherited from its listening socket.
       const timeval none{};
       ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
       serve(connection.get());

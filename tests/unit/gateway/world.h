@@ -91,8 +91,8 @@ class Gateway {
 };
 
 /// A gateway and a pool, connected by a Unix socket. A test must create all its Worlds before its
-/// first request. Otherwise a gateway is forked while the thread of another pool has allocated
-/// memory, which AddressSanitizer reports as a leak in the gateway.
+/// first request. Otherwise AddressSanitizer reports memory of another pool's thread as a leak in
+/// the forked gateway.
 struct World {
   explicit World(Pool::Serve serve = serve_echo, GatewayOptions options = {})
       : gateway(folder / "pool", std::move(options)), pool(folder / "pool", std::move(serve)) {}

@@ -154,7 +154,7 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
       connection_is_taken.await();
       Fd connection;
       world.say(accept_one(child, &connection) ? 'g' : 'n');
-      // The child reports that accept() has returned, and then never calls it again.
+      // The child reports that accept() has returned, and then never calls accept() again.
       child.slot.accepted();
       return sleep_for_ever(child);
     }

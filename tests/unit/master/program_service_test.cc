@@ -398,7 +398,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
                   "a job that the master did not request itself cannot reschedule itself") {
   ask_for({70});
   CHECK(letters(next(2)) == "jJ");
-  // Meanwhile, a job of another master reschedules itself twice.
+  // Meanwhile, another master runs job 70 three times, because it has requested the job itself.
   CHECK(SmallMaster(true).next(2 + 2 * 4).size() == 10);
   CHECK(is_silent());
 }

@@ -55,8 +55,8 @@ std::string sent_for(const Asked& asked) {
   return sent + body;
 }
 
-/// Requires at most one guess. Returns its kind and user, "none" without a guess, or the status if
-/// the request is refused.
+/// Requires at most one guess. Returns the guess's kind and user, "none" without a guess, or the
+/// status of a refused request.
 std::string only(const Asked& asked, const PageNames& pages = kPages, bool trust = false) {
   const auto guesses = guesses_of(asked, pages, trust);
   if (!guesses) return std::to_string(guesses.error().status);

@@ -44,7 +44,7 @@ class WebServer final : private PageConnection::Owner {
   void turn() {
     for (int i = 0; i < 100; ++i) event_base_loop(loop.get(), EVLOOP_NONBLOCK);
   }
-  /// Returns the content of the reply's records. Requires that the connection is closed after them.
+  /// Returns the content of the reply's records. Requires that the connection is then closed.
   std::string rest() {
     std::string output;
     http::RecordReader reader;

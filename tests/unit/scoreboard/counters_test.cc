@@ -22,7 +22,7 @@ TEST_CASE("counters that do not agree with each other are not plausible") {
   CHECK_FALSE(counters.is_plausible());
   counters.durations[3] = counters.reply_sizes[0] = 5;
   CHECK(counters.is_plausible());
-  // A child that was killed between two updates leaves a difference of 1.
+  // If a child is killed between two updates, one counter is greater by 1.
   counters.requests = 6;
   CHECK(counters.is_plausible());
   counters.requests = 7;

@@ -169,7 +169,8 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
   int backwards = 0;
   for (int i = 0; i < 1'000'000 && exact < 20'000; ++i) {
     const PoolSnapshot snapshot = take_snapshot(*board, {});
-    // The reader does not wait for a reaper that is preempted during an update.
+    // If the reaper is preempted during an update, the reader does not wait for it, and the
+    // snapshot is not exact.
     if (!snapshot.is_exact) continue;
     ++exact;
     if (snapshot.totals.requests < last) ++backwards;

@@ -30,7 +30,8 @@ Outcome explore(const Bounds& bounds, const Scenario& scenario) {
     outcome.failing_choices = path.choices();
     const Outcome again = replay(outcome.failing_choices, scenario, bounds.max_steps);
     outcome.trace = again.trace;
-    // The replay uses the same names for mutexes and conditions as its trace.
+    // The message comes from the replay, so that it contains the same names for mutexes and
+    // conditions as the trace.
     outcome.failure = again.failure.empty() ? outcome.failure + " (not deterministic: not so again)"
                                             : again.failure;
   }

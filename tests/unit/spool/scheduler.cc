@@ -41,8 +41,8 @@ std::string Scheduler::run(const Scenario& scenario) {
   running = nullptr;
   if (failure_.empty() && path_.ended_early()) failure_ = kOtherScenario;
   for (const auto& fiber : fibers()) {
-    // A thread that has not started can refer to stacks that no longer exist. Its function is
-    // therefore leaked instead of destroyed.
+    // The function of a thread that has not started can refer to stacks that no longer exist. The
+    // function is therefore leaked instead of destroyed.
     if (!fiber->work) continue;
     [[maybe_unused]] Work* leaked = std::make_unique<Work>(std::move(fiber->work)).release();
   }

@@ -184,7 +184,7 @@ class Scheduler {
   static constexpr const char* kOtherScenario =
       "the scenario is not deterministic, or the choices are of another one";
   static constexpr std::size_t kMaxTrace = 256UZ * 1024;
-  static constexpr std::size_t kMaxFibers = 20;  // the alternatives fit into 64 bits
+  static constexpr std::size_t kMaxFibers = 20;  // so that the alternatives fit into 64 bits
 
   enum class Action : std::uint8_t { kRun, kTimeOut };
   struct Alternative {

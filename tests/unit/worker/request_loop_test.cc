@@ -119,8 +119,8 @@ class Server {
   }
   bool is_alive() const { return ask("/after").contains("/after 0 -"); }
   void signal(int number) const { ::kill(pid_, number); }
-  /// Waits until the process exits, and returns its exit status. While waiting, repeatedly sends
-  /// the signal NUMBER, unless it is 0.
+  /// Waits until the process exits, and returns its exit status. If NUMBER is not 0, sends this
+  /// signal repeatedly until the process exits.
   int wait_for_end(int number = 0) {
     int status = -1;
     REQUIRE(eventually([&] {

@@ -83,7 +83,8 @@ TEST_CASE("a late hook gets the last day, counted from the last request") {
     numbers.push_back(world.last());
     world.clock.advance(10 * kHour);
   }
-  // The last receipt is from hour 50. The third receipt, from hour 20, is older than a day.
+  // The last receipt is from hour 50. The list begins after the third receipt, which is from hour
+  // 20 and therefore older than a day.
   CHECK(world.first_to_report(numbers[0]) == numbers[2]);
   CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
         0);

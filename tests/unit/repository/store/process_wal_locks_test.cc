@@ -45,7 +45,7 @@ class ProcessesVfs : public sqlite3_vfs {
       return SQLITE_OK;
     };
   }
-  /// Starts a new process. Connections that are opened afterwards belong to it.
+  /// Starts a new process. Connections that are opened afterwards belong to this process.
   void begin_process(bool guarded) {
     unwatched_.add(false);
     kernel_.add();

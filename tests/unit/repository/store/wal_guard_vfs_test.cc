@@ -1,5 +1,5 @@
 // Tests the guard with real connections. One test replays the race that loses commits. Another test
-// makes SQLite do random work, and checks its lock requests against the rules.
+// makes SQLite do random work, and checks SQLite's lock requests against the rules.
 //
 // The number of lock requests in random work is $QUARRY_TEST_LOCK_CALLS (default: 2,000,000)
 // divided by 150.

@@ -1,5 +1,5 @@
-// Tests the rules of wal_lock_rules.h with guarded and unguarded connections. They make SQLite's
-// lock requests in random order on a table of locks in memory.
+// Tests the rules of wal_lock_rules.h with guarded and unguarded connections. The connections
+// make SQLite's lock requests in random order on a table of locks in memory.
 //
 //   QUARRY_TEST_LOCK_CALLS   number of requests (default: 2,000,000)
 //   QUARRY_TEST_SEED         seed (default: 1)

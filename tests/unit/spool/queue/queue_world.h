@@ -31,8 +31,8 @@ std::vector<std::string> numbers(int first, int last);
 std::vector<Message> messages(int first, int last);
 
 /// A consumer that records its messages. After close(), each call blocks until open() or let_pass()
-/// is called. Unless Stop::kIgnored is set, a blocked call also returns when it is told to stop,
-/// and then its batch is not delivered.
+/// is called. Unless Stop::kIgnored is set, a call that is told to stop returns without accepting
+/// its batch.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };

@@ -24,7 +24,7 @@ inline Message numbered(std::size_t number) {
           .severity = static_cast<std::uint8_t>(number % 8)};
 }
 
-/// A store in SYSTEM. `reported` contains the lines that it reports.
+/// A store in SYSTEM. `reported` contains the lines that the store reports.
 struct StoreWorld {
   explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
                       const std::string& name = kName)

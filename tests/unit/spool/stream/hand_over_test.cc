@@ -255,7 +255,7 @@ TEST_CASE("a client that stalls or is idle is disconnected in time") {
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // The server serves two clients at a time, so the third client waits until another is
+  // The server serves two clients at a time, so the third client waits until another client is
   // disconnected.
   CHECK(server.hand_over(1, 1) == 1);
   CHECK(stopped.is_dropped());

@@ -103,7 +103,8 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
   const std::string other = one + "y";
   world.say_as("i", kPushCard + file(one) + file_delta(other, one));
   // A client has received `one` as a delta on `other`, and continues its clone after `one`.
-  // Meanwhile a compaction made `other` a delta on `one`.
+  // Meanwhile a compaction has made `other` a delta on `one`, so the server must send `other`
+  // whole.
   for (const char* version : {"2", "3"}) {
     const std::string request = fmt::format("clone {} 3\n", version);
     REQUIRE(clone(world, "g", request).body.contains(sha3(other) + " " + sha3(one)));

@@ -1,5 +1,5 @@
-// Tests the cost of requests. It must not depend on the size of the repository or on SQLite's
-// statistics, and it must be proportional to the number of items in the request.
+// Tests the cost of requests. The cost must not depend on the size of the repository or on SQLite's
+// statistics. The cost must be proportional to the number of items in the request.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

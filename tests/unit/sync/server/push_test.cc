@@ -375,7 +375,7 @@ TEST_CASE(
     REQUIRE(receipt.has_value());
     CHECK(world.refusal_as("i", kPushCard + file("one"))
               .starts_with("the repository is busy: try again"));
-    // A push without new artifacts does not wait.
+    // A push without new artifacts does not wait for the other writer.
     CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial())).empty());
     CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
   }

@@ -280,7 +280,7 @@ TEST_CASE("after a request the master is asked for a backoffice run that is due"
   const std::string one = std::to_string(quarry::repository::number_of("one")) + " ";
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);
-  CHECK(pool.work_after_reply() == "");  // work is requested once per request
+  CHECK(pool.work_after_reply() == "");  // each request is followed by one message to the master
   pool.get("/one");
   CHECK(pool.work_after_reply() == one);
   pool.sync("/none");
@@ -329,7 +329,7 @@ TEST_CASE("the peers of a repository are notified of what a request has brought,
     CHECK(reply.error == "");
     return pool.work_after_reply();
   };
-  // The request for the events of the push comes first.
+  // After a push, the site first requests the job that sends the events of the push.
   const auto events = [](const char* repository) {
     return std::to_string(quarry::repository::number_of(repository)) + " ";
   };
