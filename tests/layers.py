@@ -79,7 +79,8 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
-# Maps a header pattern to the only module that can include it, and to the maximum number of files that include it.
+# Maps a header pattern to the only module that can include such headers, and to the maximum number of files that
+# include them.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
     r"git2(/.*)?\.h": ("changes", 1),

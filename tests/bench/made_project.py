@@ -34,7 +34,7 @@ CONTROLS = 32 / 2394
 # Probability that a check-in on the main line does not store the waiting manifests. A later check-in then stores these
 # manifests as deltas on its own manifest, so that several deltas share one source.
 WAITS = 0.3
-# Positions in the history at which the main line gets another branch name.
+# Points in the history, from 0 to 1, at which the main line gets another branch name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
 # Line counts of the files that change most. The first file changes most often.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
@@ -82,7 +82,7 @@ class Project:
         self.serial = 0
 
     def write(self) -> Iterator[int]:
-        """Generates the whole history. Yields the number of artifacts from time to time."""
+        """Generates the whole history. Yields the current number of artifacts after each step."""
         self._begin()
         while self._left() > 0:
             self._step()

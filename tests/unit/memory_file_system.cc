@@ -176,7 +176,8 @@ bool covers(const FileOperation& sync, const FileOperation& one) {
   return std::filesystem::path(name).parent_path() == sync.name;
 }
 
-/// Returns for each of the first COUNT operations whether a later sync made it durable.
+/// Returns, for each of the first COUNT operations, whether a later sync made the operation
+/// durable.
 std::vector<bool> durable(const std::vector<FileOperation>& operations, std::size_t count) {
   std::vector<bool> is_durable(count, false);
   for (std::size_t i = 0; i < count; ++i) {

@@ -57,8 +57,8 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
   /// Returns the current files.
   Image image() const;
   /// Returns the files after a crash of the machine. The machine had started with START and
-  /// executed the first COUNT of OPERATIONS. KEEPS(i) decides whether the i-th operation that was
-  /// not durable is kept.
+  /// executed the first COUNT of OPERATIONS. KEEPS(i) decides whether the i-th of the operations
+  /// that were not durable is kept.
   static Image after_a_stop(const Image& start, const std::vector<FileOperation>& operations,
                             std::size_t count, const std::function<bool(std::size_t)>& keeps);
   /// Returns the number of operations that are not durable after the first COUNT of OPERATIONS.

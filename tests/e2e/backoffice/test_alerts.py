@@ -162,8 +162,8 @@ def test_renewals(twins):
                 for name, folder in twins.folders.items()}
 
     def essence(messages):
-        """Returns the emails without the parts that are allowed to differ: the wording, and the unsubscribe header,
-        which fossil does not send in these emails."""
+        """Returns the recipient, the subject and the indented lines of each email. The other parts are allowed to
+        differ."""
         return sorted((message["To"].addresses[0].addr_spec, message["Subject"],
                        [line for line in mail.text(message).splitlines() if line.startswith("  ")]) for message in messages)
     assert essence(renewals["quarry"]) == essence(renewals["fossil"])

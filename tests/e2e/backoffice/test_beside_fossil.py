@@ -126,8 +126,7 @@ def both_at_once(*actions):
 @pytest.mark.slow
 def test_no_alert_is_sent_twice_or_lost(both, fossil):
     """Pages are pushed to quarryd. Both servers get requests, one after the other or concurrently. Then the lease is
-    changed to expire a minute earlier. Because no process is waiting for the lease, this has the same effect as waiting
-    for a minute."""
+    changed to expire a minute earlier, which has the same effect as waiting for a minute."""
     repofile.set_config(both.path, "backoffice-nodelay", 1)
     titles = (f"Page-{number}" for number in itertools.count())
     pushed = []

@@ -43,7 +43,7 @@ class World:
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
         self.pages = {}
-        # The first run only stores the current position and does not send events.
+        # The first run only records which content exists already, and does not send events.
         self.poke_until(lambda: repofile.value(path, "SELECT value FROM config WHERE name='quarry-told'"), "a first run")
 
     def push(self):

@@ -466,7 +466,7 @@ def test_a_failure_is_an_event(world):
 def test_content_from_a_peer_is_published_without_requests(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     courier, published = world.courier("artifact.check-in")
-    # The first run only stores the current position and does not send events.
+    # The first run only records which content exists already, and does not send events.
     done = run_quarry("backoffice", "--nolease", "--courier", world.folder / "courier.sock", ours.path)
     assert done.returncode == 0, done.stderr
     world.serve(theirs)

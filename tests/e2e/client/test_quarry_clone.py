@@ -227,8 +227,7 @@ def assert_cleans_up_after(number, is_reached, quarry, url, clone):
     signal."""
     running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               # If the tests were started by a program such as nohup, child processes would otherwise
-                               # ignore this signal.
+                               # nohup and similar programs make their child processes ignore this signal.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         process.wait_until(is_reached, "the moment to interrupt")

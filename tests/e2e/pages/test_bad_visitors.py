@@ -68,7 +68,7 @@ def test_a_malformed_host_is_refused(served, host):
 @pytest.mark.parametrize("target", ["/xfer", "/xfer/x", "/timeline", "/"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-fossil-uncompressed", "application/x-fossilx"])
 def test_fossil_itself_never_answers_a_sync(served, target, kind):
-    """fossil would neither count wrong passwords nor limit syncs, so it must not get a sync request."""
+    """fossil does not limit syncs or count wrong passwords, so a sync request must not reach fossil."""
     _, port = served
     page = Browser(port).ask("POST", target, b"pull a b\n", Content_Type=kind)
     if kind == "text/plain" and "xfer" not in target:

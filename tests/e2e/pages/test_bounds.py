@@ -82,8 +82,8 @@ def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):
 
 
 def test_a_page_that_meets_a_locked_database_is_requested_again(serve):
-    """fossil replies with 400 if another process is writing, but also if a request is malformed. Quarry requests the
-    page again, and passes on the reply if it is still 400."""
+    """fossil replies with 400 if another process is writing, but also if a request is malformed. Quarry therefore
+    requests the page again, and passes on a second reply with 400."""
     _, visitor = serve()
     met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
     assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)

@@ -77,8 +77,8 @@ def test_a_browser_shows_the_pool(server, fossil, tmp_path):
 
 @contextlib.contextmanager
 def proxy(port: int, is_up):
-    """Starts a reverse proxy that counts the requests for JSON documents, and replies with 502 to request number N if
-    is_up(N) is false. Yields the proxy's URL and the list of these requests."""
+    """Starts a reverse proxy that counts the requests for JSON documents. If is_up(N) is false, the proxy replies with
+    502 to request number N. Yields the proxy's URL and the list of the counted requests."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

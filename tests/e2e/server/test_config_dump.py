@@ -126,7 +126,7 @@ def test_every_directive_is_in_the_samples_and_in_the_manual(plain, section):
     manual = MANUAL.read_text()
     for name in sections(dump(plain))[section]:
         # Directives that apply to all processes are described only in the sample of the pool. The sample of the HTTP
-        # front refers to them.
+        # front refers to that sample.
         said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
         assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"

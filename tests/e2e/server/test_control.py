@@ -32,8 +32,8 @@ def document(socket_path: Path, *words: object) -> dict:
 
 
 def row(text: str, first: str) -> dict[str, str]:
-    """Returns the values in the table row that begins with FIRST, by the heads of their columns. The last column can
-    contain spaces."""
+    """Returns the table row that begins with FIRST, as a map of column heads to values. The last column can contain
+    spaces."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
     head = max(i for i in range(at) if lines[i].split()[:1] in (["POOL"], ["PID"]))

@@ -225,7 +225,8 @@ def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp
     """Neither fossil nor Quarry loses a commit when both write to the same file.
 
     fossil begins its transaction as a reader. In WAL mode, the transaction's first write fails if another process has
-    written to the file in the meantime. fossil then reports that the database is locked, and the test runs it again.
+    written to the file in the meantime. fossil then reports that the database is locked, and the test retries the
+    commit.
     """
     server = launch(fresh)
     peer = peer_of(server)

@@ -48,7 +48,7 @@ def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
         try:
             socket = tmp_path / "run/quarry/www.sock"
             wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd")
-            # The first run only stores the current position. Later content causes events.
+            # The first run only records which content exists already. Later content causes events.
             wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run")
             page = documents.wiki_page("Page", "2026-01-02T00:00:00", "text")
             cards = wire.signed(wire.body(f"push {'0' * 40} {repofile.project_code(repository)}", wire.file_card(page)),

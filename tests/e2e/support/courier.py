@@ -128,8 +128,8 @@ def running(folder: Path, destinations: dict[str, dict[str, object]], **words: o
 
 
 class Webhook:
-    """An HTTP server that records requests. ANSWER returns its reaction to a request: a status, a status with headers,
-    "reset", or "hang" (no answer until the server ends)."""
+    """An HTTP server that records requests. ANSWER returns the server's reaction to a request: a status, a status with
+    headers, "reset", or "hang" (no answer until the server ends)."""
 
     def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
         self.port = port or free_port()

@@ -158,8 +158,8 @@ class Launcher:
 
 
 def disable_backoffice(target: Path) -> None:
-    """Disables Fossil's backoffice, which outlives the program that starts it and can write to a folder of the next
-    test."""
+    """Disables Fossil's backoffice. A backoffice outlives the program that starts it, and could write to a folder of
+    the next test."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)

@@ -23,7 +23,7 @@ class Siege:
 
     @contextlib.contextmanager
     def nothing_happens(self) -> Iterator[None]:
-        """Checks that the block neither changes the file nor stops the server, and that a log mentions the client."""
+        """Checks that the block does not change the file or stop the server, and that a log mentions the client."""
         logs = self.server.all_logs()
         with repofile.unchanged(self.repository):
             yield

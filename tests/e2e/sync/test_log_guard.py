@@ -24,7 +24,7 @@ from support.process import wait_until
 
 KIB = 1 << 10
 
-#: Locks byte 121 of a log's index, as a checkpoint does, until its standard input ends.
+#: A program that locks byte 121 of a log's index, as a checkpoint does. The program ends at the end of its input.
 HOLD_CHECKPOINT = """
 import fcntl, sys
 with open(sys.argv[1], "r+b") as index:
@@ -103,8 +103,8 @@ def test_a_guarded_fossil_does_not_restart_the_log_during_a_checkpoint(with_log,
 
 
 def test_the_library_does_not_affect_other_programs(tmp_path):
-    """On a file that is not part of a repository, the library must allow locks on bytes 120 to 127 in an order that the
-    rules forbid."""
+    """The rules do not apply to a file that is not part of a repository. In such a file, the library must allow locks
+    on bytes 120 to 127 in any order."""
     (tmp_path / "file").write_bytes(b"")
     done = subprocess.run([sys.executable, "-c", """
 import fcntl, sys, os

@@ -38,8 +38,8 @@ def test_clone_is_refused(launch, closed, fossil, tmp_path, login, password, mes
 
 @pytest.fixture
 def clone_only(closed, fossil, tmp_path):
-    """A repository with unversioned files, settings and a phantom. Users without a login can clone it, but cannot read
-    it."""
+    """A repository with unversioned files, settings and a phantom. Users without a login can clone the repository, but
+    cannot read it."""
     repofile.set_capabilities(closed, "nobody", "g")
     repofile.set_config(closed, "uv-sync", "on")
     (tmp_path / "uv").write_text("unversioned")

@@ -146,7 +146,7 @@ def is_same_error(ours: str | None, theirs: str | None) -> bool:
 
 def comparable(answer: wire.Answer, contents: dict[str, bytes]) -> list[tuple]:
     """Returns the sorted cards, in which artifacts are replaced by their names. Repeated configuration is counted once,
-    because fossil sends a configuration twice if it is requested twice."""
+    because only fossil repeats a configuration that is requested twice."""
     cards = []
     configured = set()
     private = False

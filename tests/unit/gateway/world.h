@@ -26,7 +26,8 @@ struct PoolRequest {
   std::string body;
 };
 
-/// Returns FastCGI records for a reply with OUTPUT and, unless it is empty, ERROR_OUTPUT.
+/// Returns FastCGI records for a reply with OUTPUT. If ERROR_OUTPUT is not empty, the reply also
+/// contains ERROR_OUTPUT.
 std::string fastcgi_answer(std::string_view output, std::string_view error_output = {});
 
 /// Returns an address "127.0.0.1:PORT" with an unused port.
@@ -68,7 +69,7 @@ class Pool {
 void serve_echo(int connection);
 
 /// A gateway in a forked process. The destructor stops it with SIGTERM. Create the Gateway before
-/// the Pool, because a forked process does not have the thread of the pool.
+/// the Pool, because a fork does not copy the thread of the Pool.
 class Gateway {
  public:
   /// Starts a gateway that connects to the address POOL.

@@ -17,7 +17,7 @@ using namespace quarry::pages;
 
 namespace {
 
-/// A connection to a web server that reads only what the test reads.
+/// A web server that reads only when the test reads, and our connection to it.
 class WebServer final : private PageConnection::Owner {
  public:
   explicit WebServer(std::chrono::milliseconds timeout = std::chrono::minutes(10)) {

@@ -172,8 +172,8 @@ void History::control(int number) {
       fmt::format("T -sym-trunk {}\n", at),
       fmt::format("T *bgcolor {} gold\n", at),
   };
-  // The control artifacts have ascending dates after all check-ins. Otherwise a descendant's tag
-  // could be older than its ancestor's, and fossil processes such tags in an undefined order.
+  // The control artifacts have ascending dates after all check-ins. Otherwise a tag of a descendant
+  // could be older than a tag of its ancestor. fossil processes such tags in an undefined order.
   const std::int64_t date = kStart + 400LL * 86400000 + number * 60000;
   add(finish(fmt::format("D {}\n{}U admin\n", base::iso_millis({date}),
                          tags[below(is_ordered() ? 10 : 9)])));

@@ -20,9 +20,9 @@
 // that is not protected by a held mutex, such as an atomic or a file. It must also call step()
 // before now() if the exact time matters. A thread can call step() while it holds a mutex.
 //
-// Time is virtual. It advances only when a deadline passes or schedule::advance() is called. A
-// timed wait can time out at every choice. Such a timeout counts toward Bounds::timeouts, unless no
-// thread can run. A wait can also time out later than its deadline, as with real threads.
+// Time is virtual, and advances only when a deadline passes or schedule::advance() is called. A
+// timed wait can time out at every choice. If a thread could run instead, the timeout counts toward
+// Bounds::timeouts. A wait can also time out later than its deadline, as with real threads.
 //
 // Rules for scenarios
 //

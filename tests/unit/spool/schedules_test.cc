@@ -27,7 +27,7 @@ QueueOptions disk_assisted() {
   options.low_watermark = 1;
   options.dequeue_batch_size = 1;
   options.save_on_shutdown = true;
-  // These timeouts do not expire unless a test changes them.
+  // By default, these timeouts do not expire. Some tests shorten them.
   options.timeout_enqueue = kEternal;
   options.timeout_shutdown = kEternal;
   options.timeout_action_completion = kEternal;

@@ -40,9 +40,9 @@ bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr || std::getenv("QUARRY_TEST_SEED") != nullptr;
 }
 
-/// Calls TEST(seed, kind) for each of CASES. If $QUARRY_TEST_CASES or $QUARRY_TEST_SEED is set,
-/// calls it for all kinds with $QUARRY_TEST_CASES seeds instead (default: 1), starting at
-/// $QUARRY_TEST_SEED (default: 1).
+/// Calls TEST(seed, kind) for each of CASES. If $QUARRY_TEST_CASES (number of seeds) or
+/// $QUARRY_TEST_SEED (first seed) is set, calls TEST for all kinds instead. Both variables default
+/// to 1.
 template <typename Test>
 void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& cases, Test&& test) {
   const char* count = std::getenv("QUARRY_TEST_CASES");

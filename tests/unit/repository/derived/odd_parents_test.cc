@@ -41,7 +41,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Stores ARTIFACTS in the given order and, in another repository, in reverse order.
+/// Stores ARTIFACTS in the given order, and in another repository in reverse order. Calls CHECK
+/// with both repositories.
 template <typename Check>
 void in_both_orders(const std::vector<std::string>& artifacts, Check&& check) {
   in_orders({artifacts, {artifacts.rbegin(), artifacts.rend()}}, [&](World& world) {

@@ -127,8 +127,8 @@ TEST_CASE("open and closed branches and their tips are the same as fossil's") {
     World world;
     receive_history(world, seed);
     const std::vector<Branch> branches = branches_of(world);
-    // For each branch, fossil reports the newest check-in. If that check-in is not a leaf, because
-    // it has a child with an earlier date, the branch is not compared.
+    // For each branch, fossil reports the newest check-in. A branch is not compared if this
+    // check-in has a child with an earlier date.
     const std::string odd = world.sql(
         "SELECT '|'||coalesce(group_concat(name,'|'),'')||'|' FROM (SELECT value AS name, rid,"
         " max(event.mtime) FROM tagxref JOIN event ON objid=rid WHERE tagxref.tagid=8 AND tagtype>0"

@@ -95,8 +95,8 @@ void LockMonitor::forgotten(std::size_t who) {
 // --- WatchedVfs ----------------------------------------------------------------------------------
 
 WatchedVfs::File& WatchedVfs::file_of(sqlite3_file* file) {
-  // The File is stored after the wrapped VFS's own object. Its offset does not depend on
-  // `pMethods`, which a guard can replace.
+  // The File is stored after the wrapped VFS's own object. A guard can replace `pMethods`, so the
+  // offset of the File must not depend on it.
   static const int offset = (sqlite3_vfs_find("unix")->szOsFile + 15) / 16 * 16;
   return *std::launder(reinterpret_cast<File*>(reinterpret_cast<std::byte*>(file) + offset));
 }

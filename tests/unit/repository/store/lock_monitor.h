@@ -66,8 +66,9 @@ class WatchedVfs : public sqlite3_vfs {
     int code;  // result code
   };
   std::function<void(sqlite3_file*, const Call&)> on_lock;
-  /// Called after a checkpoint has read a changed header of the log, and before it checks how many
-  /// frames are already copied. At this point, SQLite unmaps the pages of the database file.
+  /// Called after a checkpoint has read a changed header of the log, and before the checkpoint
+  /// checks how many frames are already copied. At this point, SQLite unmaps the pages of the
+  /// database file.
   std::function<void(sqlite3_file*)> on_header_read;
 
  private:

@@ -82,10 +82,10 @@ struct Race {
   bool is_sound = false;
 };
 
-/// Replays the race that can lose a commit. A checkpoint reads the header of the log. Before it
-/// checks how many frames are copied, another connection commits. All earlier frames have been
-/// copied, so this commit resets the log. If IS_BUSY is true, a third connection holds the write
-/// lock until the commit.
+/// Replays the race that can lose a commit. A checkpoint reads the header of the log. Before the
+/// checkpoint checks how many frames are copied, another connection commits. All earlier frames
+/// have been copied, so this commit resets the log. If IS_BUSY is true, a third connection holds
+/// the write lock until the commit.
 Race race(WatchedVfs& watched, const char* checkpointing, const char* committing, int mode,
           bool is_busy = false) {
   const TemporaryFolder folder;

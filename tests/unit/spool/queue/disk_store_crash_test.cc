@@ -43,9 +43,10 @@ Recording<Promise> record(bool synced) {
   const auto consume = [&](StoreWorld& world, std::size_t count, std::size_t delivered) {
     Batch batch = world.store->take(count);
     REQUIRE(batch.messages.front() == numbered(settled + 1));
-    // A batch of returned messages does not contain new messages.
+    // A batch of returned messages does not contain new messages, so it can be smaller than
+    // DELIVERED.
     delivered = std::min(delivered, batch.messages.size());
-    // The consumer receives the messages before the queue stores its position.
+    // Messages count as settled as soon as the consumer has received them.
     settled += delivered;
     promise();
     world.store->settle(std::move(batch), delivered);

@@ -42,8 +42,8 @@ TEST_CASE_FIXTURE(MemoryWorld,
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue({.content = "x", .severity = severity});
   };
-  // The consumer holds one message from the start, because a delivery above discard_mark would also
-  // discard messages.
+  // The consumer holds one message during the whole test. Otherwise a delivery above discard_mark
+  // would also discard messages.
   const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
   REQUIRE(consumer.wait_until_begun(begun + 1));

@@ -159,8 +159,8 @@ class Measured {
     return steps / phantoms;
   }
   /// Pushes COUNT artifacts in a request. Returns the cost of the next request, which pushes ten
-  /// files and announces ten others. The first request also announces a missing artifact, because
-  /// clusters are not made while a phantom exists.
+  /// files and announces ten others. The first request also announces a missing artifact, because a
+  /// phantom prevents new clusters.
   double push_beside_unclustered(int count) {
     std::string cards = fmt::format("igot {}\n", sha3("missing"));
     for (int i = 0; i < count; ++i) cards += file(fmt::format("file {}\n", ++number_));

@@ -191,7 +191,7 @@ TEST_CASE("a pull makes a cluster if a hundred artifacts are unclustered") {
   for (int i = 0; i < 98; ++i) many += file(fmt::format("text {}", i));
   world.say_as("i", many);
   CHECK(count_cards(world.say_as("o", kPullCard), "igot") == 99);
-  // A push makes the cluster itself, so the last artifact is written directly to the file.
+  // A push would make the cluster itself, so the last artifact is written directly to the file.
   world.sql("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,0,'" + sha3("") +
             "',x'00000000789c030000000001'); INSERT INTO unclustered VALUES(last_insert_rowid())");
   const std::string reply = world.say_as("o", kPullCard);
