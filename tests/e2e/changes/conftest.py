@@ -1,4 +1,4 @@
-"""Fixtures: servers with queues of change sets whose daemons are idle."""
+"""Fixtures: servers whose queues have idle daemons."""
 
 import tempfile
 import uuid

@@ -1,5 +1,5 @@
-"""The server limits and logs `fossil` processes that crash, hang, or send excessive or invalid output, and clients that
-do not read."""
+"""The server limits and logs clients that do not read, and `fossil` processes that crash, hang, or send excessive or
+invalid output."""
 
 import concurrent.futures
 import contextlib

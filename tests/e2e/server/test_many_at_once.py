@@ -60,7 +60,7 @@ def unfinished_request(server, body, sent, content_type=wire.PLAIN):
 
 
 def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
-    """More pushes stall than there are workers. Meanwhile, another push and a pull succeed."""
+    """The number of stalled pushes exceeds the number of workers. Meanwhile, another push and a pull succeed."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
@@ -77,7 +77,7 @@ def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
 
 
 def test_slow_readers_do_not_delay_others(launch, generated, peer_of):
-    """More clones than there are workers do not read their replies. Meanwhile, a push succeeds."""
+    """The number of clones that do not read their replies exceeds the number of workers. Meanwhile, a push succeeds."""
     server = launch(generated, workers=2, settings={"http.client_timeout": "10m"})
     peer = peer_of(server)
     body = wire.body(wire.CLIENT_VERSION, "clone 3 1")

@@ -56,7 +56,7 @@ class MailServer:
             options["tls_context"] = context
         if login:
             options["authenticator"] = lambda server, session, envelope, mechanism, data: AuthResult(
-                handled=False,  # otherwise the server would send no reply
+                handled=False,  # otherwise the server would not reply
                 success=isinstance(data, LoginPassword) and (data.login.decode(), data.password.decode()) == login)
             options |= {"auth_required": True, "auth_require_tls": bool(tls)}
         self.controller = Controller(self.handler, hostname="127.0.0.1", port=self.port, **options)

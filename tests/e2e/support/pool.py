@@ -37,7 +37,7 @@ class Pool(Daemon):
 
 
 def corrupt_board(pid: int) -> None:
-    """Overwrites with random bytes the scoreboard that the process PID has mapped."""
+    """Overwrites the scoreboard of the process PID with random bytes."""
     line = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:

@@ -38,7 +38,7 @@ def calls(words: list[str]) -> set[str]:
             continue
         listing = subprocess.run(["systemd-analyze", "syscall-filter", word], capture_output=True, text=True,
                                  check=True).stdout
-        # The first lines are the group's name and a comment. Each other line is a system call or another group.
+        # The first lines are the group's name and a comment. All other lines are system calls or groups.
         found |= calls(re.findall(r"^ +([@\w-]+)$", listing, re.MULTILINE))
     return found
 

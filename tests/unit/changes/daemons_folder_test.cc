@@ -50,7 +50,7 @@ class PatientExecutor final : public OneByOne {
 class FolderDaemons {
  public:
   FolderDaemons() {
-    options_.scan_interval = std::chrono::minutes(10);  // long enough that only triggers start work
+    options_.scan_interval = std::chrono::minutes(10);  // the daemons only react to triggers
     options_.search_interval = std::chrono::milliseconds(10);
     options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
       // Simulates searches that fail or do not find any queue.

@@ -190,7 +190,7 @@ TEST_CASE("the daemons wake each other, exclude a second instance, and end on a 
     queue.base = folder / (name + ".changes");
     options.queues.push_back(queue);
   }
-  // The interval is long enough that only triggers start work.
+  // The interval is long enough that the daemons only react to triggers.
   options.scan_interval = std::chrono::minutes(10);
   const std::vector<std::function<quarry::base::Result<void>()>> daemons = {
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },

@@ -355,7 +355,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
     schedule::require(engine->wait_until_empty(kEternal), "not empty");
     schedule::require(times.size() == 1 && times[0] >= kBegin && times[0] < kBegin + seconds(61),
                       "not delivered when its hour began");
-    // At shutdown, a queue without a disk delivers the message outside of its hours.
+    // At shutdown, a queue without a disk delivers the message outside of the queue's hours.
     schedule::advance(std::chrono::hours(3));
     message.content = "b";
     engine->enqueue(std::span(&message, 1), Delay::kNone, &error);

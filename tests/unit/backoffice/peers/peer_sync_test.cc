@@ -1,4 +1,4 @@
-// Tests syncs with a peer in the same process over an unreliable network.
+// Tests syncs with a peer over an unreliable network. The peer is in the same process.
 #include "quarry/backoffice/peer_sync.h"
 
 #include <doctest/doctest.h>

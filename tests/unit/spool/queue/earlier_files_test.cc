@@ -1,4 +1,4 @@
-// The files of a queue that version 8387f36 has written. One process enqueued 20 lines. Another
+// Files that version 8387f36 has written for a queue. One process enqueued 20 lines. Another
 // process took 15 of them, and was killed after it had acknowledged five.
 #include <doctest/doctest.h>
 

@@ -56,7 +56,7 @@ struct TestDrain {
   std::unique_ptr<Drain> drain;
 };
 
-/// Enqueues another message, up to a limit, at each listing of a folder.
+/// At each listing of a folder, enqueues another message until a limit is reached.
 class FedFiles final : public FaultyFiles {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}

@@ -1,4 +1,4 @@
-// Reads the files of a stream that version 8387f36 has written (see make_stream.cc).
+// Reads files that version 8387f36 has written for a stream (see make_stream.cc).
 #include <doctest/doctest.h>
 
 #include <string>
