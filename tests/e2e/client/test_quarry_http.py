@@ -168,7 +168,7 @@ def test_a_folder_serves_the_same_as_quarryd(fresh, tmp_path):
 
 @pytest.mark.parametrize("has_team", [True, False])
 def test_a_name_that_cannot_be_checked_is_skipped(fresh, open_folder, has_team):
-    """The name is skipped, as in quarryd. The skipped name is logged if no shorter name matches."""
+    """As in quarryd, the skipped name is logged if no shorter name matches."""
     folder = open_folder / "served"
     (folder / "team").mkdir(parents=True)
     if has_team:
