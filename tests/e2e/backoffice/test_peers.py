@@ -13,7 +13,7 @@ import pytest
 import proof
 from support import client, process, repofile
 from support.daemon import Daemon, section
-from support.fossil import ADMIN, Checkout
+from support.fossil import ADMIN, Checkout, beside_others
 from support.process import free_port, wait_until
 from support.program import quarry as run_quarry
 
@@ -272,7 +272,7 @@ def test_private_and_unversioned_content_only_if_configured(world):
         repofile.value(closed.path, files) is None
     # A new unversioned file also starts a sync.
     note.write_text("another text\n")
-    world.fossil("uv", "add", note, "--as", "second.txt", "-R", ours.path)
+    beside_others(lambda: world.fossil("uv", "add", note, "--as", "second.txt", "-R", ours.path))
     wait_until(lambda: repofile.value(open_.path, files) == "note.txt,second.txt", "the other file", SECONDS)
     world.check_all()
 

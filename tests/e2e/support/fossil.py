@@ -5,6 +5,7 @@ import os
 import re
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -71,6 +72,18 @@ class Fossil:
         return "" if clean else f"exit status {status}\n{output}"
 
 
+def beside_others(run: Callable[[], str]) -> str:
+    """Runs a command of fossil while other processes write to the repository. If another process writes between fossil's
+    first read and its first write, fossil reports that the database is locked. The command is then retried."""
+    for _ in range(20):
+        try:
+            return run()
+        except FossilFailed as failed:
+            if "database is locked" not in failed.output:
+                raise
+    raise AssertionError("the database is always locked")
+
+
 class Checkout:
     def __init__(self, fossil: Fossil, repository: Path, folder: Path, version: str = "trunk"):
         self.fossil = fossil
@@ -97,15 +110,7 @@ class Checkout:
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """Commits while other processes write to the repository. If another process writes between fossil's first read
-        and its first write, fossil reports that the database is locked. The commit is then retried."""
-        for _ in range(20):
-            try:
-                return self.commit(comment, *options)
-            except FossilFailed as failed:
-                if "database is locked" not in failed.output:
-                    raise
-        raise AssertionError("the database is always locked")
+        return beside_others(lambda: self.commit(comment, *options))
 
     def head(self) -> str:
         """Returns the full hash of the current check-in. fossil does not have a command that prints this hash."""
