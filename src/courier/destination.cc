@@ -190,7 +190,7 @@ void Destination::log_outcome(const spool::StreamedMessage& message, const Settl
       return;
     case Outcome::kDone:
       if (failures_ > 0) {
-        base::log(LogLevel::kNotice, "[{}] delivering again after {} failures", options_.name,
+        base::log(LogLevel::kNotice, "[{}] delivery works again after {} failures", options_.name,
                   failures_);
       }
       failures_ = 0;

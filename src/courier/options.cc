@@ -140,7 +140,7 @@ Result<void> DestinationOptions::check() const {
         return event::covers_type(each, "change-set");
       });
   if (is_to_submitter() && !is_of_change_sets) {
-    return fail(ErrorCode::kInvalid, "to = submitter requires change-set in events");
+    return fail(ErrorCode::kInvalid, "to = submitter requires that events includes change-set");
   }
   if (user.empty() != password_file.empty()) {
     return fail(ErrorCode::kInvalid, "user and password_file must be set together");

@@ -138,8 +138,8 @@ void ConnectionBounds::retry() {
 
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
-  // The connection that got the reply might now be closed. Close it from the event loop, because
-  // evhttp is still using it here.
+  // The connection that got the reply can now be closed to make room. Close it from the event loop,
+  // because evhttp is still using the connection here.
   if (is_crowded_) retry_.fire();
 }
 

@@ -1,6 +1,6 @@
 // Mail to the subscribers of a repository: alerts, the daily digest, and notices that a
 // subscription will expire. The tables and settings (email-*) are the same as for fossil's
-// backoffice, so both programs can work on the same file. Each alert is sent exactly once.
+// backoffice, so both programs can work on the same file.
 //
 // A run has two steps. First, one transaction marks the pending alerts as sent and adds their
 // emails to the outbox (quarry/repository/mail_outbox.h). Then the run composes and sends all

@@ -38,7 +38,7 @@ enum class Deed : std::uint8_t {
   kFreeze,   // to freeze and thaw a branch
 };
 inline constexpr std::size_t kDeeds = 9;
-/// Returns the name of DEED in directives without `changes.`: "submit", "emergency", …
+/// Returns the name of DEED's directive, minus the prefix `changes.`: "submit", "emergency", …
 std::string_view word_of(Deed deed);
 
 struct Allowed {

@@ -64,8 +64,8 @@ struct ArtifactInfo {
 
 class StoredPayload;
 
-/// An artifact as it is stored, for copying to a client without expanding it. Valid only until the
-/// visitor to which it is passed returns.
+/// An artifact as it is stored, for copying to a client without expanding it. Valid only during the
+/// call of the visitor.
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;

@@ -1,8 +1,8 @@
 // Finds repository files below a folder. Names and symbolic links that lead out of the folder are
 // rejected.
 //
-// The file is opened only with O_PATH, because closing any other descriptor of a repository file
-// releases SQLite's locks on the file.
+// The file is opened only with O_PATH. Closing a descriptor that was opened in any other way would
+// release SQLite's locks on the file.
 #pragma once
 
 #include <sys/types.h>

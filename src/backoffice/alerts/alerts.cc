@@ -30,7 +30,7 @@ constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
 constexpr std::int64_t kMaxHashDigits = 40;
 
-// Maximum size of a setting in a header. The length of header lines is limited (RFC 5322, 2.1.1).
+// Maximum size of a setting's value in a header of an email (RFC 5322, 2.1.1, limits lines).
 constexpr std::size_t kMaxSetting = 500;
 
 /// The tasks of a run.

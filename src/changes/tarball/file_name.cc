@@ -111,7 +111,10 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
     }
   });
   if (is_out) return refuse("points outside the tree");
-  if (goes_up_again) return refuse("contains \"..\" after a name that might be another link");
+  if (goes_up_again)
+    return refuse(
+        "contains \"..\" after a folder name; \"..\" is allowed only at the start, because the "
+        "folder might be a link");
   return {};
 }
 

@@ -114,7 +114,7 @@ class Checker {
     const std::size_t mistakes = mistakes_.size();
     apply(section, carried);
     const auto checked = carried.carried->check();
-    // Skip the check after other mistakes, because a directive might be missing only because it is
+    // Do not report this after other mistakes: a directive might be missing only because its name is
     // mistyped.
     if (!checked && mistakes_.size() == mistakes) {
       report(section.line, fmt::format("[{}] {}", section.name, checked.error().message));

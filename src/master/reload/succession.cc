@@ -31,7 +31,7 @@ BoardWriter writer_of(const Service& service) {
   return {::geteuid(), ::getegid()};
 }
 
-/// The board of the previous master, if it is reusable, and its counters.
+/// The counters of the previous master and, if it is reusable, its board.
 struct TakenOver {
   std::optional<scoreboard::Board> board;  // nullopt: not reusable
   scoreboard::SlotAllocator slots{0};

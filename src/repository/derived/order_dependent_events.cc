@@ -183,9 +183,9 @@ OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const Tim
   return is_comment ? OrderClass(kForumTitles) : std::nullopt;
 }
 
-/// If TAG changes a column, the column's VALUE must follow from the file's entry for TAG. A card
-/// that is processed before a document does not change the document's row. The value of a cancelled
-/// card can be shown on a check-in.
+/// Returns the class of a row whose column for TAG contains VALUE, or nullopt if the file's entry for
+/// TAG does not explain VALUE. A card that is processed before a document does not change the
+/// document's row. The value of a cancelled card can be shown on a check-in.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
                                     const std::optional<std::string>& value) {
   const std::optional<TagEntry> entry = tag_in_file(tag, rid);

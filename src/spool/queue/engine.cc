@@ -128,7 +128,7 @@ void Engine::end_disk_assisted(Lock& lock) {
   }
 }
 
-// --- for a disk queue that is a helper --------------------------------------------------------
+// --- for the disk queue of a disk-assisted queue -----------------------------------------------
 
 void Engine::set_max_workers(std::size_t max) {
   const Lock lock(state_.mutex);

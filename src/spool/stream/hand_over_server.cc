@@ -275,10 +275,10 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
                                                               const HandOverOptions& options) {
   if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("hand-over: the options must allow at least 1 client, {} bytes and 1 ms",
-                    kMaxHandOver + kFrameHeader));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("hand-over: the options must allow at least 1 client, requests of {} "
+                            "bytes, and a timeout of 1 ms",
+                            kMaxHandOver + kFrameHeader));
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");

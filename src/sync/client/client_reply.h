@@ -48,7 +48,7 @@ class ClientReply {
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
-  /// Returns the server's time at which it sent the reply.
+  /// Returns the time, by the server's clock, at which the reply was sent.
   std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:

@@ -41,7 +41,8 @@ class Exchange {
            const Request& request, Bound& bound, repository::Receipt* receipt);
 
   /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters only if
-  /// MAY_STOP_FOR_CLUSTERS is set. An error has to be reported to the client.
+  /// MAY_STOP_FOR_CLUSTERS is set. The caller has to report an error to
+  /// the client.
   base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
   /// Returns the reply without its timestamp. Call after run() has returned kDone.

@@ -54,7 +54,7 @@ def test_a_server_that_was_down_gets_all_events(tmp_path: Path):
             courier.wait_until_delivered("chat")
             assert server.ids() == ids(50)
             assert "X-Quarry-Signature" not in server.requests[0][1], "there is no secret"
-        assert courier.log().count("will be retried") == 1 and "delivering again after" in courier.log()
+        assert courier.log().count("will be retried") == 1 and "delivery works again after" in courier.log()
 
 
 def test_retry_after_is_respected(tmp_path: Path):

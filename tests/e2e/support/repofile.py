@@ -11,8 +11,8 @@ from . import delta, wire
 
 @contextlib.contextmanager
 def as_owner(path: Path) -> Iterator[None]:
-    """Gives this process the effective user of PATH's owner, if it is root. SQLite creates the file of a write-ahead log's
-    index as root and then changes its owner. Between these two steps, the server could not open that file."""
+    """Makes PATH's owner the effective user of this process, if it runs as root. If root opened the database, SQLite would
+    create the -shm file as root and then change its owner. Between these two steps, the server could not open the file."""
     owner = path.stat()
     is_root = os.geteuid() == 0
     if is_root:

@@ -26,7 +26,7 @@ bool is_over(const TestEngine& queue) {
 
 struct AssistedWorld : QueueWorld {
   /// Enqueues message 1, on which the consumer blocks. Then enqueues numbers until the DA worker
-  /// has moved all but four of the messages in memory to the disk. Returns the last number.
+  /// has moved messages to the disk and only four are left in memory. Returns the last number.
   int put_until_held(const TestEngine& queue) const {
     hold_first(queue, consumer);
     int last = 1;

@@ -1,5 +1,5 @@
-// Runs the stream's real code in all schedules of its threads within bounds (see
-// scheduled_threading.h).
+// Runs the stream's real code in all schedules of its threads, up to the bounds in
+// scheduled_threading.h.
 #include <doctest/doctest.h>
 
 #include <algorithm>
