@@ -125,6 +125,9 @@ struct Service {
   std::function<int(ChildContext&)> run;
   std::optional<Program> program;
   std::optional<OnRequest> on_request;
+  /// Whether `program` requests jobs of other services. It then has a control channel
+  /// (control::Channel::of_standard_input).
+  bool requests_jobs = false;
   /// Time limit for each run and each pause of an on_request child; 0: none.
   std::chrono::milliseconds longest_run{0};
   /// Whether, after a reload, new children wait until the previous generation has exited. Set this

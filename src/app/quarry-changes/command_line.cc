@@ -25,6 +25,10 @@ std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char
   cli.add_option("--courier", line.courier, "Path of the courier's socket, for events");
   cli.add_flag("--notices", line.has_notices,
                "Also send notices to submitters whose change sets did not land");
+  cli.add_option("--peer", line.peers,
+                 "Peer to sync with when a change set lands in the repository NAME, as NAME=NUMBER "
+                 "with the server's number of the peer; may be repeated")
+      ->allow_extra_args(false);
   cli.add_flag("--once", line.is_once, "Exit when there is nothing left to do");
   try {
     cli.parse(argc, argv);

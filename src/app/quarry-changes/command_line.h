@@ -13,6 +13,7 @@ struct ChangesCommandLine {
   std::string queue;  // the queue's folder, for a single repository
   std::string courier;
   bool has_notices = false;
+  std::vector<std::string> peers;  // NAME=NUMBER
   std::vector<std::string> settings;
   bool is_folder = false;
   bool is_once = false;

@@ -8,9 +8,11 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,10 +22,13 @@
 #include "event_heads.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/executor.h"
 #include "quarry/changes/tarball.h"
+#include "quarry/control/channel.h"
 #include "quarry/event/event.h"
+#include "quarry/repository/repository_name.h"
 #include "quarry/spool/hand_over.h"
 #include "queues.h"
 #include "tarball_checker.h"
@@ -33,9 +38,11 @@ namespace {
 namespace app = quarry::app;
 namespace base = quarry::base;
 namespace changes = quarry::changes;
+namespace control = quarry::control;
 namespace event = quarry::event;
 namespace fs = std::filesystem;
 namespace master = quarry::master;
+namespace repository = quarry::repository;
 namespace spool = quarry::spool;
 
 constexpr int kFailed = 1;
@@ -130,8 +137,8 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
 
 /// Returns a function that sends an event about each move to the courier. If the courier does not
 /// accept an event, the error is logged and the queue continues.
-changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
-  if (line.courier.empty()) return {};
+changes::Report report_to_courier(const app::ChangesCommandLine& line, const fs::path& folder) {
+  if (line.courier.empty()) return [](const auto&...) {};
   return [courier = line.courier, has_notices = line.has_notices,
           heads = std::make_shared<app::EventHeads>(folder)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
@@ -146,6 +153,34 @@ changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& f
     if (handed) return;
     base::log(base::LogLevel::kWarning, "cannot report {} to the courier: {}", job.name.id.str(),
               handed.error().message);
+  };
+}
+
+/// Returns a function that asks the master for the same jobs as after a push, when a change set has
+/// landed in a repository below FOLDER ("" if a single repository is served).
+changes::Report request_jobs(const app::ChangesCommandLine& line, const fs::path& folder) {
+  std::multimap<std::string, std::uint32_t> peers;
+  for (const std::string& each : line.peers) {
+    const std::size_t equals = std::min(each.rfind('='), each.size());
+    const auto number = base::parse_number<std::uint32_t>(
+        std::string_view(each).substr(std::min(equals + 1, each.size())));
+    if (number) peers.emplace(each.substr(0, equals), *number);
+  }
+  return [folder, peers = std::move(peers),
+          master = std::make_shared<control::Channel>(control::Channel::of_standard_input())](
+             const changes::QueueOptions& queue, const changes::Job&, changes::Stage,
+             changes::Stage to) {
+    if (to != changes::Stage::kDone) return;
+    const std::string name =
+        folder.empty() ? std::string()
+                       : queue.repository.lexically_relative(folder).replace_extension().string();
+    const std::uint32_t number = repository::number_of(name);
+    master->send({control::Verb::kEvents, number});
+    master->send({control::Verb::kBackoffice, number});
+    const auto [first, last] = peers.equal_range(name);
+    for (auto peer = first; peer != last; ++peer) {
+      master->send({control::Verb::kPeer, peer->second});
+    }
   };
 }
 
@@ -173,8 +208,12 @@ base::Result<void> serve(const app::ChangesCommandLine& line, const changes::Poo
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;
-  daemon.report =
-      report_to(line, line.is_folder ? fs::absolute(line.path).lexically_normal() : fs::path());
+  const fs::path folder = line.is_folder ? fs::absolute(line.path).lexically_normal() : fs::path();
+  daemon.report = [to_courier = report_to_courier(line, folder),
+                   to_master = request_jobs(line, folder)](const auto&... move) {
+    to_courier(move...);
+    to_master(move...);
+  };
   if (is_dynamic) {
     daemon.find_queues = [&] {
       return list().transform([&](const auto& served) { return queues_as(options, served); });

@@ -283,7 +283,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
     if (publishing) services.push_back(std::move(*publishing));
-    std::ranges::move(changes_services(pool, options.changes, events),
+    std::ranges::move(changes_services(pool, options.changes, events, peer_numbers(peers)),
                       std::back_inserter(services));
     if (hooks) services.push_back(std::move(*hooks));
     if (pages) services.push_back(std::move(pages->service));

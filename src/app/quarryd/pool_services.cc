@@ -38,6 +38,9 @@ std::string name_of_pages_service(const master::PoolConfig& pool) {
 std::string name_of_peers_service(const master::PoolConfig& pool) {
   return fmt::format("peers {}", pool.name);
 }
+std::string name_of_execution_service(const master::PoolConfig& pool) {
+  return fmt::format("execution {}", pool.name);
+}
 
 /// Returns a service that runs other programs and logs their output.
 master::Service job_service(const master::PoolConfig& pool, std::string name) {
@@ -109,7 +112,8 @@ Words peer_arguments(const ConfiguredPeer& peer, const std::vector<ConfiguredPee
 }
 
 Words changes_arguments(const char* kind, const master::PoolConfig& pool,
-                        const changes::PoolOptions& options, const EventTarget& courier) {
+                        const changes::PoolOptions& options, const EventTarget& courier,
+                        const worker::PeerNumbers& peers) {
   static constexpr auto kWords = changes_directives<QueueDirectiveOptions>();
   const std::span<const master::Directive<QueueDirectiveOptions>> table(kWords);
   const auto defaults = master::shown_in(table, QueueDirectiveOptions{});
@@ -117,6 +121,11 @@ Words changes_arguments(const char* kind, const master::PoolConfig& pool,
   Words words{"quarry-changes", kind};
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
+  for (const auto& [name, numbers] : peers) {
+    for (const std::uint32_t number : numbers) {
+      words.insert(words.end(), {"--peer", fmt::format("{}={}", name, number)});
+    }
+  }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     // `changes` is not passed on, because the program always serves queues.
     if (wanted[i].name == "changes" || wanted[i].values == defaults[i].values) continue;
@@ -146,7 +155,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   // The limit must be long enough for a process that first sleeps until its lease begins.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool),
-                    pages = name_of_pages_service(pool);
+                    pages = name_of_pages_service(pool),
+                    execution = name_of_execution_service(pool);
   const auto program_for =
       [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), own = service.name,
        is_folder = pool.repository.empty(), words = backoffice_arguments(pool, options, courier)](
@@ -159,7 +169,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   };
   service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
                                          .program_for = program_for,
-                                         .from = {workers, peers, pages},
+                                         .from = {workers, peers, pages, execution},
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
@@ -193,7 +203,7 @@ std::optional<master::Service> events_service(const master::PoolConfig& pool,
       master::OnRequest{.verb = control::Verb::kEvents,
                         .program_for = program_for,
                         .from = {name_of_pool_service(pool), name_of_peers_service(pool),
-                                 name_of_pages_service(pool)}};
+                                 name_of_pages_service(pool), name_of_execution_service(pool)}};
   return service;
 }
 
@@ -227,9 +237,10 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
   service.processes.max_children = peers.size();
   service.starts_alone = true;
   std::map<std::uint32_t, Words> words;
-  master::OnRequest kind{.verb = control::Verb::kPeer,
-                         .program_for = {},
-                         .from = {name_of_pool_service(pool), service.name}};
+  master::OnRequest kind{
+      .verb = control::Verb::kPeer,
+      .program_for = {},
+      .from = {name_of_pool_service(pool), name_of_execution_service(pool), service.name}};
   for (const ConfiguredPeer& peer : peers) {
     words[peer.number] = peer_arguments(peer, peers, courier);
     const auto every = std::chrono::ceil<seconds>(peer.options.interval);
@@ -249,7 +260,8 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
 
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const EventTarget& courier) {
+                                              const EventTarget& courier,
+                                              const worker::PeerNumbers& peers) {
   std::vector<master::Service> services;
   if (!options.is_enabled) return services;
   if (!pool.process.chroot.empty()) {
@@ -259,13 +271,15 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   }
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
+    const bool lands = service.name == name_of_execution_service(pool);
     service.processes.max_children = 1;
     // A gate can run for hours. So the previous execution daemon continues after a reload: it hands
     // over its queues immediately, and waits for its gates. The other daemons exit immediately.
-    service.ends_by_itself = std::string_view(kind) == "execution";
-    service.starts_alone = !service.ends_by_itself;
+    service.ends_by_itself = lands;
+    service.starts_alone = !lands;
+    service.requests_jobs = lands;
     service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
-                                      changes_arguments(kind, pool, options, courier)};
+                                      changes_arguments(kind, pool, options, courier, peers)};
     services.push_back(std::move(service));
   }
   return services;

@@ -11,7 +11,8 @@
 //   `quarry-changes KIND` Serves the change-set queues of all repositories, in one process per kind
 //                         of daemon. The command line contains the repositories and each directive
 //                         that differs from its default (changes_directives.h):
-//                         [--courier SOCKET] [--notices] [--set NAME=VALUE]…
+//                         [--courier SOCKET] [--notices] [--peer NAME=NUMBER]…
+//                         [--set NAME=VALUE]…
 //                         (FILE | --folder FOLDER)
 #pragma once
 
@@ -59,10 +60,12 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const std::vector<ConfiguredPeer>& peers,
                                              const EventTarget& courier);
 
-/// Returns the services. Returns an empty list if POOL does not have queues. Also returns an empty
-/// list, and logs the reason, if POOL cannot have queues.
+/// Returns the services. After a landing they request the backoffice, and a sync with PEERS.
+/// Returns an empty list if POOL does not have queues. Also returns an empty list, and logs the
+/// reason, if POOL cannot have queues.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const EventTarget& courier);
+                                              const EventTarget& courier,
+                                              const worker::PeerNumbers& peers);
 
 }  // namespace quarry::app

@@ -214,7 +214,7 @@ base::Result<Spawned> spawn(
     Service& service, const ChildEnds& ends,
     const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   std::pair<control::Channel, control::Channel> channel;
-  if (!service.is_program() || service.on_request) {
+  if (!service.is_program() || service.on_request || service.requests_jobs) {
     QUARRY_TRY_ASSIGN(channel, control::Channel::make_pair());
   }
   auto& [ours, childs] = channel;

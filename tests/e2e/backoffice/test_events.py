@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support import artifacts, delta, documents, mail, places, repofile, wire
+from support import artifacts, changes, delta, documents, mail, places, repofile, wire
 from support.courier import QUICK, Webhook, running
 from support.daemon import section
 from support.fossil import Checkout
@@ -198,6 +198,22 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
             assert answer.status == 200 and not answer.errors(), answer.raw
             wait_until(lambda: len(by_type(hook.taken, "artifact.wiki")) == count, "the event")
         assert [each["artifact"]["hash"] for each in by_type(hook.taken, "artifact.wiki")] == [wire.sha3(page) for page in pages]
+
+
+def test_a_landed_change_set_is_published_without_another_request(fresh, fossil, start, tmp_path):
+    Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
+    port = free_port()
+    (tmp_path / "spool").mkdir()
+    with Webhook() as hook:
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
+        start({"backoffice": "yes", "changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        take_lease(fresh)
+        answer = changes.somebody(port, fresh).submit(changes.tarball({"a.txt": b"b\n"}))
+        assert answer.status == 202, answer.body
+        wait_until(lambda: by_type(hook.taken, "artifact.check-in"), "the event of the check-in")
+        assert by_type(hook.taken, "artifact.check-in")[0]["artifact"]["comment"].startswith("a change")
 
 
 @pytest.mark.parametrize("option", ["--nodelay", "--events"])

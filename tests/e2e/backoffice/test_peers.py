@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import proof
-from support import client, process, repofile
+from support import changes, client, process, repofile
 from support.daemon import Daemon, section
 from support.fossil import ADMIN, Checkout, beside_others
 from support.process import free_port, wait_until
@@ -162,6 +162,20 @@ def test_a_push_is_passed_on_immediately(world):
     for place, name in ((middle, "last"), (first, "middle")):
         world.wait_for_status(place, name, lambda seen: seen["last_success"], "the first sync")
     last.wait_for(world.push(first))
+    world.check_all()
+
+
+def test_a_landed_change_set_is_passed_on_immediately(world):
+    world.commit_in(world.original)
+    ours, last = world.place("ours"), world.place("last")
+    world.serve(last)
+    world.serve(ours, world.peer("last", last, interval="1h"), {"changes": "on", "changes.scan": "1s"})
+    world.wait_for_status(ours, "last", lambda seen: seen["last_success"], "the first sync")
+    before = repofile.artifacts(ours.path)
+    answer = changes.somebody(ours.port, ours.path).submit(changes.tarball({"a.txt": b"a\n"}))
+    assert answer.status == 202, answer.body
+    wait_until(lambda: len(repofile.artifacts(ours.path) - before) == 2, "the landing", SECONDS)
+    last.wait_for(*repofile.artifacts(ours.path))
     world.check_all()
 
 
