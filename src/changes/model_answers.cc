@@ -77,6 +77,11 @@ bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
          !found->second->known.is_deferred(now);
 }
 
+bool Model::is_passive(const ChangeSetId& id) const {
+  const ModelNode* node = known_node(id);
+  return node && node->is_waiting() && !node->is_active;
+}
+
 std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count) const {
   std::vector<ChangeSetId> ids;
   std::unordered_set<const ModelLane*> blocked;

@@ -57,7 +57,10 @@ constexpr std::string_view kStyle =
     "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
     "border-bottom:1px solid var(--line)}"
     "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
-    "dt{color:var(--dim)}dd{margin:0}";
+    "dt{color:var(--dim)}dd{margin:0}"
+    "form{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}label{flex:1 0 100%}"
+    "button,input{font:inherit;padding:.3rem .7rem;max-width:100%}"
+    "ins,del{text-decoration:none}ins{color:var(--good)}del{color:var(--bad)}";
 
 /// Returns the hash of TEXT as a source in a Content-Security-Policy.
 std::string hash_source(std::string_view text) {
@@ -143,24 +146,26 @@ std::string web_page(std::string_view title, std::string_view main, std::string_
   return page + "</body></html>\n";
 }
 
-HeaderFields web_page_fields(std::string_view script) {
+HeaderFields web_page_fields(std::string_view script, Forms forms) {
   static const std::string kStyleHash = hash_source(kStyle);
+  const bool has_forms = forms == Forms::kToOwnServer;
   std::string policy = fmt::format(
-      "default-src 'none'; style-src {}; img-src data:; base-uri 'none'; form-action 'none'; "
+      "default-src 'none'; style-src {}; img-src data:; base-uri 'none'; form-action {}; "
       "frame-ancestors 'none'",
-      kStyleHash);
+      kStyleHash, has_forms ? "'self'" : "'none'");
   if (!script.empty()) {
     policy += fmt::format("; script-src {}; connect-src 'self'", hash_source(script));
   }
   return {{"Content-Security-Policy", std::move(policy)},
-          {"Referrer-Policy", "no-referrer"},
+          // With "no-referrer", browsers would send a form with "Origin: null".
+          {"Referrer-Policy", has_forms ? "same-origin" : "no-referrer"},
           {"Cache-Control", "no-store"},
           {"Vary", "Accept"}};
 }
 
-std::string web_page_headers(std::string_view script) {
+std::string web_page_headers(std::string_view script, Forms forms) {
   std::string lines;
-  for (const auto& [name, value] : web_page_fields(script)) {
+  for (const auto& [name, value] : web_page_fields(script, forms)) {
     lines += fmt::format("{}: {}\r\n", name, value);
   }
   return lines;

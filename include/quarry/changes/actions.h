@@ -57,6 +57,9 @@ struct ActionOutcome {
 /// state).
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
+/// Returns whether act() can apply ACTION to JOB, which is in STAGE.
+bool is_possible(Action action, Stage stage, const Job& job);
+
 /// Applies REQUEST to the change set ID. MAY is called with the job, and has to return whether the
 /// user has the right to the action. MAY is optional. Returns the job; the last line of its history
 /// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or

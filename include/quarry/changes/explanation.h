@@ -1,6 +1,6 @@
 // Explanations for users: why a change set is waiting, and which change sets a rollback affects.
-// Each function builds the model from the job files. A caller needs read access to the folders; no
-// daemon has to run.
+// Each function builds the model from the jobs. A caller needs read access to the folders; no daemon
+// has to run.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,13 @@
 #include "quarry/base/time.h"
 #include "quarry/changes/change_set.h"
 #include "quarry/changes/directories.h"
+#include "quarry/changes/frozen.h"
+#include "quarry/changes/queue_view.h"
 #include "quarry/changes/rules.h"
 
 namespace quarry::changes {
 
-/// Maximum number of job files that each function reads.
+/// Maximum number of job files that a function reads.
 inline constexpr std::size_t kMaxExplained = 50'000;
 
 /// Returns a sentence that says what the change set ID waits for, or an empty string if it is not
@@ -23,6 +25,12 @@ inline constexpr std::size_t kMaxExplained = 50'000;
 /// file operations.
 base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                                     const ChangeSetId& id, base::UnixMillis now);
+
+/// Sets the remark of each waiting job in VIEW to the reason why it waits. Removes the expected time
+/// of jobs that wait until a user releases or approves a job or thaws a branch. RULES and FROZEN are
+/// the rules and the frozen branches of the queue. Only the jobs in VIEW are known. Therefore, a
+/// remark can be missing if VIEW is a part of the queue.
+void explain(QueueView& view, const Rules& rules, Branches frozen, base::UnixMillis now);
 
 /// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
 /// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors from file

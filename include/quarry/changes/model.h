@@ -93,6 +93,8 @@ class Model {
   /// Returns the jobs that can run now, in order. The jobs can be in queue/, staging/ or pending/.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
+  /// Returns whether the job is waiting and passive.
+  bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
   /// in the returned list.
   std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;

@@ -18,14 +18,17 @@ inline constexpr std::string_view kPageType = "text/html; charset=utf-8";
 /// SCRIPT is trusted and must not contain "</script"; it can be empty.
 std::string web_page(std::string_view title, std::string_view main, std::string_view script = {});
 
+/// Whether a page has forms.
+enum class Forms { kNone, kToOwnServer };
+
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the headers of a page with SCRIPT, except Content-Type. The headers disable caching and
-/// restrict the page's permissions. The script of a page can send requests only to the page's
-/// server.
-HeaderFields web_page_fields(std::string_view script = {});
+/// restrict the page's permissions. The script and the forms of a page can send requests only to the
+/// page's server.
+HeaderFields web_page_fields(std::string_view script = {}, Forms forms = Forms::kNone);
 /// Returns the same headers as text. Each header ends with a line end.
-std::string web_page_headers(std::string_view script = {});
+std::string web_page_headers(std::string_view script = {}, Forms forms = Forms::kNone);
 
 /// Returns whether the header ACCEPT comes from a browser, that is, contains text/html and does not
 /// prefer plain text or JSON. A header that accepts anything, such as curl's, does not count as a

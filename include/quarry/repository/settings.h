@@ -55,6 +55,9 @@ class Settings {
   /// `hash-policy` setting.
   artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
+  /// Returns the secret in the cookie of LOGIN's login on fossil's web pages. Returns an empty
+  /// string if the user is not logged in there, or if the login has expired.
+  std::string web_login_of(std::string_view login);
 
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);

@@ -15,6 +15,10 @@
 // confirm() checks that the body has the signed hash. signature() identifies a request, so that
 // callers can reject replayed requests. An object is used for one request, in a worker or in
 // `quarry http`.
+//
+// Browsers do not sign requests. A browser that is logged in to fossil's web pages sends the cookie
+// of this login. Since a browser also sends it if a page of another site makes the request, a form
+// has to contain the token form_token(), which only our own pages contain.
 #pragma once
 
 #include <chrono>
@@ -38,6 +42,8 @@ struct SignedHead {
   std::string_view cookie = {};
   /// The user that the web server authenticated. Empty if the pool does not trust the web server.
   std::string_view remote_user = {};
+  /// Whether a login on fossil's web pages is sufficient.
+  bool takes_web_login = false;
 };
 
 /// The user who sent a request.
@@ -46,6 +52,8 @@ struct RequestUser {
   std::string letters;  // capabilities, including inherited ones; sorted
   bool is_logged_in = false;
 };
+
+struct LoginCard;
 
 class SignedRequest {
  public:
@@ -72,9 +80,14 @@ class SignedRequest {
   /// Returns the time when the request was signed.
   base::UnixMillis date() const { return date_; }
   const std::string& failed_login() const;
+  /// Returns the token of the user's login on fossil's web pages, or an empty string if the user
+  /// did not log in there.
+  const std::string& form_token() const { return form_token_; }
+  /// Returns whether TOKEN is this token.
+  bool is_form_token(std::string_view token) const;
 
  private:
-  base::Result<void> claim(const SignedHead& head, base::UnixMillis now);
+  base::Result<void> claim(const LoginCard& card, std::string_view date, base::UnixMillis now);
 
   struct State;
   repository::Repository& repository_;
@@ -82,6 +95,7 @@ class SignedRequest {
   std::unique_ptr<State> state_;
   RequestUser user_;
   std::string signature_;
+  std::string form_token_;
   base::UnixMillis date_;
 };
 

@@ -14,6 +14,11 @@
 // other requests have to be signed (quarry/sync/signed_request.h) by a user with the required right
 // (quarry/changes/rights.h). A signed request is accepted only once. The worker does not open the
 // tarball. The prequeue daemon opens the tarball, with fewer privileges.
+//
+// Browsers that are logged in to fossil's web pages can read the queue, and can send the form on
+// the page of a change set. The form is posted to the URL of an action as
+// application/x-www-form-urlencoded, with the fields `text` and `csrf`, the token of the login. The
+// reply is a redirection to the page of the change set.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +41,7 @@ namespace quarry::worker {
 /// Returns the part of TARGET after the word `queue`, without slashes around it. Returns nullopt if
 /// TARGET is not in the queue.
 std::optional<std::string_view> queue_path_of(const Target& target);
-/// Returns whether CONTENT_TYPE is one of the types that clients post to a queue.
+/// Returns whether CONTENT_TYPE is one of the types that clients and browsers post to a queue.
 bool is_queue_content_type(std::string_view content_type);
 
 struct QueueRequest {
@@ -50,8 +55,12 @@ struct QueueRequest {
   std::string_view cookie = {};
   std::string_view remote_user = {};  // empty unless the pool trusts the web server
   std::string_view remote_address = {};
+  std::string_view host = {};
+  std::string_view origin = {};      // Origin
+  std::string_view fetch_site = {};  // Sec-Fetch-Site
   /// The repository's name, or "" if the pool serves a single repository.
   std::string_view name = {};
+  bool has_pages = false;  // whether the server has fossil's web pages of the repository
   std::optional<std::uint64_t> size = {};  // size of the body, if the client has declared it
   /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors from
   /// SINK.

@@ -200,6 +200,13 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
   return outcome;
 }
 
+bool is_possible(Action action, Stage stage, const Job& job) {
+  const bool is_stop = action == Action::kAbandon || action == Action::kTerminate;
+  if (stage == Stage::kRun || stage == Stage::kPrequeue) return is_stop && stage == Stage::kRun;
+  Job changed = job;
+  return decide({.action = action, .login = {}, .text = {}}, stage, changed).has_value();
+}
+
 Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   for (int tries = 1;; ++tries) {

@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/model.h"
+#include "sections.h"
 
 namespace quarry::changes {
 namespace {
@@ -107,6 +110,34 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   std::string why = reading.model.why_not(id, now);
   if (why.empty()) why = "nothing blocks it: it is ready";
   return why + why_stuck(directories);
+}
+
+void explain(QueueView& view, const Rules& rules, Branches frozen, base::UnixMillis now) {
+  std::map<ChangeSetId, JobView*> open;
+  for (JobView& each : view.jobs) {
+    if (!is_over(each.stage)) open.emplace(each.job.name.id, &each);
+  }
+  Model model;
+  for (const auto& [id, each] : open) {
+    ModelJob known = model_job_of(each->job, each->stage, rules);
+    std::erase_if(known.dependencies,
+                  [&](const ChangeSetId& other) { return !open.contains(other); });
+    model.put(std::move(known));
+  }
+  model.set_frozen(std::move(frozen));
+  const auto is_stuck = [&](const ChangeSetId& id) {
+    const auto found = open.find(id);
+    return found != open.end() && !found->second->expected;
+  };
+  for (JobView& each : view.jobs) {
+    const ChangeSetId& id = each.job.name.id;
+    if (is_over(each.stage) || each.stage == Stage::kRun || each.stage == Stage::kPrequeue)
+      continue;
+    if (each.remark.empty()) each.remark = one_line(model.why_not(id, now), kMaxWhy);
+    if (model.is_passive(id) || std::ranges::any_of(each.job.meta.precursors, is_stuck)) {
+      each.expected.reset();
+    }
+  }
 }
 
 Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,

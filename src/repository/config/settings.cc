@@ -80,6 +80,14 @@ std::optional<User> Settings::find_user(std::string_view login) {
   return state_->users.emplace(std::string(login), std::move(user)).first->second;
 }
 
+std::string Settings::web_login_of(std::string_view login) {
+  Query query = state_->database.query(
+      "SELECT cookie FROM user WHERE login=?1 AND cexpire>julianday(?2,'unixepoch')"
+      " AND length(cap)>0 AND length(pw)>0 AND length(cookie)>30",
+      login, state_->options.clock->now().value / 1000);
+  return query.step() ? std::string(query.text(0)) : std::string();
+}
+
 //   config   `syncwith:URL`   this repository has synced with the other repository
 //            `syncfrom:URL`   the other repository has synced with this one, and sent its URL
 //            `gitpush:URL`    a git mirror

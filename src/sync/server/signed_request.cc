@@ -54,23 +54,30 @@ Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) 
             .target = std::string(head.target),
             .date = std::string(head.date)});
   SyncUser& sync_user = state_->sync_user;
-  sync_user.remote_user(head.remote_user);
-  QUARRY_TRY(claim(head, now));
+  const auto card = LoginCard::in_cookie(head.cookie);
+  const std::string web_login =
+      head.takes_web_login && !card ? sync_user.web_login(head.cookie) : std::string();
+  if (!web_login.empty()) {
+    // The token does not reveal the secret of the login, which is the key of this hash.
+    form_token_ = artifact::sha3_256_hex(fmt::format("{}\nform", web_login));
+  } else {
+    sync_user.remote_user(head.remote_user);
+  }
+  if (card) QUARRY_TRY(claim(*card, head.date, now));
   user_ = {.login = sync_user.name(),
            .letters = sorted_letters(sync_user.letters()),
            .is_logged_in = sync_user.login_name().has_value()};
   return {};
 }
 
-Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) {
-  const auto card = LoginCard::in_cookie(head.cookie);
-  if (!card) return {};
-  const auto date = parse_date(head.date);
+Result<void> SignedRequest::claim(const LoginCard& card, std::string_view written,
+                                  base::UnixMillis now) {
+  const auto date = parse_date(written);
   if (!date) {
     return fail(ErrorCode::kInvalid,
                 "a signed request needs the header X-Quarry-Date: YYYY-MM-DDTHH:MM:SSZ");
   }
-  QUARRY_TRY(state_->sync_user.claim(*card));
+  QUARRY_TRY(state_->sync_user.claim(card));
   const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));
   if (skew > kMaxSkew) {
     return fail(ErrorCode::kDenied,
@@ -80,7 +87,7 @@ Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) 
   }
   state_->has_login = true;
   date_ = *date;
-  if (state_->sync_user.login_name()) signature_ = card->signature;
+  if (state_->sync_user.login_name()) signature_ = card.signature;
   return {};
 }
 
@@ -97,6 +104,10 @@ Result<void> SignedRequest::confirm() {
 const std::string& SignedRequest::failed_login() const {
   static const std::string kNone;
   return state_ ? state_->sync_user.failed_login() : kNone;
+}
+
+bool SignedRequest::is_form_token(std::string_view token) const {
+  return !form_token_.empty() && equal_in_constant_time(token, form_token_);
 }
 
 std::string body_hash(std::string_view body) {

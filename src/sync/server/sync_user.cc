@@ -4,7 +4,10 @@
 #include <openssl/crypto.h>
 
 #include "quarry/artifact/digest.h"
+#include "quarry/base/blanks.h"
 #include "quarry/base/hex.h"
+#include "quarry/base/split.h"
+#include "quarry/http/form.h"
 
 namespace quarry::sync {
 namespace {
@@ -27,10 +30,6 @@ bool is_guest(std::string_view user) {
   return user == "nobody" || user == "anonymous";
 }
 
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 bool is_hash_of(std::string_view nonce, std::string_view bytes) {
   if (nonce.size() == 64) return nonce == artifact::sha3_256_hex(bytes);
   return nonce.size() == 40 && nonce == artifact::sha1_hex(bytes);
@@ -41,6 +40,10 @@ bool signs(std::string_view signature, std::string_view nonce, std::string_view 
 }
 
 }  // namespace
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 SyncUser::SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins)
     : repository_(repository), single_login_(single_login), logins_(logins) {
@@ -73,6 +76,29 @@ void SyncUser::remote_user(std::string_view name) {
   if (!user) return;
   remote_user_ = name;
   become(*user);
+}
+
+std::string SyncUser::web_login(std::string_view cookie) {
+  repository::Settings settings = repository_.settings();
+  constexpr std::size_t kDigits = 16;
+  const std::string code = settings.get("login-group-code").value_or(settings.project_code());
+  const std::string name = fmt::format("fossil-{}=", code.substr(0, kDigits));
+  while (!cookie.empty()) {
+    const std::string_view pair = base::trim_blanks(base::take_until(cookie, ';'));
+    if (!pair.starts_with(name)) continue;
+    const std::string value = http::form_decode_leniently(pair.substr(name.size()));
+    std::string_view login = value;
+    const std::string_view secret = base::take_until(login, '/');
+    base::take_until(login, '/');
+    if (is_guest(login) || login == "developer" || login == "reader") continue;
+    std::string stored = settings.web_login_of(login);
+    const auto user = settings.find_user(login);
+    if (stored.empty() || !user || !equal_in_constant_time(secret, stored)) continue;
+    if (const auto anonymous = settings.find_user("anonymous")) become(*anonymous);
+    become(*user);
+    return stored;
+  }
+  return {};
 }
 
 Result<void> SyncUser::check(const LoginCard& card, std::string_view signed_bytes) {

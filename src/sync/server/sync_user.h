@@ -11,6 +11,14 @@
 // without a password can never log in. The rights are the rights of `nobody` combined with the
 // rights of all users that have logged in. The rights of `anonymous` are not included. The message
 // for every failure is "login failed", so that clients cannot find out which users exist.
+//
+// A browser is logged in by a cookie of fossil's web pages. Its value is percent-encoded:
+//
+//   fossil-CODE=SECRET/PROJECT/USER
+//
+//   CODE       first 16 digits of the login group's code or, without a group, of the project code
+//   SECRET     user.cookie, a random text; valid until user.cexpire
+//   PROJECT    first 16 digits of the code of the project in which the user has logged in
 #pragma once
 
 #include <cstdint>
@@ -26,6 +34,9 @@
 #include "quarry/sync/request.h"
 
 namespace quarry::sync {
+
+/// Compares secrets. The time of the comparison does not depend on their contents.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 class SyncUser {
  public:
@@ -53,6 +64,11 @@ class SyncUser {
   /// Sets the user NAME, whom the web server has authenticated. Does nothing if the user does not
   /// exist or the repository's `remote_user_ok` setting is off.
   void remote_user(std::string_view name);
+
+  /// Logs in the user who is logged in to fossil's web pages, according to COOKIE, the request's
+  /// Cookie header. As on these pages, the user also gets the rights of `anonymous`. Returns the
+  /// secret of the login, or an empty string if COOKIE does not contain a valid login.
+  std::string web_login(std::string_view cookie);
 
   /// Grants all rights.
   void trust() { rights_ |= Capabilities::of_letters("sxye"); }

@@ -33,7 +33,9 @@ using changes::Directories;
 
 constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
+constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
 constexpr std::size_t kMaxText = 500;
+constexpr std::size_t kMaxForm = 8'192;
 
 /// Returns the text for the client. Details of server faults, and file paths, appear only in the
 /// log.
@@ -51,6 +53,15 @@ std::string client_message(const base::Error& error) {
 /// Returns CONTENT_TYPE without its parameters.
 std::string_view media_type_of(std::string_view content_type) {
   return base::trim_blanks(content_type.substr(0, content_type.find(';')));
+}
+
+/// Returns whether the browser says that a page of this server has made REQUEST, or does not say
+/// which page it was. Such a browser is old.
+bool is_from_own_page(const QueueRequest& request) {
+  if (!request.fetch_site.empty()) return request.fetch_site == "same-origin";
+  const std::size_t host = request.origin.find("://");
+  return request.origin.empty() ||
+         (host != request.origin.npos && request.origin.substr(host + 3) == request.host);
 }
 
 std::string json_string(std::string_view text) {
@@ -78,7 +89,7 @@ class Answer {
     auto done = begin(now);
     reply_.user = user_.login;
     if (done) done = check_readable();
-    if (done) done = request_.method == "POST" ? post(now) : get();
+    if (done) done = is_post() ? post(now) : get(now);
     if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
     // Forbid caching, except for pages, which set their own Cache-Control.
@@ -87,8 +98,12 @@ class Answer {
   }
 
  private:
+  bool is_post() const { return request_.method == "POST"; }
+  bool is_form() const {
+    return is_post() && http::same_name(media_type_of(request_.content_type), kFormType);
+  }
   bool wants_json() const {
-    return request_.method == "POST" || request_.path.ends_with(kJson) ||
+    return (is_post() && !is_form()) || request_.path.ends_with(kJson) ||
            request_.accept.find("application/json") != std::string_view::npos;
   }
 
@@ -114,8 +129,20 @@ class Answer {
     return refuse(status, base::Error{ErrorCode::kDenied, std::move(text)});
   }
   std::unexpected<base::Error> refuse_anonymous() {
+    if (!wants_json() && request_.has_pages && http::prefers_html(request_.accept)) {
+      const std::string_view after = is_post() ? kQueue : path_and_query();
+      redirect(302, project_base() + "login?g=" + http::percent_encode(after));
+      return fail(ErrorCode::kDenied, "not logged in");
+    }
     reply_.headers += "WWW-Authenticate: Fossil-Login-Card\r\n";
     return refuse(401, "log in: quarry-changes(7) describes how to sign requests");
+  }
+
+  /// Redirects the browser to LOCATION, which is relative to the URL of the request.
+  void redirect(int status, const std::string& location) {
+    reply_.status = status;
+    reply_.headers += "Location: " + location + "\r\n";
+    reply_.content_type = "text/plain; charset=utf-8";
   }
 
   Result<void> begin(base::UnixMillis now) {
@@ -131,7 +158,8 @@ class Answer {
                              .target = request_.target,
                              .date = request_.date,
                              .cookie = request_.cookie,
-                             .remote_user = request_.remote_user},
+                             .remote_user = request_.remote_user,
+                             .takes_web_login = !is_post() || is_form()},
                             now));
     user_ = login_.user();
     return {};
@@ -158,35 +186,46 @@ class Answer {
     return refuse(403, "not authorized to read");
   }
 
-  Result<void> get() {
+  Result<void> get(base::UnixMillis now) {
     QUARRY_TRY(login_.confirm());
-    return path_.empty() ? show_queue() : show_one();
+    return path_.empty() ? show_queue(now) : show_one(now);
   }
 
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// Returns the queue's URL relative to the page, because a proxy can serve the queue under any
-  /// path.
-  std::string link_base() const {
+  /// Returns the URL below the project's.
+  std::string_view path_and_query() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
-    const std::string_view below = word == page.npos ? "" : page.substr(word + 1);
+    return word == page.npos ? std::string_view() : request_.target.substr(word + 1);
+  }
+  /// Returns the project's URL relative to the page, because a proxy can serve the project under
+  /// any path. The URL is empty or ends with a slash.
+  std::string project_base() const {
+    const std::string_view below = path_and_query();
     std::string base;
-    for (const char c : below) base += c == '/' ? "../" : "";
-    return base + std::string(kQueue);
+    for (const char c : below.substr(0, below.find('?'))) base += c == '/' ? "../" : "";
+    return base;
+  }
+  PageContext context() const {
+    return {.repository = called(),
+            .project = project_base(),
+            .has_pages = request_.has_pages,
+            .user = user_.is_logged_in ? user_.login : std::string()};
   }
 
-  Result<void> show_queue() {
+  Result<void> show_queue(base::UnixMillis now) {
     reply_.operation = "queue";
     if (wants_json() && http::form_value(request_.query, "ask") == "project") {
       reply_.body = fmt::format("{{\"project_code\":{}}}\n", json_string(project_code_));
       return {};
     }
     QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
-    QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));
-    if (!wants_json()) return show(queue_page(view, called(), link_base(), request_.query));
+    QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+    changes::explain(view, options_.rules, frozen, now);
+    if (!wants_json()) return show(queue_page(view, context(), request_.query));
     std::string branches;
     for (const std::string& each : frozen) {
       branches += (branches.empty() ? "" : ",") + json_string(each);
@@ -198,21 +237,46 @@ class Answer {
     return {};
   }
 
-  Result<void> show_one() {
+  Result<void> show_one(base::UnixMillis now) {
     reply_.operation = "queue";
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
     const auto question = http::form_value(request_.query, "ask");
-    if (question == "why") return answer_why(place.name.id);
+    if (question == "why") return answer_why(place.name.id, now);
     if (question == "rollback") return answer_rollback(place.name.id);
-    QUARRY_TRY_ASSIGN(const auto view, changes::view_job(directories_, place));
-    if (!wants_json()) return show(change_set_page(view, called(), link_base()));
+    QUARRY_TRY_ASSIGN(auto view, changes::view_job(directories_, place));
+    if (!wants_json()) return show_page(std::move(view), now);
     reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
     return {};
   }
 
-  Result<void> answer_why(const changes::ChangeSetId& id) {
+  Result<void> show_page(changes::JobView view, base::UnixMillis now) {
+    const bool waits = !changes::is_over(view.stage) && view.stage != changes::Stage::kRun;
+    const auto why = changes::why_waits(directories_, options_.rules, view.job.name.id, now);
+    if (waits && why) view.remark = *why;
+    return show(change_set_page(view, context(), form_of(view)));
+  }
+
+  /// Returns the form with the actions on the change set that the user can do now.
+  ActionForm form_of(const changes::JobView& view) const {
+    ActionForm form{.actions = {}, .token = login_.form_token()};
+    if (form.token.empty()) return form;
+    for (const changes::Action action :
+         {changes::Action::kApprove, changes::Action::kHold, changes::Action::kRelease,
+          changes::Action::kRetry, changes::Action::kAbandon}) {
+      const bool is_needed =
+          action != changes::Action::kApprove ||
+          !changes::model_job_of(view.job, view.stage, options_.rules).is_approved;
+      if (is_needed && changes::is_possible(action, view.stage, view.job) &&
+          changes::may_do(options_.rights, action, actor(), view.job)) {
+        form.actions.push_back(action);
+      }
+    }
+    return form;
+  }
+
+  Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now) {
     QUARRY_TRY_ASSIGN(const std::string why,
-                      changes::why_waits(directories_, options_.rules, id, clock_.now()));
+                      changes::why_waits(directories_, options_.rules, id, now));
     reply_.body =
         fmt::format("{{\"id\":{},\"why\":{}}}\n", json_string(id.str()), json_string(why));
     return {};
@@ -232,7 +296,7 @@ class Answer {
 
   Result<void> show(std::string page) {
     reply_.content_type = http::kPageType;
-    reply_.headers = http::web_page_headers();
+    reply_.headers = http::web_page_headers({}, http::Forms::kToOwnServer);
     reply_.body = std::move(page);
     return {};
   }
@@ -244,6 +308,7 @@ class Answer {
     const std::string_view type = media_type_of(request_.content_type);
     if (path_.empty() && http::same_name(type, changes::kTarballType)) return take(now);
     if (!path_.empty() && http::same_name(type, changes::kActionType)) return act(now);
+    if (!path_.empty() && is_form()) return act_by_form(now);
     return refuse(415, fmt::format("to submit a change set, post it to the queue as {}; to change "
                                    "one, post an action to its URL as {}",
                                    changes::kTarballType, changes::kActionType));
@@ -319,12 +384,43 @@ class Answer {
       return fail(ErrorCode::kInvalid, "the body of an action must be empty");
     }
     if (path_ == "freeze" || path_ == "thaw") return freeze(path_ == "freeze", now);
+    QUARRY_TRY_ASSIGN(const changes::Job job, do_action(request_.query, now));
+    reply_.body = fmt::format("{{\"id\":{},\"done\":{}}}\n", json_string(job.name.id.str()),
+                              json_string(reply_.operation));
+    return {};
+  }
+
+  /// Does the action of a form, and redirects to the page of the change set.
+  Result<void> act_by_form(base::UnixMillis now) {
+    std::string form;
+    if (request_.size.value_or(kMaxForm + 1) > kMaxForm) {
+      return refuse(413, fmt::format("the form is larger than {} bytes", kMaxForm));
+    }
+    QUARRY_TRY(request_.read_body(
+        [&](std::string_view bytes) {
+          form += bytes;
+          return Result<void>();
+        },
+        static_cast<std::size_t>(*request_.size)));
+    if (!is_from_own_page(request_) ||
+        !login_.is_form_token(http::form_value(form, "csrf").value_or(""))) {
+      return refuse(403,
+                    "the form is not from a page of this login: open the page of the change set "
+                    "again, and repeat the action there");
+    }
+    QUARRY_TRY_ASSIGN(const changes::Job job, do_action(form, now));
+    redirect(303, fmt::format("{}queue/{}", project_base(), job.name.id.str()));
+    return {};
+  }
+
+  /// Does the action in the path. FIELDS are the parameters. Returns the changed job.
+  Result<changes::Job> do_action(std::string_view fields, base::UnixMillis now) {
     const std::size_t slash = std::min(path_.find('/'), path_.size());
     const std::string_view digits = path_.substr(0, slash);
     const auto action = changes::action_named(path_.substr(std::min(slash + 1, path_.size())));
     if (!action) return fail(ErrorCode::kNotFound, "unknown action");
     reply_.operation = changes::word_of(*action);
-    auto text = http::form_value(request_.query, "text");
+    auto text = http::form_value(fields, "text");
     if (!text || text->size() > kMaxText) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("text: invalid encoding, or more than {} bytes", kMaxText));
@@ -341,9 +437,7 @@ class Answer {
     changes::pull(directories_.control(""), changes::Trigger::kQueue);
     base::log(base::LogLevel::kNotice, "change set {}: {}", job.name.id.str(),
               base::printable(job.history.back().why));
-    reply_.body = fmt::format("{{\"id\":{},\"done\":{}}}\n", json_string(job.name.id.str()),
-                              json_string(changes::word_of(*action)));
-    return {};
+    return job;
   }
 
   void say(std::string_view what) const {
@@ -390,7 +484,7 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
 bool is_queue_content_type(std::string_view content_type) {
   const std::string_view type = media_type_of(content_type);
   return http::same_name(type, changes::kTarballType) ||
-         http::same_name(type, changes::kActionType);
+         http::same_name(type, changes::kActionType) || http::same_name(type, kFormType);
 }
 
 QueueReply QueueEndpoint::answer(repository::Repository& repository,

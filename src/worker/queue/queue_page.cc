@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <utility>
 
 #include "markup.h"
+#include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "view_options.h"
 
@@ -22,24 +25,41 @@ std::string framed(Markup& markup, std::string_view title, std::string_view repo
   return http::web_page(fmt::format("{}: {}", title, repository), markup.take());
 }
 
-std::string time_text(base::UnixMillis time) {
-  std::string text = base::iso_seconds(time);
-  text[text.find('T')] = ' ';
-  return text + " UTC";
+std::string_view state_of(Stage stage) {
+  constexpr std::array<std::string_view, changes::kStages> kStates = {
+      "submitted", "queued", "staged",     "pending",  "running",
+      "landed",    "failed", "terminated", "abandoned"};
+  return kStates[static_cast<std::size_t>(stage)];
+}
+
+/// Returns the state with LETTER in a history.
+std::string_view state_with(char letter) {
+  for (std::size_t i = static_cast<std::size_t>(Stage::kQueue); i < changes::kStages; ++i) {
+    if (changes::letter_of(static_cast<Stage>(i)) == letter) return state_of(static_cast<Stage>(i));
+  }
+  return {};
 }
 
 std::string expected_text(const JobView& view) {
   if (!view.expected) return {};
   const auto left = std::chrono::ceil<std::chrono::seconds>(*view.expected).count();
-  return left < 120 ? fmt::format("about {} s", left) : fmt::format("about {} min", left / 60);
+  return left < 120 ? fmt::format("in about {} s", left)
+                    : fmt::format("in about {} min", left / 60);
 }
 
-/// Returns the latest state of a job.
-std::string latest(const JobView& view) {
+/// Returns the reason for the state of a job.
+std::string reason_of(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
   if (view.is_new) return "not checked yet";
   if (!view.job.held.empty()) return "held by " + view.job.held;
   return view.job.history.empty() ? std::string() : view.job.history.back().why;
+}
+
+void add_time(Markup& page, base::UnixMillis time) {
+  std::string text = base::iso_seconds(time);
+  page.raw("<time datetime=\"").text(text).raw("Z\">");
+  text[text.find('T')] = ' ';
+  page.text(text).raw(" UTC</time>");
 }
 
 void add_link(Markup& page, std::string_view base, const changes::ChangeSetId& id) {
@@ -47,36 +67,74 @@ void add_link(Markup& page, std::string_view base, const changes::ChangeSetId& i
   page.text(id.str().substr(0, 8)).raw("</code></a>");
 }
 
-void add_row(Markup& page, const JobView& view, std::string_view base) {
-  const Job& job = view.job;
-  page.raw("<tr><td class=\"state\">").text(std::string(1, changes::letter_of(view.stage)));
-  page.raw("</td><td>").text(view.place > 0 ? std::to_string(view.place) : std::string());
-  page.raw("</td><td>");
-  add_link(page, base, job.name.id);
-  page.raw("</td>").cell(changes::word_of(job.name.type)).cell(job.meta.target);
-  page.cell(job.submitter).raw("<td class=\"long\">").text(changes::headline(job));
-  page.raw("</td><td class=\"long dim\">").text(latest(view)).raw("</td>");
-  page.cell(expected_text(view)).raw("</tr>\n");
+/// Adds the check-in NAME, with a link to its page if fossil's pages exist. NAME can also be the
+/// name of a branch.
+void add_check_in(Markup& page, const PageContext& context, std::string_view name) {
+  if (context.has_pages) {
+    page.raw("<a href=\"").text(context.project).raw("info/");
+    page.text(http::percent_encode(name)).raw("\">");
+  }
+  page.raw("<code>").text(name).raw("</code>");
+  if (context.has_pages) page.raw("</a>");
 }
 
-void add_table(Markup& page, const QueueView& view, std::string_view base, bool is_over) {
-  if (std::ranges::none_of(view.jobs, [&](const JobView& each) {
-        return changes::is_over(each.stage) == is_over;
-      })) {
+void add_state(Markup& page, const JobView& view, std::string_view base) {
+  page.raw("<span class=\"state\">").text(state_of(view.stage));
+  const auto& rolled_back = view.job.rolled_back;
+  const bool is_rolled_back = changes::is_over(view.stage) && rolled_back;
+  page.raw(is_rolled_back ? Literal(", rolled back</span> by ") : Literal("</span>"));
+  if (is_rolled_back) add_link(page, base, rolled_back->by);
+}
+
+/// Adds a way back to the project, and the user's login or a link to log in.
+void add_top(Markup& page, const PageContext& context) {
+  page.raw("<p><a href=\"./").text(context.project).raw("\">").text(context.repository).raw("</a>");
+  if (!context.user.empty()) {
+    page.raw(" · ").text(context.user);
+  } else if (context.has_pages) {
+    page.raw(" · <a href=\"").text(context.project).raw("login?g=queue\">Log in</a>");
+  }
+  page.raw("</p>\n");
+}
+
+void add_item(Markup& page, const JobView& view, const PageContext& context) {
+  const Job& job = view.job;
+  const std::string base = context.queue();
+  page.raw("<li>");
+  add_state(page, view, base);
+  page.raw(" ");
+  add_link(page, base, job.name.id);
+  page.raw(" ").text(changes::headline(job)).raw("\n<p>").text(reason_of(view)).raw("</p>\n<p>");
+  if (job.landed) {
+    page.raw("Check-in ");
+    add_check_in(page, context, job.landed->str());
+    page.raw("</p>\n<p>");
+  }
+  page.raw("<span class=\"dim\">").text(changes::word_of(job.name.type));
+  if (!job.meta.target.empty()) page.raw(" on ").text(job.meta.target);
+  page.raw(" from ").text(job.submitter);
+  if (view.place > 0) page.text(fmt::format(", place {}", view.place));
+  if (view.expected) page.raw(", expected ").text(expected_text(view));
+  page.raw("</span>, ")
+      .raw(changes::is_over(view.stage) ? Literal("ended ") : Literal("submitted "));
+  add_time(page,
+           changes::is_over(view.stage) ? job.ended() : changes::time_of_tai64n(job.name.tai));
+  page.raw("</p></li>\n");
+}
+
+void add_list(Markup& page, const QueueView& view, const PageContext& context, bool is_over) {
+  const auto is_listed = [&](const JobView& each) {
+    return changes::is_over(each.stage) == is_over;
+  };
+  if (std::ranges::none_of(view.jobs, is_listed)) {
     page.raw("<p>None.</p>\n");
     return;
   }
-  // The table gets a scroll bar, because it is wider than a phone.
-  page.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
-  page.raw(is_over ? Literal("Finished") : Literal("In the queue")).raw("\">\n");
-  page.raw(
-      "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
-      "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"
-      "</tr></thead><tbody>\n");
+  page.raw("<ul>\n");
   for (const JobView& each : view.jobs) {
-    if (changes::is_over(each.stage) == is_over) add_row(page, each, base);
+    if (is_listed(each)) add_item(page, each, context);
   }
-  page.raw("</tbody></table></div>\n");
+  page.raw("</ul>\n");
 }
 
 /// Adds the number of change sets in each stage, each with a link to the list.
@@ -85,9 +143,9 @@ void add_counts(Markup& page, const QueueView& view, std::string_view base,
   bool is_empty = true;
   for (std::size_t i = 0; i < changes::kStages; ++i) {
     if (view.counts[i] == 0) continue;
-    const std::string_view word = changes::word_of(static_cast<Stage>(i));
-    page.raw("<a href=\"").text(base).text(query_with(query, word, "")).raw("\">");
-    page.text(fmt::format("{} in {}/", view.counts[i], word)).raw("</a>. ");
+    const auto stage = static_cast<Stage>(i);
+    page.raw("<a href=\"").text(base).text(query_with(query, changes::word_of(stage), ""));
+    page.raw("\">").text(fmt::format("{} {}", view.counts[i], state_of(stage))).raw("</a>. ");
     is_empty = false;
   }
   if (is_empty) page.raw("No change sets.");
@@ -116,62 +174,92 @@ void add_ids(Markup& page, Literal name, const std::vector<changes::ChangeSetId>
   page.raw("</td></tr>\n");
 }
 
-void add_facts(Markup& page, const JobView& view, std::string_view base) {
+void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   const Job& job = view.job;
-  page.raw("<table>\n");
-  add_fact(page, "State",
-           fmt::format("{} ({}/)", changes::group_of(view.stage), changes::word_of(view.stage)));
+  const std::string base = context.queue();
+  page.raw("<table>\n<tr><th>State</th><td>");
+  add_state(page, view, base);
+  page.raw("</td></tr>\n");
+  add_fact(page, "Reason", reason_of(view));
   add_fact(page, "Place", view.place > 0 ? std::to_string(view.place) : std::string());
-  add_fact(page, "Latest", latest(view));
   add_fact(page, "Type", changes::word_of(job.name.type));
   add_fact(page, "Branch", job.meta.target);
   add_fact(page, "From", job.submitter);
   add_fact(page, "Author", job.meta.author);
-  add_fact(page, "Submitted", time_text(changes::time_of_tai64n(job.name.tai)));
+  page.raw("<tr><th>Submitted</th><td>");
+  add_time(page, changes::time_of_tai64n(job.name.tai));
+  page.raw("</td></tr>\n");
   add_fact(page, "Approval", job.meta.approval);
-  add_fact(page, "Based on", job.meta.base);
-  add_fact(page, "Check-in", job.landed ? std::string_view(job.landed->str()) : std::string_view());
+  for (const auto& [name, check_in] :
+       {std::pair(Literal("Based on"), std::string_view(job.meta.base)),
+        std::pair(Literal("Check-in"), job.landed ? job.landed->str() : std::string_view())}) {
+    if (check_in.empty()) continue;
+    page.raw("<tr><th>").raw(name).raw("</th><td>");
+    add_check_in(page, context, check_in);
+    page.raw("</td></tr>\n");
+  }
   add_ids(page, "Depends on", job.meta.dependencies, base);
   add_ids(page, "Comes after", job.meta.precursors, base);
   page.raw("</table>\n");
 }
 
-}  // namespace
-
-std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base,
-                       std::string_view query) {
-  Markup page;
-  page.raw("<h1>Change sets of ").text(repository).raw("</h1>\n<p>");
-  add_counts(page, view, base, query);
-  page.raw("</p>\n<h2>In the queue</h2>\n");
-  add_table(page, view, base, /*is_over=*/false);
-  add_more(page, view.more_waiting, base, query);
-  page.raw("<h2>Finished</h2>\n");
-  add_table(page, view, base, /*is_over=*/true);
-  add_more(page, view.more_over, base, query);
-  return framed(page, "Change sets", repository);
+/// Adds the buttons of FORM, and the field for a reason.
+void add_form(Markup& page, const ActionForm& form, std::string_view change_set) {
+  if (form.actions.empty()) return;
+  page.raw("<form method=\"post\"><input type=\"hidden\" name=\"csrf\" value=\"").text(form.token);
+  page.raw(
+      "\"><label>Reason, or reference of the approval (optional) "
+      "<input name=\"text\" maxlength=\"160\"></label>\n");
+  for (const changes::Action action : form.actions) {
+    std::string word(changes::word_of(action));
+    page.raw("<button formaction=\"").text(change_set).raw("/").text(word).raw("\">");
+    word.front() = static_cast<char>(word.front() - 'a' + 'A');
+    page.text(word).raw("</button>\n");
+  }
+  page.raw("</form>\n");
 }
 
-std::string change_set_page(const JobView& view, std::string_view repository,
-                            std::string_view base) {
-  const Job& job = view.job;
+}  // namespace
+
+std::string queue_page(const QueueView& view, const PageContext& context, std::string_view query) {
+  const std::string base = context.queue();
   Markup page;
-  page.raw("<p><a href=\"").text(base).raw("\">All change sets of ").text(repository);
+  add_top(page, context);
+  page.raw("<h1>Change sets of ").text(context.repository).raw("</h1>\n<p>");
+  add_counts(page, view, base, query);
+  page.raw("</p>\n<h2>In the queue</h2>\n");
+  add_list(page, view, context, /*is_over=*/false);
+  add_more(page, view.more_waiting, base, query);
+  page.raw("<h2>Finished</h2>\n");
+  add_list(page, view, context, /*is_over=*/true);
+  add_more(page, view.more_over, base, query);
+  return framed(page, "Change sets", context.repository);
+}
+
+std::string change_set_page(const JobView& view, const PageContext& context,
+                            const ActionForm& form) {
+  const Job& job = view.job;
+  const std::string base = context.queue();
+  Markup page;
+  add_top(page, context);
+  page.raw("<p><a href=\"").text(base).raw("\">All change sets of ").text(context.repository);
   page.raw("</a></p>\n<h1>Change set <code>").text(job.name.id.str()).raw("</code></h1>\n<pre>");
   page.text(job.meta.comment).raw("</pre>\n");
-  add_facts(page, view, base);
+  add_facts(page, view, context);
+  add_form(page, form, fmt::format("{}/{}", base, job.name.id.str()));
   page.raw("<h2>Files</h2>\n<ul>\n");
   for (const std::string& file : job.meta.files) {
     page.raw("<li><code>").text(file).raw("</code></li>\n");
   }
-  page.raw("</ul>\n<h2>History</h2>\n<table><tbody>\n");
+  page.raw("</ul>\n<h2>History</h2>\n<ul>\n");
   for (const changes::HistoryLine& line : job.history) {
-    page.raw("<tr>").cell(time_text(line.time)).cell(std::string(1, line.state));
-    page.cell(line.why).raw("</tr>\n");
+    page.raw("<li><span class=\"state\">").text(state_with(line.state)).raw("</span> ");
+    add_time(page, line.time);
+    page.raw("<p>").text(line.why).raw("</p></li>\n");
   }
-  page.raw("</tbody></table>\n");
+  page.raw("</ul>\n");
   if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
-  return framed(page, job.name.id.str(), repository);
+  return framed(page, job.name.id.str(), context.repository);
 }
 
 }  // namespace quarry::worker

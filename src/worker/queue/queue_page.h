@@ -1,20 +1,36 @@
 // HTML pages of a queue and of one change set, in the common frame of our pages
 // (quarry/http/web_page.h). Replies with these pages need the frame's headers. The pages do not
-// contain scripts or forms.
+// contain scripts. The page of a change set has a form with buttons for the actions that the user is
+// allowed to do (queue_endpoint.h).
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "quarry/changes/actions.h"
 #include "quarry/changes/queue_view.h"
 
 namespace quarry::worker {
 
-/// Return the HTML pages. REPOSITORY is the repository's name. BASE is the queue's URL for links,
-/// without a trailing slash. QUERY is the query of the request.
-std::string queue_page(const changes::QueueView& view, std::string_view repository,
-                       std::string_view base, std::string_view query);
-std::string change_set_page(const changes::JobView& view, std::string_view repository,
-                            std::string_view base);
+struct PageContext {
+  std::string repository;  // its name
+  std::string project;     // URL of the project, relative to the page; empty, or ends with a slash
+  bool has_pages = false;  // whether fossil's web pages are below this URL
+  std::string user;        // login; empty if the user is not logged in
+
+  std::string queue() const { return project + "queue"; }
+};
+
+struct ActionForm {
+  std::vector<changes::Action> actions;
+  std::string token;  // for the field `csrf`
+};
+
+/// Return the HTML pages. QUERY is the query of the request. Without actions, FORM is not shown.
+std::string queue_page(const changes::QueueView& view, const PageContext& context,
+                       std::string_view query);
+std::string change_set_page(const changes::JobView& view, const PageContext& context,
+                            const ActionForm& form);
 
 }  // namespace quarry::worker

@@ -210,7 +210,7 @@ def test_tables_break_no_words_on_a_phone(all_pages, tmp_path):
             "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
         for path in (each for each in paths if "live" in each or "queue" in each):
             browser.open(server.url + path)
-            browser.wait(lambda: browser.driver.execute_script("return document.querySelector('td')") is not None, f"a row on {path}")
+            browser.wait(lambda: browser.driver.execute_script("return document.querySelector('td, li')") is not None, f"a row on {path}")
             broken = browser.driver.execute_script("""
                 return [...document.querySelectorAll("th, td:not(.long)")].filter(each => {
                   const words = document.createRange();

@@ -58,6 +58,8 @@ TEST_CASE("a page may not do anything, and a live page may only run its own scri
   // Expected value: printf 'let x' | openssl dgst -sha256 -binary | base64
   CHECK(web_page_headers("let x").contains(
       "script-src 'sha256-dXKOHtfmzrnYeAHYBCbUmBpIqmNFRVEF6ulA+ucuqt0='; connect-src 'self'\r\n"));
+  CHECK(still.contains("form-action 'none'"));
+  CHECK(web_page_headers({}, Forms::kToOwnServer).contains("form-action 'self'"));
   CHECK(web_page("t", "<p>m</p>\n", "let x").contains("<script>let x</script>"));
   CHECK_FALSE(web_page("t", "<p>m</p>\n").contains("<script"));
 }

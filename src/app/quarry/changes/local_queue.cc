@@ -48,8 +48,9 @@ class LocalQueue : public QueueAccess {
                     "--after: this is not a position printed by an earlier list");
       }
     }
-    QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));
+    QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+    changes::explain(view, rules_, frozen, now());
     const nlohmann::json branches(frozen);
     return changes::json_of(
         view, fmt::format("\"frozen\":{},",

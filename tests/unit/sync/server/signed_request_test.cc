@@ -157,3 +157,94 @@ TEST_CASE("a name with special characters is signed and read the same") {
   world.add_user(name, "i", secret_of(name, "pw"));
   CHECK(outcome(world, head_with(signed_cookie(name, "pw"))).empty());
 }
+
+namespace {
+
+const std::string kSecret(50, 'A');
+
+/// Logs in ix on fossil's web pages. The login expires after DAYS.
+void log_in_on_pages(World& world, std::string_view days) {
+  world.sql("UPDATE user SET cookie='" + kSecret + "', cexpire=julianday('now')+" +
+            std::string(days) + " WHERE login='ix'");
+}
+
+std::string page_cookie(std::string_view user = "ix", std::string_view secret = kSecret,
+                        std::string_view code = kProjectCode) {
+  return "a=b; fossil-" + std::string(code.substr(0, 16)) + "=" + std::string(secret) + "%2F" +
+         std::string(code.substr(0, 16)) + "%2F" + std::string(user) + "; c=d";
+}
+
+/// Returns the user of a request with COOKIE, who is logged in on fossil's web pages.
+RequestUser page_user(World& world, const std::string& cookie, bool takes_web_login = true) {
+  SignedRequest request(world.repository(), nullptr);
+  REQUIRE(request.begin(
+      {.method = "GET", .target = kTarget, .cookie = cookie, .takes_web_login = takes_web_login},
+      kRequestTime));
+  CHECK(request.confirm());
+  CHECK(request.form_token().empty() == !request.user().is_logged_in);
+  CHECK(request.is_form_token(request.form_token()) == request.user().is_logged_in);
+  CHECK_FALSE(request.is_form_token(""));
+  CHECK_FALSE(request.is_form_token(kSecret));
+  CHECK_FALSE(request.form_token().contains(kSecret.substr(0, 10)));
+  return request.user();
+}
+
+}  // namespace
+
+TEST_CASE("a login on fossil's web pages gives the capabilities that the user has there") {
+  World world;
+  world.sql("UPDATE user SET cap='g' WHERE login='nobody'");
+  world.sql("UPDATE user SET cap='hz' WHERE login='anonymous'");
+  log_in_on_pages(world, "1");
+  const RequestUser user = page_user(world, page_cookie());
+  CHECK(user.is_logged_in);
+  CHECK(user.login == "ix");
+  CHECK(user.letters == "ghixz");
+  CHECK_FALSE(page_user(world, page_cookie(), /*takes_web_login=*/false).is_logged_in);
+}
+
+TEST_CASE("a wrong, old or special login on fossil's web pages is ignored") {
+  World world;
+  log_in_on_pages(world, "1");
+  CHECK(page_user(world, page_cookie()).is_logged_in);
+  for (const std::string& cookie :
+       {page_cookie("ix", std::string(50, 'B')), page_cookie("ix", ""), page_cookie("anonymous"),
+        page_cookie("nobody"), page_cookie("none"), page_cookie("ix", kSecret.substr(1)),
+        page_cookie("ix", kSecret, "0123456789abcdef"), std::string("fossil-="), std::string()}) {
+    CAPTURE(cookie);
+    CHECK_FALSE(page_user(world, cookie).is_logged_in);
+  }
+  world.sql("UPDATE user SET cookie='', cexpire=julianday('now')+1 WHERE login<>'ix'");
+  CHECK_FALSE(page_user(world, page_cookie("oxi", "")).is_logged_in);
+  log_in_on_pages(world, "-10000");
+  CHECK_FALSE(page_user(world, page_cookie()).is_logged_in);
+  log_in_on_pages(world, "1");
+  world.sql("UPDATE user SET pw='' WHERE login='ix'");
+  CHECK_FALSE(page_user(world, page_cookie()).is_logged_in);
+}
+
+TEST_CASE("in a login group, the cookie has the code of the group") {
+  World world;
+  log_in_on_pages(world, "1");
+  world.sql(
+      "INSERT INTO config(name,value,mtime) VALUES('login-group-code','0123456789abcdef01',1)");
+  CHECK(page_user(world, page_cookie("ix", kSecret, "0123456789abcdef01")).login == "ix");
+  CHECK_FALSE(page_user(world, page_cookie()).is_logged_in);
+}
+
+TEST_CASE("a login on fossil's web pages replaces the user of the web server") {
+  World world;
+  log_in_on_pages(world, "1");
+  world.sql("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
+  world.sql("INSERT INTO user(login,pw,cap,info,mtime) VALUES('chief','x','s','',0)");
+  SignedRequest request(world.repository(), nullptr);
+  const std::string cookie = page_cookie();
+  REQUIRE(request.begin({.method = "GET",
+                         .target = kTarget,
+                         .cookie = cookie,
+                         .remote_user = "chief",
+                         .takes_web_login = true},
+                        kRequestTime));
+  CHECK(request.user().login == "ix");
+  CHECK_FALSE(request.user().letters.contains('s'));
+}

@@ -301,7 +301,7 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
   const QueueReply page = world.ask({.target = "/x/queue?limit=2&branch=trunk&state=waiting"});
   CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=waiting&amp;after=" + after +
                       "\">More</a>"));
-  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 in queue/</a>"));
+  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 queued</a>"));
   CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
   // Text in a query must not be interpreted as markup.
   CHECK(
@@ -377,10 +377,26 @@ TEST_CASE(
   CHECK(has(world.ask({}), "\"frozen\":[]"));
 }
 
-TEST_CASE("posts need a content type that no web form can send") {
+TEST_CASE("a form without the token of a login on the web pages is refused") {
   QueueWorld world;
-  for (const char* type :
-       {"application/x-www-form-urlencoded", "text/plain", "", "multipart/form-data"}) {
+  const std::string id = world.queued(world.submit());
+  for (const char* form : {"", "text=x", "csrf=", "csrf=0&text=x"}) {
+    const QueueReply refused = world.ask({.method = "POST",
+                                          .target = "/x/queue/" + id + "/hold",
+                                          .user = "admin",
+                                          .type = "application/x-www-form-urlencoded",
+                                          .body = form});
+    CHECK(refused.status == 403);
+    CHECK(refused.content_type.starts_with("text/plain"));
+  }
+  CHECK(world.directories.read(Stage::kQueue, world.directories.list(Stage::kQueue)->front())
+            ->held.empty());
+  CHECK_FALSE(has(world.ask({.target = "/x/queue/" + id, .user = "admin"}), "<form"));
+}
+
+TEST_CASE("other posts need a content type that no web form can send") {
+  QueueWorld world;
+  for (const char* type : {"text/plain", "", "multipart/form-data"}) {
     CHECK_FALSE(is_queue_content_type(type));
     CHECK(world.ask({.method = "POST", .target = "/x/queue", .type = type, .body = "x"}).status ==
           415);

@@ -1,0 +1,237 @@
+"""The queue's web page in browsers that are logged in to the real fossil."""
+
+import datetime
+import re
+import urllib.parse
+
+import pytest
+
+from support import repofile, webdriver
+from support.browser import Browser
+from support.changes import ACTION, Queue, somebody, tarball
+from support.fossil import Checkout
+from support.process import wait_until
+
+HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
+ON = {"changes": "on", "changes.scan": "1s", "changes.needs_approval": "BF"}
+
+
+def prepare(repository, fossil, folder):
+    """Makes REPOSITORY private, and adds files and users."""
+    base = Checkout(fossil, repository, folder / "base")
+    base.write("a.txt", "".join(f"line {i}\n" for i in range(9)))
+    base("add", "a.txt")
+    base.commit("base")
+    for user in ("nobody", "anonymous"):
+        repofile.set_capabilities(repository, user, "")
+    for login, letters in (("boss", "a"), ("looker", "o"), ("guest", "h")):
+        repofile.add_user(repository, login, "pen", letters)
+
+
+@pytest.fixture
+def server(launch, fresh, fossil, tmp_path):
+    prepare(fresh, fossil, tmp_path)
+    return launch(fresh, settings=ON, web_pages=True)
+
+
+@pytest.fixture
+def writer(server, fresh):
+    return somebody(server.port, fresh)
+
+
+@pytest.fixture
+def visit(server):
+    """Returns a function that logs in to fossil and returns the browser."""
+    def log_in(user):
+        browser = Browser(server.port, headers={"Accept": HTML})
+        assert browser.log_in("/login", user, "pen").status == 302
+        return browser
+    return log_in
+
+
+def submit(writer, repository, *stages, kind="DC", **values):
+    """Submits a change set and waits until it is in one of STAGES. Returns its id."""
+    answer = writer.submit(tarball({"a.txt": b"new\n"}, kind=kind, **values), kind)
+    assert answer.status == 202, answer.body
+    wait_until(lambda: Queue.of(repository).is_in(answer.json["id"], *stages), f"{answer.json['id']} is in {stages}")
+    return answer.json["id"]
+
+
+WAITING = ("queue", "staging", "pending")
+
+
+def token_of(page):
+    return re.search(r'name="csrf" value="(\w+)"', page.text)[1]
+
+
+def buttons_of(page):
+    return re.findall(r'<button formaction="[./]*queue/\w{16}/(\w+)">', page.text)
+
+
+def test_a_login_to_fossil_shows_the_queue_of_a_private_repository(server, writer, fresh, visit):
+    id_ = submit(writer, fresh, "done", comment="a secret change")
+    stranger = Browser(server.port, headers={"Accept": HTML})
+    for path in ("/queue", f"/queue/{id_}"):
+        page = stranger.get(path)
+        assert page.status == 302 and "secret" not in page.text
+        location = urllib.parse.urljoin(path, page.headers["location"])
+        assert location == "/login?g=" + urllib.parse.quote(path[1:], safe="")
+        after = stranger.post(location, u="looker", p="pen", **{"in": "Login", "g": path[1:]}).headers["location"]
+        assert urllib.parse.urlsplit(after).path == path
+        assert "a secret change" in stranger.get(path).text
+        stranger.cookies.clear()
+    assert stranger.get("/queue", Accept="*/*").status == 401
+    assert "a secret change" in visit("looker").get("/queue.json").text
+    assert visit("guest").get("/queue").status == 403
+
+
+def test_only_valid_logins_count(server, writer, fresh, visit):
+    looker = visit("looker")
+    assert looker.get("/queue").status == 200
+    (name, value), = looker.cookies.items()
+    for wrong in (value[:3] + ("0" if value[3] != "0" else "1") + value[4:], value.replace("looker", "boss"), "", "//looker"):
+        looker.cookies[name] = wrong
+        assert looker.get("/queue").status == 302, wrong
+    looker.cookies[name] = value
+    repofile.execute(fresh, "UPDATE user SET cexpire=julianday('now')-1 WHERE login='looker'")
+    assert looker.get("/queue").status == 302
+    again = visit("looker")
+    assert again.get("/queue").status == 200
+    assert value not in server.all_logs() and urllib.parse.unquote(value) not in server.all_logs()
+
+
+def test_the_page_says_everything_in_words(server, writer, fresh, visit):
+    landed = submit(writer, fresh, "done", comment="it lands")
+    failed = submit(writer, fresh, "fail", comment="it fails", target="nowhere")
+    waiting = submit(writer, fresh, *WAITING, kind="BF", comment="it waits")
+    looker = visit("looker")
+    listed = looker.get("/queue").text
+    for state, id_, reason in (("landed", landed, "landed as"), ("failed", failed, "branch nowhere does not exist"),
+                               ("(?:queued|staged|pending)", waiting, "it is waiting for an approval")):
+        item = next(each for each in listed.split("<li>") if id_[:8] in each)
+        assert re.search(f'class="state">{state}<', item) and reason in item, item
+        time, = re.findall(r'<time datetime="([^"]+)Z">', item)
+        age = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None) - datetime.datetime.fromisoformat(time)
+        assert abs(age) < datetime.timedelta(hours=1)
+    for path in ("/queue", f"/queue/{landed}"):
+        page = looker.get(path).text
+        link, = set(re.findall(r'href="([^"]*info/[^"]*)"', page))
+        shown = looker.get(urllib.parse.urljoin(path, link))
+        assert shown.status == 200 and "it lands" in shown.text
+        back = re.search(r'<p><a href="([./]*)">', page)[1]
+        assert urllib.parse.urljoin(path, back) == "/"
+    history = looker.get(f"/queue/{landed}").text.split("<h2>History")[1]
+    assert [*dict.fromkeys(re.findall(r'class="state">(\w+)<', history))][-2:] == ["running", "landed"]
+
+
+def test_a_set_that_waits_for_a_user_has_no_expected_time(writer, fresh, visit):
+    submit(writer, fresh, "done")
+    boss = somebody(writer.port, fresh, "boss")
+    assert boss.post("/queue/freeze?branch=trunk&r=1", kind=ACTION).status == 200
+    frozen = submit(writer, fresh, *WAITING)
+    assert boss.post("/queue/thaw?branch=trunk&r=2", kind=ACTION).status == 200
+    wait_until(lambda: Queue.of(fresh).is_in(frozen, "done", "fail"), "the frozen one is executed")
+    approval = submit(writer, fresh, *WAITING, kind="BF")
+    assert boss.post("/queue/freeze?branch=trunk&r=3", kind=ACTION).status == 200
+    late = submit(writer, fresh, *WAITING)
+    held = submit(writer, fresh, *WAITING)
+    assert boss.act(held, "hold", text="not now").status == 200
+    jobs = {each["id"]: each for each in writer.get("/queue.json").json["jobs"]}
+    for id_, reason in ((approval, "approval"), (late, "frozen"), (held, "held by boss: not now")):
+        assert "expected_ms" not in jobs[id_] and reason in jobs[id_]["remark"], jobs[id_]
+    page = visit("looker").get("/queue").text
+    assert "expected" not in page and all(reason in page for reason in ("branch trunk is frozen", "held by boss: not now"))
+
+
+def test_buttons_are_shown_to_users_with_the_rights(writer, fresh, visit):
+    id_ = submit(writer, fresh, *WAITING, kind="BF")
+    pages = {user: visit(user).get(f"/queue/{id_}") for user in ("boss", "looker", "writer")}
+    assert buttons_of(pages["boss"]) == ["approve", "hold", "abandon"]
+    assert buttons_of(pages["writer"]) == ["abandon"]
+    assert "<form" not in pages["looker"].text
+    policy = pages["boss"].headers["content-security-policy"]
+    assert "form-action 'self'" in policy and "script-src" not in policy and policy.startswith("default-src 'none'")
+    assert token_of(pages["boss"]) != token_of(pages["writer"])
+
+
+def test_forged_forms_change_nothing(server, writer, fresh, visit):
+    id_ = submit(writer, fresh, *WAITING, kind="BF")
+    boss, looker = visit("boss"), visit("looker")
+    target = f"/queue/{id_}/hold"
+    token = token_of(boss.get(f"/queue/{id_}"))
+    before = Queue.of(fresh).job(id_)
+
+    def post(browser, csrf=token, kind="application/x-www-form-urlencoded", path=target, **headers):
+        return browser.ask("POST", path, f"csrf={csrf}&text=x".encode(), Content_Type=kind, **headers).status
+    other = visit("writer")
+    assert post(boss, csrf=token_of(other.get(f"/queue/{id_}"))) == 403
+    assert post(boss, csrf="") == post(boss, csrf=token[:-1]) == 403
+    assert post(looker) == post(other) == 403
+    assert post(Browser(server.port, headers={"Accept": HTML})) == 302
+    assert post(Browser(server.port)) == 401
+    for headers in ({"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}, {"Sec_Fetch_Site": "none"},
+                    {"Origin": "http://elsewhere.example"}, {"Origin": "null"},
+                    {"Origin": f"http://127.0.0.1:{server.port}.example"}):
+        assert post(boss, **headers) == 403, headers
+    for kind in ("text/plain", "multipart/form-data; boundary=x", ACTION):
+        assert post(boss, kind=kind) in (401, 415), kind
+    assert boss.get(f"{target}?csrf={token}&text=x").status == 400
+    assert boss.ask("POST", f"{target}?csrf={token}", b"", Content_Type="application/x-www-form-urlencoded").status == 403
+    assert post(boss, csrf=token + "&" + "x" * 9_000) == 413
+    assert Queue.of(fresh).job(id_) == before
+    assert post(boss, path=f"/queue/{id_}/explode") == 404
+    assert post(boss, Origin=f"http://127.0.0.1:{server.port}") == 303
+    assert "##held\nboss: x\n" in Queue.of(fresh).job(id_)
+    assert post(boss, Sec_Fetch_Site="same-origin") == 409
+
+
+@webdriver.needs_webdriver
+def test_buttons_work_in_a_browser_with_a_narrow_window(server, writer, fresh, tmp_path):
+    id_ = submit(writer, fresh, *WAITING, kind="BF", comment="a fix")
+    queue = Queue.of(fresh)
+    with webdriver.driven(tmp_path / "phone") as browser:
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+        browser.open(f"{server.url}queue")
+        browser.fill("#u", "boss")
+        browser.fill("#p", "pen")
+        browser.click("input[name=in]")
+        browser.wait_for_text("it is waiting for an approval")
+        browser.complaints()
+        assert is_in_sight(browser, "it is waiting for an approval")
+        browser.click(f"a[href$='{id_}']")
+        browser.fill("input[name=text]", "not <now>")
+        browser.click("button[formaction$=hold]")
+        browser.wait_for_text("it is held by boss: not <now>")
+        assert is_in_sight(browser, "it is held by boss: not <now>")
+        assert "##held\nboss: not <now>\n" in queue.job(id_)
+        browser.click("button[formaction$=release]")
+        browser.wait_for_text("it is waiting for an approval")
+        browser.click("button[formaction$=abandon]")
+        browser.wait_for_text("abandoned by boss")
+        assert queue.stage_of(id_) == "abandon"
+        browser.click("button[formaction$=retry]")
+        browser.wait_for_text("retried by boss")
+        browser.click("button[formaction$=approve]")
+        browser.wait_for_text("approved by boss")
+        wait_until(lambda: queue.is_in(id_, "done"), "it lands")
+        browser.open(f"{server.url}queue/{id_}")
+        browser.click("a[href*='info/']")
+        browser.wait_for_text("a fix")
+        browser.open(f"{server.url}queue")
+        assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
+        assert browser.complaints() == []
+
+
+def is_in_sight(browser, text):
+    """Returns whether TEXT is inside the window without scrolling to the right."""
+    return browser.driver.execute_script("""
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+          if (!walker.currentNode.textContent.includes(arguments[0])) continue;
+          const range = document.createRange();
+          range.selectNodeContents(walker.currentNode);
+          const box = range.getBoundingClientRect();
+          return box.width > 0 && box.left >= 0 && box.right <= 390;
+        }
+        return false;""", text)
