@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "quarry/base/number.h"
 #include "quarry/base/split.h"
 #include "quarry/changes/directories.h"
 #include "quarry/changes/triggers.h"
@@ -49,6 +50,9 @@ Result<Submission> Submission::parse(std::string_view text) {
        address = line_named(text, "address");
   const auto time_text = line_named(text, "time");
   const auto time = time_text ? base::parse_iso(*time_text) : std::nullopt;
+  const auto receipt_text = line_named(text, "receipt");
+  const auto receipt =
+      receipt_text ? base::parse_number<std::int64_t>(*receipt_text) : std::nullopt;
   if (!submitter || submitter->empty() || !capabilities || !address || !time) {
     return fail(ErrorCode::kCorrupt,
                 "the submission lacks submitter, capabilities, address or time");
@@ -56,13 +60,15 @@ Result<Submission> Submission::parse(std::string_view text) {
   return Submission{.submitter = std::move(*submitter),
                     .capabilities = std::move(*capabilities),
                     .address = std::move(*address),
-                    .time = *time};
+                    .time = *time,
+                    .receipt = receipt};
 }
 
 std::string Submission::text() const {
-  return fmt::format("submitter {}\ncapabilities {}\naddress {}\ntime {}\n",
+  return fmt::format("submitter {}\ncapabilities {}\naddress {}\ntime {}\n{}",
                      one_line(submitter, kMaxName), one_line(capabilities, kMaxName),
-                     one_line(address, kMaxName), base::iso_millis(time));
+                     one_line(address, kMaxName), base::iso_millis(time),
+                     receipt ? fmt::format("receipt {}\n", *receipt) : "");
 }
 
 Result<void> make_folders(Directories& directories) {

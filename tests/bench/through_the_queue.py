@@ -22,6 +22,8 @@ from support.servers import Launcher, Server
 
 FILES = 10
 LINES = 330
+SPACE = 4  # distance between changed lines, to avoid conflicts
+TOGETHER = LINES // SPACE  # change sets that can be merged in any order
 SENDERS = 4
 WAITING = 10_000
 PATIENCE = 120.0
@@ -82,9 +84,19 @@ def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: in
 
 
 def bodies(count: int) -> list[bytes]:
-    made = versions(3)
-    return [tarball({name: text.encode() for name, text in next(made).items()}, comment=f"version {number}")
-            for number in range(count)]
+    """Returns change sets of the files in first_version(), each with another changed line in all files."""
+    text = Text(random.Random(4))
+    made = []
+    for number in range(count):
+        at = number % TOGETHER * SPACE
+        files = {name: b"".join([*lines[:at], *text.lines(1), *lines[at + 1:]]) for name, lines in first_version().items()}
+        made.append(tarball(files, comment=f"version {number}"))
+    return made
+
+
+def first_version() -> dict[str, list[bytes]]:
+    text = Text(random.Random(3))
+    return {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
 
 
 def submitted(writer: Somebody, body: bytes, what: str = "id") -> str:
@@ -102,10 +114,12 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
     made = bodies(count)
     queue = Queue.of(repository)
     before = len(queue.names("done"))
+    ids: list[str] = []
     began = time.monotonic()
     with ThreadPoolExecutor(SENDERS) as senders:
-        ids = list(senders.map(lambda body: submitted(writer, body), made))
-    wait_until(lambda: len(queue.names("done")) >= before + count, "the last check-in", PATIENCE)
+        for first in range(0, count, TOGETHER):
+            ids += senders.map(lambda body: submitted(writer, body), made[first:first + TOGETHER])
+            wait_until(lambda: len(queue.names("done")) >= before + len(ids), "the last check-in", PATIENCE)
     seconds = time.monotonic() - began
     assert all(is_landed(repository, id_) for id_ in ids)
     return count / seconds
@@ -198,7 +212,8 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
     try:
         server = launcher(repository, settings=settings)
         writer = somebody(server.port, repository)
-        submitted(writer, tarball({"first.txt": b"first\n"}))
+        first = submitted(writer, tarball({name: b"".join(lines) for name, lines in first_version().items()}))
+        wait_until(lambda: is_landed(repository, first), "the first version", PATIENCE)
         landed, commits, times = [], [], []
         for run in range(runs):
             landed.append(landed_per_second(writer, repository, 40 * seconds))

@@ -107,7 +107,7 @@ struct Meta {
   std::vector<ChangeSetId> precursors;
   std::string comment;
   std::string author;  // empty if the submitter is the author
-  std::string base;    // the check-in on which the changes are based; empty for the tip
+  std::string base;    // the check-in on which the changes are based (base_finder.h)
   /// Unknown sections with their lines, except blank lines.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 

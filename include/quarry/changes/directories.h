@@ -34,6 +34,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -61,6 +62,7 @@ struct Submission {
   std::string capabilities;
   std::string address;
   base::UnixMillis time;
+  std::optional<std::int64_t> receipt = {};  // last receipt of the repository at `time`
 
   static base::Result<Submission> parse(std::string_view text);
   std::string text() const;

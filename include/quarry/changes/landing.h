@@ -19,9 +19,9 @@
 // has landed, so the record is kept even if the files of the queue are lost. (The tag does not have
 // the prefix `sym-`, so it does not appear in lists of tags.)
 //
-// The files of a change set replace the files of the tip. If the change set names its base
-// check-in, and a file has changed between the base and the tip, the two versions are merged
-// (merge.h).
+// If a file has changed between the base of a change set (base_finder.h) and the tip, the two
+// versions are merged (merge.h). Otherwise, and if an order does not have a base, the files of the
+// change set replace the files of the tip.
 //
 // A rollback is one check-in that rolls back other check-ins. As with `fossil merge --backout`,
 // their changes are merged in reverse, beginning with the last check-in, and each of them is named

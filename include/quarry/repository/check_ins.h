@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct BranchTip {
   std::size_t open_leaves = 1;  // more than one if the branch has forked
 };
 
+/// A receipt (rcvfrom.rcvid) after all others.
+inline constexpr std::int64_t kLatestReceipt = std::numeric_limits<std::int64_t>::max();
+
 class CheckIns {
  public:
   /// REPOSITORY is not owned.
@@ -32,10 +37,16 @@ class CheckIns {
   /// Returns the tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is
   /// closed).
   base::Result<BranchTip> tip(std::string_view branch);
-  /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a
-  /// tag. If NAME is a tag, returns the last check-in that has the tag. If NAME is a branch,
-  /// returns its newest check-in. Errors: kNotFound, kInvalid (ambiguous prefix).
-  base::Result<artifact::HashName> named(std::string_view name);
+  /// Returns the tip that BRANCH had when RECEIPT was the last receipt: the nearest of the tip and
+  /// its first parents that no later receipt brought. Errors: the same as for tip(); kNotFound also
+  /// if all of them are later.
+  base::Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
+  /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, a
+  /// branch or a tag. If NAME is an open branch, returns the tip that it had at RECEIPT (see
+  /// tip_at()). If NAME is a closed branch or another tag, returns the last check-in that has the
+  /// tag and that no later receipt brought. Errors: kNotFound, kInvalid (ambiguous prefix).
+  base::Result<artifact::HashName> named(std::string_view name,
+                                         std::int64_t receipt = kLatestReceipt);
   /// Returns check-ins whose own manifest has a T card with TAG, latest first. Control artifacts
   /// that change the tag later have no effect on the result. Includes only check-ins that were
   /// pushed by the user BY (a login) or by an administrator, because any user can put any tag into

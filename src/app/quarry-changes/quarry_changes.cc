@@ -226,7 +226,7 @@ base::Result<void> serve(const app::ChangesCommandLine& line, const changes::Poo
     const auto readers = std::make_shared<changes::TarballReaders>();
     return changes::run_prequeue(daemon, [&](const changes::QueueOptions& queue) {
       return std::make_unique<app::TarballChecker>(limits_of(options), options.rights,
-                                                   queue.base / "tmp", readers);
+                                                   queue.repository, queue.base / "tmp", readers);
     });
   }
   if (line.kind == "queueing") return changes::run_queueing(daemon);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "quarry/base/fd.h"
+#include "quarry/changes/base_finder.h"
 
 namespace quarry::app {
 
@@ -28,10 +29,11 @@ constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 }  // namespace
 
 TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                               std::filesystem::path folder,
+                               std::filesystem::path repository, std::filesystem::path folder,
                                std::shared_ptr<changes::TarballReaders> readers)
     : limits_(limits),
       rights_(std::move(rights)),
+      repository_(std::move(repository)),
       folder_(std::move(folder)),
       readers_(std::move(readers)) {}
 
@@ -118,8 +120,13 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
     check_together(theirs, metas);
   }
   std::vector<Result<changes::Meta>> all;
+  changes::BaseFinder bases(repository_);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    all.push_back(found[i] ? std::move(*found[i]) : check(cases[i]));
+    auto meta = found[i] ? std::move(*found[i]) : check(cases[i]);
+    auto base = meta ? bases.find(*meta, cases[i].submission.receipt) : std::string();
+    if (!base) meta = std::unexpected(std::move(base).error());
+    if (meta) meta->base = std::move(*base);
+    all.push_back(std::move(meta));
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// The prequeue daemon's check of a tarball: the tarball must be valid, and its submitter must have
-// the required permissions.
+// The prequeue daemon's check of a tarball: the tarball must be valid, its submitter must have the
+// required permissions, and its base must exist (base_finder.h).
 #pragma once
 
 #include <chrono>
@@ -18,9 +18,11 @@ namespace quarry::app {
 
 class TarballChecker : public changes::Checker {
  public:
-  /// Creates a checker. During a check, the contents of a tarball are extracted to FOLDER.
+  /// Creates a checker for change sets of REPOSITORY. During a check, the contents of a tarball are
+  /// extracted to FOLDER.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                 std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
+                 std::filesystem::path repository, std::filesystem::path folder,
+                 std::shared_ptr<changes::TarballReaders> readers);
 
   /// Reads tarballs from the same submitter in groups.
   std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
@@ -33,7 +35,7 @@ class TarballChecker : public changes::Checker {
 
   changes::TarballLimits limits_;
   changes::Rights rights_;
-  std::filesystem::path folder_;
+  std::filesystem::path repository_, folder_;
   std::shared_ptr<changes::TarballReaders> readers_;
 
   /// A tarball whose extracted contents are kept, because its change set will probably land soon.

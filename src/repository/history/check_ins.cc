@@ -19,6 +19,8 @@ namespace {
 // Shorter prefixes are often ambiguous.
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
+// Limit on the check-ins between a tip and an earlier tip. Tags that set parents can make circles.
+constexpr int kMaxBetween = 100'000;
 
 /// Returns the first LIMIT check-ins in ROWS, whose columns are rid and hash.
 std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
@@ -45,15 +47,36 @@ std::vector<HashName> beginning_with(RepositoryState& state, std::string_view di
       2);
 }
 
-/// Returns the last check-in with the symbolic tag TAG, or an empty list if there is none.
-std::vector<HashName> last_called(RepositoryState& state, std::string_view tag) {
+/// Returns the last check-in with the symbolic tag TAG that no receipt after RECEIPT brought, or an
+/// empty list if there is none.
+std::vector<HashName> last_called(RepositoryState& state, std::string_view tag,
+                                  std::int64_t receipt) {
   return check_ins_in(
       state,
       state.database.query(
           "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
-          " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC",
-          state.names.find_tag(fmt::format("sym-{}", tag))),
+          " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0"
+          " AND (SELECT coalesce(rcvid,0) FROM blob WHERE rid=tagxref.rid)<=?2 ORDER BY mtime DESC",
+          state.names.find_tag(fmt::format("sym-{}", tag)), receipt),
       1);
+}
+
+base::Result<HashName> tip_of_at(RepositoryState& state, std::string_view branch,
+                                 std::int64_t receipt) {
+  QUARRY_TRY_ASSIGN(const BranchTip tip, tip_of(state, branch));
+  Rid rid = state.names.find(tip.name.str());
+  for (int i = 0; i < kMaxBetween; ++i) {
+    Query row = state.database.query(
+        "SELECT coalesce(rcvid,0), uuid,"
+        " (SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=blob.rid AND isprim)"
+        " FROM blob WHERE rid=?1 AND size>=0",
+        rid);
+    if (!row.step()) break;
+    const auto name = HashName::parse(row.text(1));
+    if (name && row.integer(0) <= receipt && is_shown(state, rid, name->str())) return *name;
+    rid = row.integer(2);
+  }
+  return base::fail(ErrorCode::kNotFound, fmt::format("branch {} did not exist yet", branch));
 }
 
 /// Returns whether the artifact RID was pushed by the user BY or by an administrator. If BY is not
@@ -85,7 +108,12 @@ base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
                  [&](RepositoryState& state) { return tip_of(state, branch); });
 }
 
-base::Result<HashName> CheckIns::named(std::string_view name) {
+base::Result<HashName> CheckIns::tip_at(std::string_view branch, std::int64_t receipt) {
+  return guarded(repository_.internals(),
+                 [&](RepositoryState& state) { return tip_of_at(state, branch, receipt); });
+}
+
+base::Result<HashName> CheckIns::named(std::string_view name, std::int64_t receipt) {
   return guarded(repository_.internals(), [&](auto& state) -> base::Result<HashName> {
     if (name.size() >= kShortestPrefix && name.size() <= kLongestPrefix && base::is_hex(name)) {
       const std::vector<HashName> found = beginning_with(state, name);
@@ -96,7 +124,10 @@ base::Result<HashName> CheckIns::named(std::string_view name) {
             fmt::format("{} is an ambiguous prefix of a check-in hash: use more digits", name));
       }
     }
-    if (const auto called = last_called(state, name); !called.empty()) return called.front();
+    if (auto tip = tip_of_at(state, name, receipt)) return tip;
+    if (const auto called = last_called(state, name, receipt); !called.empty()) {
+      return called.front();
+    }
     return base::fail(ErrorCode::kNotFound, fmt::format("check-in {} does not exist", name));
   });
 }

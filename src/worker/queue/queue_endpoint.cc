@@ -19,6 +19,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
+#include "quarry/repository/received_list.h"
 #include "quarry/sync/signed_request.h"
 #include "queue_page.h"
 #include "view_options.h"
@@ -329,10 +330,12 @@ class Answer {
                                      options_.max_size));
     }
     say("reading the body");
+    QUARRY_TRY_ASSIGN(const std::int64_t receipt, last_receipt());
     const changes::Submission submission{.submitter = user_.login,
                                          .capabilities = user_.letters,
                                          .address = std::string(request_.remote_address),
-                                         .time = now};
+                                         .time = now,
+                                         .receipt = receipt};
     QUARRY_TRY_ASSIGN(const auto name,
                       changes::submit(directories_, *type, submission,
                                       [&](base::File& file) { return receive(file, now); }));
@@ -340,6 +343,11 @@ class Answer {
     reply_.body = fmt::format("{{\"id\":{},\"name\":{}}}\n", json_string(name.id.str()),
                               json_string(name.text()));
     return {};
+  }
+
+  Result<std::int64_t> last_receipt() {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return repository::ReceivedList(repository_).last_receipt();
   }
 
   /// Writes the body to FILE and checks its signature.

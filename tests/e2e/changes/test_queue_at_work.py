@@ -24,7 +24,7 @@ from support.servers import Launcher, Server
 SUBMITTERS = 10
 FILES = 8
 SPACE = 4  # distance between changed lines, to avoid conflicts
-PLACES = 6
+PLACES = 24
 OVER = ("done", "fail", "term", "abandon")
 
 # Compiles and runs all programs of the tree. Each program must exit with 0.
@@ -128,8 +128,8 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Generates change sets that change one line each. Most of them are based on BASE. The others do not have a base,
-    and replace the whole file."""
+    """Generates change sets that change one line each. Most of them are based on BASE. The base of the others is the tip
+    at their submission, so that they also take back the other changes of their file before it."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -140,12 +140,12 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
-    """Returns the files of the branch after EACH has landed on STATE."""
+    """Returns the files of the branch after EACH, whose base has the files BASE, has landed on STATE."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:
             del new[name]
-        elif each.base and name in base:
+        elif name in base:
             lines = zip(state[name].splitlines(), base[name].splitlines(), content.splitlines(), strict=True)
             merged = []
             for now, was, wanted in lines:
@@ -155,6 +155,11 @@ def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[st
         else:
             new[name] = content
     return new
+
+
+def sections(job: str) -> dict[str, str]:
+    return {name: rest.strip() for name, _, rest in
+            (part.partition("\n") for part in ("\n" + job).split("\n##")[1:])}
 
 
 @pytest.fixture
@@ -259,7 +264,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     for each in known:
         if stages[each.id] == "fail" and each not in [*broken, doomed]:
             reason = queue.job(each.id).splitlines()[-1]
-            assert each.base and "conflicts with" in reason or "does not change any file" in reason, queue.job(each.id)
+            assert "conflicts with" in reason or "does not change any file" in reason, queue.job(each.id)
 
     # The branch has the same content as if the finished change sets had landed in this order.
     order = landed_in_order(repository)
@@ -268,8 +273,11 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     assert order[-1] == rollback
     assert [by_id[id_].comment for id_ in order if id_ in {each.id for each in [*slow, urgent]}][0] == "urgent"
     state = base_state
+    states = {base: state}  # by check-in
     for id_ in order[:-1]:
-        state = after(state, base_state, by_id[id_])
+        job = sections(queue.job(id_))
+        state = after(state, states[job["base"]], by_id[id_])
+        states[job["landed"]] = state
     for number in range(6):
         del state[f"kept/{number}.txt"]
     state["shared.txt"] = base_state["shared.txt"]

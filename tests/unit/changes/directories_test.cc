@@ -111,9 +111,12 @@ TEST_CASE("a submission that is cancelled or fails halfway leaves nothing behind
   CHECK(queue.folders_with(name).empty());
 }
 
-TEST_CASE("a submission records user, rights, address and time") {
+TEST_CASE("a submission records user, rights, address, time and the last receipt") {
   CHECK(Submission::parse(kSubmission.text()) == kSubmission);
   CHECK_FALSE(Submission::parse("submitter ann\n"));
+  Submission with_receipt = kSubmission;
+  with_receipt.receipt = 7;
+  CHECK(Submission::parse(with_receipt.text()) == with_receipt);
   Submission odd = kSubmission;
   odd.submitter = "a\nsubmitter root";
   CHECK(Submission::parse(odd.text())->submitter == "a\\x0asubmitter root");

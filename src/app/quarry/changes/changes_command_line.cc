@@ -163,9 +163,8 @@ void add_submit(CLI::App& command, Run& run) {
       command.add_option("--base", submit.base,
                          "Check-in that the changes are based on (default: the current check-in)");
   command
-      .add_flag(
-          "--on-tip", submit.on_tip,
-          "Overwrite the files at the branch's tip instead of merging the changes since --base")
+      .add_flag("--on-tip", submit.on_tip,
+                "Base the changes on the tip that the branch has when the server receives them")
       ->excludes(base);
   command
       .add_option("--delete", submit.deletions,

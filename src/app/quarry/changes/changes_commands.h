@@ -17,7 +17,7 @@ struct SubmitArguments {
   std::string author;
   std::string approval;
   std::string base;
-  bool on_tip = false;  // submit without a base; the files replace those in the tip of the branch
+  bool on_tip = false;  // the base is the branch's tip at the submission
   std::vector<std::string> dependencies;
   std::vector<std::string> files;
   std::vector<std::string> deletions;

@@ -82,6 +82,40 @@ TEST_CASE("a check-in is found by its hash, a prefix, or a tag; other artifacts 
   }
 }
 
+TEST_CASE("a branch and a tag name the check-ins that they named at an earlier receipt") {
+  World world;
+  const HashName root = world.root();
+  const HashName one = world.put(check_in_on({root}, 1, {{'+', "sym-v1", ""}}));
+  const HashName other = world.put(check_in_on({root}, 9));
+  world.put(control(other, 10, '+', "closed"));
+  const std::int64_t receipt = std::stoll(world.sql("SELECT max(rcvid) FROM rcvfrom"));
+  const HashName two = world.put(check_in_on({one}, 2, {{'+', "sym-v1", ""}}));
+  const HashName three = world.put(check_in_on({two}, 3));
+  const HashName side =
+      world.put(check_in_on({two}, 4, {{'*', "branch", "side"}, {'*', "sym-side", ""}}));
+  const auto tip_at = [&](std::string_view branch, std::int64_t at) {
+    return in_snapshot(world, [&](CheckIns check_ins) { return check_ins.tip_at(branch, at); });
+  };
+  const auto named = [&](std::string_view name, std::int64_t at) {
+    return in_snapshot(world, [&](CheckIns check_ins) { return check_ins.named(name, at); });
+  };
+  CHECK(tip_at("trunk", receipt) == one);
+  CHECK(tip_at("trunk", receipt + 1) == two);
+  CHECK(tip_at("trunk", kLatestReceipt) == three);
+  CHECK(named("trunk", receipt) == one);
+  CHECK(named("v1", receipt) == one);
+  CHECK(named("v1", kLatestReceipt) == two);
+  CHECK(named(three.str().substr(0, 10), receipt) == three);
+  // The branch was created later, from a branch that existed.
+  CHECK(tip_at("side", receipt) == one);
+  CHECK(tip_at("side", kLatestReceipt) == side);
+  CHECK(tip_at("no", receipt).error().code == ErrorCode::kNotFound);
+  CHECK(tip_at("trunk", -1).error().code == ErrorCode::kNotFound);
+  world.put(control(side, 11, '+', "closed"));
+  CHECK(tip_at("side", receipt).error().code == ErrorCode::kConflict);
+  CHECK(named("side", kLatestReceipt) == side);
+}
+
 TEST_CASE("private artifacts and phantoms are not found as check-ins") {
   World world;
   const HashName root = world.root();

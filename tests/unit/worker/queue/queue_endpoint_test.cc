@@ -13,6 +13,7 @@
 
 #include "held_clock.h"
 #include "quarry/changes/directories.h"
+#include "quarry/repository/received_list.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/signed_request.h"
 #include "world.h"
@@ -51,6 +52,9 @@ class QueueWorld {
                                      .columns = {{"cap", text(letters)}, {"pw", text("")}}}));
       if (std::string(login) != "nobody") REQUIRE(receipt->set_password(login, "pw"));
     }
+    REQUIRE(receipt->store({.name = quarry::artifact::HashName::of(
+                                quarry::artifact::HashAlgorithm::kSha3_256, "a file"),
+                            .payload = "a file"}));
     REQUIRE(receipt->commit());
     const auto snapshot = repository_->snapshot();
     project_code_ = repository_->settings().project_code();
@@ -146,6 +150,11 @@ class QueueWorld {
     return count;
   }
 
+  std::int64_t last_receipt() {
+    const auto snapshot = repository_->snapshot();
+    return *quarry::repository::ReceivedList(*repository_).last_receipt();
+  }
+
   HeldClock clock;
   quarry::changes::PoolOptions options;
   bool was_read = false;
@@ -188,6 +197,8 @@ TEST_CASE("a submission is in the queue's folders, with its submitter, before it
   CHECK(submission->capabilities == "i");
   CHECK(submission->address == "192.0.2.1");
   CHECK(submission->time == world.clock.now());
+  CHECK(submission->receipt == world.last_receipt());
+  CHECK(world.last_receipt() > 0);
 }
 
 TEST_CASE("without the right to submit, a request is refused before its body is read") {

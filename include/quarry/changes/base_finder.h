@@ -1,0 +1,42 @@
+// Finds the base of a change set, a check-in that existed when the change set was submitted. Changes
+// that land later are therefore merged with the change set, which does not overwrite them. The base
+// is found when the change set is checked, and the tip of the branch can have moved by then.
+//
+//   no ##base         the tip of the target branch at the submission
+//   ##base BRANCH     the tip of this branch at the submission
+//   ##base TAG        the last check-in with this tag at the submission
+//   ##base HASH       this check-in
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "quarry/base/result.h"
+#include "quarry/changes/change_set.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::changes {
+
+class BaseFinder {
+ public:
+  /// Opens REPOSITORY when it is needed, and closes it in the destructor.
+  explicit BaseFinder(std::filesystem::path repository) : path_(std::move(repository)) {}
+
+  /// Returns the full hash of the base of META, or an empty string for a rollback. RECEIPT was the
+  /// last receipt at the submission; if it is not known, the names mean what they mean now. Errors:
+  /// kInvalid (the base or the branch does not exist, or the branch is closed), kIo (the repository
+  /// cannot be read now).
+  base::Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);
+
+ private:
+  base::Result<void> open();
+
+  std::filesystem::path path_;
+  std::unique_ptr<repository::Repository> repository_;
+};
+
+}  // namespace quarry::changes

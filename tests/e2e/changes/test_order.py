@@ -1,0 +1,92 @@
+"""Change sets for the same file: their order, their base, and rollbacks of them."""
+
+import pytest
+
+from support import repofile
+from support.changes import Queue, somebody, tarball
+from support.fossil import Checkout
+from support.process import wait_until
+
+ON = {"changes": "on", "changes.scan": "1s", "changes.needs_approval": "BF"}
+OVER = ("done", "fail", "term", "abandon")
+
+
+def text(**changed):
+    """Returns 20 lines. CHANGED (line_N=TEXT) replaces some of them."""
+    return "".join(changed.get(f"line_{i}", f"line {i}") + "\n" for i in range(20))
+
+
+def body(kind="DC", base="", **changed):
+    return tarball({"a.txt": text(**changed).encode()}, kind=kind, base=base)
+
+
+@pytest.fixture
+def work(fresh, fossil, tmp_path):
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.commit_file("a.txt", text(), "base")
+    repofile.add_user(fresh, "boss", "pen", "a")
+    return work
+
+
+@pytest.fixture
+def server(launch_gateway, work, fresh):
+    return launch_gateway(fresh, settings=ON)
+
+
+@pytest.fixture
+def queue(server, fresh, fossil):
+    return Waiting(server, fresh, fossil)
+
+
+class Waiting:
+    def __init__(self, server, repository, fossil):
+        self.repository, self.fossil = repository, fossil
+        self.folders = Queue.of(repository)
+        self.writer, self.boss = (somebody(server.port, repository, login) for login in ("writer", "boss"))
+
+    def submit(self, kind="DC", base="", **changed):
+        answer = self.writer.submit(body(kind, base, **changed), kind)
+        assert answer.status == 202, answer.body
+        return answer.json["id"]
+
+    def until(self, id_, *stages):
+        wait_until(lambda: self.folders.is_in(id_, *stages), f"{id_} in {stages}")
+        return self.folders.job(id_)
+
+    def lands(self, id_):
+        job = self.until(id_, *OVER)
+        assert self.folders.stage_of(id_) == "done", job
+
+    def approve(self, id_):
+        assert self.boss.act(id_, "approve", text="ticket 1").status == 200
+
+    def content(self):
+        return self.fossil("cat", "a.txt", "-r", "trunk", "-R", self.repository)
+
+
+@pytest.mark.parametrize("base", ["", "trunk"])
+def test_a_change_set_is_merged_with_what_came_while_it_waited(queue, work, base):
+    one, other = (queue.submit("BF", base, line_3=word) for word in ("of the bug fix", "of another"))
+    queue.until(one, "staging")
+    queue.until(other, "staging")
+    work.write("a.txt", text(line_15="of a colleague"))
+    work.commit("directly")
+    queue.approve(one)
+    queue.lands(one)
+    assert queue.content() == text(line_3="of the bug fix", line_15="of a colleague")
+    queue.approve(other)
+    assert "conflicts with" in queue.until(other, *OVER)
+    assert queue.content() == text(line_3="of the bug fix", line_15="of a colleague")
+
+
+@pytest.mark.parametrize("base", ["", "trunk"])
+def test_the_base_is_the_tip_at_the_submission_even_if_no_daemon_runs(launch_idle, work, fresh, fossil, quarry, base):
+    tip = work.head()
+    queue = Waiting(launch_idle(fresh, settings={"changes": "on"}), fresh, fossil)
+    id_ = queue.submit("DC", base, line_3="of the change")
+    work.write("a.txt", text(line_15="of a colleague"))
+    work.commit("directly")
+    quarry("queue", "run", "-R", fresh, "--once")
+    queue.lands(id_)
+    assert f"##base\n{tip}\n" in queue.folders.job(id_)
+    assert queue.content() == text(line_3="of the change", line_15="of a colleague")
