@@ -24,12 +24,13 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
 }
 
 /// Returns the rank of NODE: its own rank, or the rank of a more urgent waiting job that depends on
-/// NODE.
+/// NODE. A passive job also lends its rank. Otherwise, NODE could wait in a lane behind a job that
+/// waits for NODE.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
   for (const ModelNode* dependent : node.dependents) {
-    if (!dependent->is_active) continue;
+    if (!dependent->is_queued) continue;
     Rank lent = dependent->rank;
     ++lent.depth;
     if (lent < rank) rank = std::move(lent);
@@ -139,15 +140,16 @@ void Model::evaluate_touched() {
 void Model::evaluate(ModelNode& node) {
   node.open = static_cast<std::size_t>(std::ranges::count_if(
       node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
-  const bool is_active = node.is_waiting() && doom_of(node).empty() && why_passive(node).empty() &&
-                         std::ranges::all_of(node.dependencies, [](const ModelNode* one) {
-                           return one->is_active || one->is_running() || one->has_landed();
-                         });
+  const bool is_queued = node.is_waiting() && doom_of(node).empty();
+  node.is_active = is_queued && why_passive(node).empty() &&
+                   std::ranges::all_of(node.dependencies, [](const ModelNode* one) {
+                     return one->is_active || one->is_running() || one->has_landed();
+                   });
   Rank rank = rank_of(node);
-  const bool lends_other = is_active != node.is_active || (is_active && rank != node.rank);
-  if (!node.is_placed || is_active != node.is_active || rank != node.rank) {
+  const bool lends_other = is_queued != node.is_queued || (is_queued && rank != node.rank);
+  if (!node.is_placed || is_queued != node.is_queued || rank != node.rank) {
     leave_lanes(node);
-    node.is_active = is_active;
+    node.is_queued = is_queued;
     node.rank = std::move(rank);
     enter_lanes(node);
   }
@@ -163,7 +165,7 @@ void Model::evaluate(ModelNode& node) {
 void Model::enter_lanes(ModelNode& node) {
   node.is_placed = true;
   if (node.is_waiting()) waiting_.insert(&node);
-  if (node.is_active || node.is_running()) {
+  if (node.is_queued || node.is_running()) {
     for (const std::string& file : node.known.files) {
       LaneKey key(node.known.branch, file);
       auto& lane = lanes_[key];
@@ -220,7 +222,7 @@ void Model::note(ModelNode& node) {
   } else {
     ready_.erase(&node);
   }
-  if (node.is_placed && node.is_waiting() && !node.is_active && !doom_of(node).empty()) {
+  if (node.is_placed && node.is_waiting() && !node.is_queued) {
     doomed_.insert(&node);
   } else {
     doomed_.erase(&node);

@@ -19,19 +19,11 @@ namespace {
 // Limit on the jobs examined by in_line(), so that its time does not grow with the queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
-/// Returns a sentence that says which job is ahead of NODE in one of its lanes, or an empty string
-/// if there is none.
-std::string why_behind(const ModelNode& node) {
-  for (const ModelLane* lane : node.lanes) {
-    if (lane->granted == &node) continue;
-    const ModelNode* other =
-        lane->running.empty() ? *lane->waiting.begin() : *lane->running.begin();
-    return fmt::format("it is waiting for {} ({}), which {} and also changes {} on {}",
-                       other->id.str(), word_of(other->known.name.type),
-                       lane->running.empty() ? "goes first" : "is running", lane->key.second,
-                       lane->key.first);
-  }
-  return {};
+/// Returns a lane in which NODE has to wait for another job, or null if there is none.
+const ModelLane* lane_behind(const ModelNode& node) {
+  const auto found = std::ranges::find_if(
+      node.lanes, [&](const ModelLane* lane) { return lane->granted != &node; });
+  return found == node.lanes.end() ? nullptr : *found;
 }
 
 /// Appends to FOUND the jobs that a rollback of NODE also rolls back.
@@ -88,8 +80,8 @@ std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_co
   std::size_t left = kMaxExamined;
   for (const ModelNode* node : waiting_) {
     if (ids.size() == max_count || left-- == 0) break;
-    if (!node->is_active || node->is_rollback()) continue;
-    const bool goes = node->open == 0 && node->known.not_before <= now &&
+    if (node->is_rollback()) continue;
+    const bool goes = node->is_active && node->open == 0 && node->known.not_before <= now &&
                       std::ranges::none_of(node->lanes, [&](const ModelLane* lane) {
                         return blocked.contains(lane);
                       });
@@ -165,6 +157,18 @@ std::string Model::why_passive(const ModelNode& node) const {
   return {};
 }
 
+/// Returns a sentence that says for which job the other jobs in LANE have to wait.
+std::string Model::why_behind(const ModelLane& lane) const {
+  const bool is_running = !lane.running.empty();
+  const ModelNode& other = is_running ? **lane.running.begin() : **lane.waiting.begin();
+  std::string why =
+      fmt::format("it is waiting for {} ({}), which {} and also changes {} on {}", other.id.str(),
+                  word_of(other.known.name.type), is_running ? "is running" : "goes first",
+                  lane.key.second, lane.key.first);
+  const std::string passive = is_running ? std::string() : why_passive(other);
+  return passive.empty() ? why : fmt::format("{}; {}", why, passive);
+}
+
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   const ModelNode* node = known_node(id);
   if (!node) return "it does not exist or has been deleted";
@@ -185,7 +189,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     if (!node->is_waiting())
       return chain + (node->is_running() ? "it is running" : "it is waiting to be checked");
   }
-  if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
+  if (const ModelLane* lane = lane_behind(*node)) return chain + why_behind(*lane);
   if (node->known.is_deferred(now)) {
     return chain +
            fmt::format("it is deferred until {}", base::iso_seconds(node->known.not_before));

@@ -44,7 +44,8 @@ struct ModelNode {
   std::vector<ModelLane*> lanes;      // the lanes in which it waits or runs
   std::size_t granted = 0;            // number of lanes in which it is the next job to run
   std::size_t open = 0;               // number of dependencies that have not landed
-  bool is_active = false;
+  bool is_queued = false;             // it is waiting, and can run later
+  bool is_active = false;             // it is queued and not passive
   bool is_touched = false;
   bool is_placed = false;  // it has been added to its sets and lanes
   char last_standing = 0;  // standing() when the dependents were last evaluated

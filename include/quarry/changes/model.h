@@ -8,12 +8,13 @@
 //
 // Lanes: A lane is a file on a branch. Jobs that touch the file wait in its lane, in order. A job
 // can run if it is the first in all its lanes, no job is running in these lanes, and all its
-// dependencies have landed. The first job in the order can therefore always run after the running
-// jobs have finished, so a deadlock is impossible.
+// dependencies have landed. If no job is passive, the first job in the order can therefore always
+// run after the running jobs have finished, so a deadlock is impossible.
 //
-// Passive jobs are not in any lane, so other jobs overtake them. A job is passive if it is held,
-// lacks an approval, is for a frozen branch, or depends on a passive job. A job of a more urgent
-// move type overtakes waiting jobs, but not running jobs.
+// A passive job cannot run now, but keeps its position, and later jobs in its lanes wait for it. A
+// job is passive if it is held, lacks an approval, is for a frozen branch, or depends on a passive
+// job. A job of a more urgent move type overtakes waiting jobs, but not running jobs. The change set
+// that was overtaken is merged with the changes of the other one (base_finder.h).
 //
 // Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
@@ -135,6 +136,7 @@ class Model {
   void grant(ModelLane& lane);
   void note(ModelNode& node);
   std::string why_passive(const ModelNode& node) const;
+  std::string why_behind(const ModelLane& lane) const;
 
   std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>> nodes_;
   std::map<LaneKey, std::unique_ptr<ModelLane>> lanes_;

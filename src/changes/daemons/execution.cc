@@ -223,7 +223,7 @@ Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
   const auto ready = tracker_.model().ready(context_.clock.now());
   const ModelJob* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
-  if (first && first->name.type == MoveType::kRollback) {
+  if (first && first->name.type == MoveType::kRollback && first->stage == Stage::kPending) {
     return rollback_.begin(ChangeSetName(first->name));
   }
   for (const ChangeSetId& id : ready) {
@@ -274,6 +274,9 @@ Result<void> Execution::run(Scan scan) {
   // might still be executing jobs there.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
+  // A job that was moved back, for example because it is held now, keeps its position: later jobs
+  // in pending/ wait for it.
+  if (!rollback_.is_under_way()) QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
   started_at_ = context_.clock.now();

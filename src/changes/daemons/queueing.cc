@@ -47,11 +47,12 @@ Result<void> Queueing::make_logs() {
   return {};
 }
 
-/// Reports the moves made by other processes.
+/// Reports the moves made by other processes, and finds these jobs again.
 Result<void> Queueing::report_moves() {
   QUARRY_TRY_ASSIGN(const auto moves, take_moves(context_.directories));
   for (const Moved& each : moves) {
     if (context_.report) context_.report(context_.options, each.job, each.from, each.to);
+    QUARRY_TRY(tracker_.locate(each.job.name.id));
   }
   return {};
 }

@@ -34,7 +34,7 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   auto moved = context_.move(*lock_, Stage::kRun,
                              fmt::format("rolls back {} change sets", lock_->job.closure.size()));
   if (!moved) {
-    lock_.reset();
+    release();
     return moved;
   }
   tracker_.put(lock_->job, Stage::kRun);
@@ -177,22 +177,30 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   return {};
 }
 
+/// Ends the rollback for this process. Forgets the waiting jobs, whose moves are not followed any
+/// more.
+void Rollback::release() {
+  lock_.reset();
+  tracker_.forget({Stage::kPrequeue, Stage::kQueue, Stage::kStaging});
+}
+
 Result<void> Rollback::end(Stage to, const std::string& why) {
   // Release the lock on return in any case: if the move fails, the job stays in run/ without a
   // lock, as after a crash.
   JobLock lock = std::move(*lock_);
-  lock_.reset();
+  release();
   deadline_.reset();
   if (to != Stage::kDone) lock.job.closure.clear();
   auto moved = context_.move(lock, to, why);
   tracker_.put(lock.job, lock.stage());
+  context_.wake(Trigger::kQueue);
   return moved;
 }
 
 Result<void> Rollback::undo(Verdict verdict, const std::string& why) {
   auto restored = restore(lock_->job);
   if (!restored) {
-    lock_.reset();
+    release();
     return restored;
   }
   const Step step = step_after(lock_->job, verdict, why, context_.options.rules);
@@ -208,7 +216,7 @@ Result<void> Rollback::take(const Answer& answer) {
     const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);
-    lock_.reset();
+    release();
     return restored;
   }
   if (answer.outcome->verdict != Verdict::kLanded) {
@@ -217,7 +225,7 @@ Result<void> Rollback::take(const Answer& answer) {
   job.landed = answer.outcome->landed;
   for (const ChangeSetId& id : job.closure) {
     if (auto marked = mark(id, job); !marked) {
-      lock_.reset();
+      release();
       return marked;
     }
   }

@@ -51,6 +51,7 @@ class Rollback {
   base::Result<void> abandon(const ChangeSetId& id);
   base::Result<void> extend();
   base::Result<void> mark(const ChangeSetId& id, const Job& rollback);
+  void release();
   base::Result<void> end(Stage to, const std::string& why);
   base::Result<void> undo(Verdict verdict, const std::string& why);
 

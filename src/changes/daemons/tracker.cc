@@ -95,6 +95,22 @@ Result<void> Tracker::locate(const ChangeSetId& id) {
   return {};
 }
 
+Result<void> Tracker::locate_all(std::initializer_list<Stage> stages) {
+  for (const Stage stage : stages) {
+    const auto known = at_[static_cast<std::size_t>(stage)];
+    for (const ChangeSetId& id : known) QUARRY_TRY(locate(id));
+  }
+  return {};
+}
+
+void Tracker::forget(std::initializer_list<Stage> stages) {
+  for (const Stage stage : stages) {
+    for (const ChangeSetId& id : std::exchange(at_[static_cast<std::size_t>(stage)], {})) {
+      model_->erase(id);
+    }
+  }
+}
+
 Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
   forget_what_is_over();
   std::set<ChangeSetId> seen;

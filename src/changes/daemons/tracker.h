@@ -32,6 +32,10 @@ class Tracker {
   base::Result<void> resolve();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);
+  /// Finds the current stages of the known jobs in STAGES.
+  base::Result<void> locate_all(std::initializer_list<Stage> stages);
+  /// Removes the jobs in STAGES from the model.
+  void forget(std::initializer_list<Stage> stages);
   /// Reads the frozen branches from ctrl/frozen.
   base::Result<void> read_frozen();
   /// Returns all known unfinished jobs.

@@ -64,6 +64,19 @@ class Waiting:
         return self.fossil("cat", "a.txt", "-r", "trunk", "-R", self.repository)
 
 
+def test_a_change_set_waits_for_one_before_it_that_waits_for_an_approval(queue):
+    first = queue.submit("BF", line_3="of the bug fix")
+    queue.until(first, "staging")
+    second = queue.submit("DC", line_15="of the change")
+    queue.until(second, "staging")
+    why = queue.writer.get(f"/queue/{second}.json?ask=why").json["why"]
+    assert first in why and "approval" in why
+    queue.approve(first)
+    for id_ in (first, second):
+        queue.lands(id_)
+    assert queue.content() == text(line_3="of the bug fix", line_15="of the change")
+
+
 @pytest.mark.parametrize("base", ["", "trunk"])
 def test_a_change_set_is_merged_with_what_came_while_it_waited(queue, work, base):
     one, other = (queue.submit("BF", base, line_3=word) for word in ("of the bug fix", "of another"))

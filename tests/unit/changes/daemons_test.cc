@@ -365,15 +365,58 @@ TEST_CASE("a held or unapproved job waits, and continues when it is read again f
   queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
   queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
   queue.submit(2, {"a"});
-  queue.until(2, Stage::kDone);
+  queue.submit(3, {"b"});
+  queue.until(3, Stage::kDone);
   CHECK(queue.stage_of(1) == Stage::kStaging);
+  CHECK(queue.stage_of(2) == Stage::kStaging);
   {
     auto lock = queue.directories.lock_job(Stage::kStaging, name_of(1, MoveType::kEmergency));
     REQUIRE(lock);
     lock->job.meta.approval = "T-1";
     REQUIRE(lock->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
   }
+  queue.until(2, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(3), landing(1), landing(2)});
+}
+
+TEST_CASE("later jobs in pending/ wait for a job that is held after it has been in pending/") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.takes_lines = true;
+  queue.submit(1, {"a"}, "later");
+  queue.submit(2, {"a"});
+  until_deferred(queue, 1);
+  CHECK(queue.stage_of(2) == Stage::kPending);
+  const auto do_to_1 = [&](Action action) {
+    return act(queue.directories, id_of(1), {.action = action, .login = "bob", .text = ""},
+               queue.clock.now(), {});
+  };
+  REQUIRE(do_to_1(Action::kHold));
+  queue.turn(Scan::kAll);
+  REQUIRE(eventually([&] {
+    queue.turn(Scan::kAll);
+    return queue.execution.is_idle();
+  }));
+  CHECK(queue.stage_of(1) == Stage::kStaging);
+  CHECK(queue.stage_of(2) == Stage::kPending);
+  REQUIRE(do_to_1(Action::kAbandon));
+  queue.until(2, Stage::kDone);
+}
+
+TEST_CASE("a job that is abandoned after a rollback does not block later jobs") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  queue.submit(1, {"b"});
   queue.until(1, Stage::kDone);
+  queue.submit(2, {"a"}, "land", {}, MoveType::kEmergency);
+  queue.submit(3, {"a"});
+  queue.submit(4, {}, "land", {1}, MoveType::kRollback);
+  queue.until(4, Stage::kDone);
+  CHECK(queue.stage_of(3) == Stage::kStaging);
+  REQUIRE(act(queue.directories, id_of(2), {.action = Action::kAbandon, .login = "bob", .text = ""},
+              queue.clock.now(), {}));
+  queue.until(3, Stage::kDone);
 }
 
 TEST_CASE("jobs of a frozen branch wait until it is thawed") {
