@@ -108,7 +108,6 @@ void Model::link(ModelNode& node) {
       dependency.dependents.push_back(&node);
     }
   }
-  for (const ChangeSetId& id : node.known.precursors) node_of(id).followers.push_back(&node);
 }
 
 void Model::unlink(ModelNode& node) {
@@ -117,7 +116,6 @@ void Model::unlink(ModelNode& node) {
     std::erase(dependency->dependents, &node);
     touch(*dependency);
   }
-  for (const ChangeSetId& id : node.known.precursors) std::erase(node_of(id).followers, &node);
   node.dependencies.clear();
   node.circle.clear();
 }

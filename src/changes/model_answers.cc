@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -26,25 +27,35 @@ const ModelLane* lane_behind(const ModelNode& node) {
   return found == node.lanes.end() ? nullptr : *found;
 }
 
-/// Appends to FOUND the jobs that a rollback of NODE also rolls back.
-void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
-  for (const ModelNode* dependent : node.dependents) {
-    if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);
-  }
-  if (!node.has_landed() || node.followers.empty()) return;
-  const std::unordered_set<std::string_view> files(node.known.files.begin(),
-                                                   node.known.files.end());
-  for (const ModelNode* follower : node.followers) {
-    const bool is_later = follower->has_landed() && follower != &node &&
-                          follower->known.landed_at >= node.known.landed_at &&
-                          follower->known.branch == node.known.branch;
-    if (is_later && std::ranges::any_of(follower->known.files, [&](const std::string& file) {
-          return files.contains(file);
-        })) {
-      found.push_back(follower);
+/// The landed jobs of each lane.
+class Landings {
+ public:
+  explicit Landings(const std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>>& nodes) {
+    for (const auto& [id, node] : nodes) {
+      if (!node->has_landed()) continue;
+      for (const std::string& file : node->known.files) {
+        lanes_[Key(node->known.branch, file)].push_back(node.get());
+      }
     }
   }
-}
+
+  /// Moves the jobs that landed after NODE, in one of its lanes, to FOUND.
+  void take_later(const ModelNode& node, std::vector<const ModelNode*>& found) {
+    for (const std::string& file : node.known.files) {
+      const auto lane = lanes_.find(Key(node.known.branch, file));
+      if (lane == lanes_.end()) continue;
+      const auto later = std::ranges::partition(lane->second, [&](const ModelNode* other) {
+        return other->known.landed_at < node.known.landed_at;
+      });
+      found.insert(found.end(), later.begin(), later.end());
+      lane->second.erase(later.begin(), later.end());
+    }
+  }
+
+ private:
+  using Key = std::pair<std::string_view, std::string_view>;  // branch, file
+  std::map<Key, std::vector<const ModelNode*>> lanes_;
+};
 
 }  // namespace
 
@@ -242,6 +253,7 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     }
     left.push_back(node);
   }
+  Landings landings(nodes_);
   std::unordered_set<const ModelNode*> seen;
   std::vector<const ModelNode*> all;
   while (!left.empty()) {
@@ -253,7 +265,9 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
                   fmt::format("more than {} change sets would have to be rolled back", limit));
     }
     all.push_back(node);
-    add_followers(*node, left);
+    std::ranges::copy_if(node->dependents, std::back_inserter(left),
+                         [](const ModelNode* one) { return one->is_open() || one->has_landed(); });
+    if (node->has_landed()) landings.take_later(*node, left);
   }
   std::ranges::sort(all, [](const ModelNode* a, const ModelNode* b) {
     if (a->has_landed() != b->has_landed()) return a->has_landed();

@@ -40,12 +40,11 @@ struct ModelNode {
   Rank rank;
   std::vector<ModelNode*> dependencies;
   std::vector<ModelNode*> dependents;
-  std::vector<ModelNode*> followers;  // jobs that have this job as a precursor
-  std::vector<ModelLane*> lanes;      // the lanes in which it waits or runs
-  std::size_t granted = 0;            // number of lanes in which it is the next job to run
-  std::size_t open = 0;               // number of dependencies that have not landed
-  bool is_queued = false;             // it is waiting, and can run later
-  bool is_active = false;             // it is queued and not passive
+  std::vector<ModelLane*> lanes;  // the lanes in which it waits or runs
+  std::size_t granted = 0;        // number of lanes in which it is the next job to run
+  std::size_t open = 0;           // number of dependencies that have not landed
+  bool is_queued = false;         // it is waiting, and can run later
+  bool is_active = false;         // it is queued and not passive
   bool is_touched = false;
   bool is_placed = false;  // it has been added to its sets and lanes
   char last_standing = 0;  // standing() when the dependents were last evaluated

@@ -24,7 +24,6 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .branch = job.meta.target,
                  .files = job.meta.files,
                  .dependencies = job.meta.dependencies,
-                 .precursors = job.meta.precursors,
                  .is_approved = true,
                  .held = job.held,
                  // In a stage that is not final, ignore rolled_back. It is left there by an

@@ -52,9 +52,8 @@ struct ModelJob {
   std::string branch;
   std::vector<std::string> files;
   std::vector<ChangeSetId> dependencies;  // for a rollback: the change sets to roll back
-  std::vector<ChangeSetId> precursors;
-  bool is_approved = true;  // also true if it does not need an approval
-  std::string held;         // the user who holds the job, and the reason
+  bool is_approved = true;                // also true if it does not need an approval
+  std::string held;                       // the user who holds the job, and the reason
   bool is_rolled_back = false;
   bool goes_alone = false;  // must not be in a batch, because an execution has failed
   base::UnixMillis deferred_at;
@@ -117,9 +116,9 @@ class Model {
 
   /// Returns the change sets that a rollback of PRIMARY rolls back. The set contains PRIMARY. It
   /// also contains each unfinished or landed change set that depends on a member of the set, and
-  /// each landed change set that has a member of the set as a precursor. The landed change sets
-  /// come first, in order of landing. Errors: kNotFound (one of PRIMARY is unknown, has failed or
-  /// was rolled back before), kLimit (more than LIMIT).
+  /// each change set that landed after a landed member of the set and touched one of its files on
+  /// its branch. The landed change sets come first, in order of landing. Errors: kNotFound (one of
+  /// PRIMARY is unknown, has failed or was rolled back before), kLimit (more than LIMIT).
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;
 

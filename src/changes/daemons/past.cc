@@ -1,5 +1,9 @@
 #include "past.h"
 
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace quarry::changes {
@@ -13,32 +17,53 @@ void Past::add(const ModelJob& known, bool is_old) {
   // Ignore the dependencies of a rollback. They are the change sets that the rollback rolls back,
   // and the rollback does not land on them.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
-  node->precursors = known.precursors;
+  if (node->has_landed) {
+    // Two lanes with the same hash only cause jobs to be kept longer.
+    const std::size_t branch = std::hash<std::string>()(known.branch);
+    for (const std::string& file : known.files) {
+      landings_.push_back({std::hash<std::string>()(file) + 31 * branch, node.get()});
+    }
+  }
   nodes_[known.name.id] = std::move(node);
 }
 
+auto Past::landing_order(const Node& node) {
+  return std::tie(node.landed_at, node.location.name.id);
+}
+
+/// Makes NODE a follower of OTHER.
+void Past::follow(Node& node, Node& other) {
+  other.followers.push_back(&node);
+  ++node.ahead;
+}
+
 void Past::tie(Node& node) {
-  const auto follow = [&](Node& other) {
-    if (&other == &node || !node.has_landed || !other.has_landed) return;
-    other.followers.push_back(&node);
-    ++node.ahead;
-  };
   for (const ChangeSetId& id : std::exchange(node.names, {})) {
     const auto found = nodes_.find(id);
     if (found == nodes_.end()) continue;
-    node.dependencies.push_back(found->second.get());
-    follow(*found->second);
+    Node& other = *found->second;
+    node.dependencies.push_back(&other);
+    // If the clock was set back, a job can seem to have landed before its dependency. Such a pair is
+    // not tied, because a circle of followers would never be deleted.
+    const bool is_before = landing_order(other) < landing_order(node);
+    if (is_before && node.has_landed && other.has_landed) follow(node, other);
   }
-  for (const ChangeSetId& id : std::exchange(node.precursors, {})) {
-    const auto found = nodes_.find(id);
-    // If a precursor landed later than this job, this job did not land on the precursor, but
-    // overtook it.
-    if (found != nodes_.end() && found->second->landed_at <= node.landed_at) follow(*found->second);
+}
+
+/// Ties each landing to the landing before it in the same lane, and thereby to all earlier ones.
+void Past::tie_landings() {
+  std::vector<Landing> landings = std::exchange(landings_, {});
+  std::ranges::sort(landings, {}, [](const Landing& each) {
+    return std::tuple(each.lane, landing_order(*each.node));
+  });
+  for (std::size_t i = 1; i < landings.size(); ++i) {
+    if (landings[i].lane == landings[i - 1].lane) follow(*landings[i].node, *landings[i - 1].node);
   }
 }
 
 void Past::complete() {
   for (auto& [id, node] : nodes_) tie(*node);
+  tie_landings();
   std::vector<Node*> recent;
   for (auto& [id, node] : nodes_) {
     if (!node->is_old) recent.push_back(node.get());
@@ -48,7 +73,7 @@ void Past::complete() {
   keep(std::move(recent));
 }
 
-/// Keeps all jobs that landed on the jobs in LEFT. The jobs in LEFT must already be kept.
+/// Keeps all followers of the jobs in LEFT. The jobs in LEFT must already be kept.
 void Past::keep(std::vector<Node*> left) {
   while (!left.empty()) {
     const Node* node = left.back();

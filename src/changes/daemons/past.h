@@ -2,9 +2,9 @@
 // clock.
 //
 // A job is kept if it is not old, or if an unfinished job depends on it directly or indirectly. If
-// a job A is kept, each landed job B that depends on A or has A as a precursor is also kept,
-// because a rollback of A has to roll back B too. All other jobs can be deleted. A is deleted
-// before B, because otherwise a rollback of A would not find B.
+// a job A is kept, each landed job B that depends on A, or that landed after A and touched the same
+// file of the same branch, is also kept, because a rollback of A has to roll back B too. All other
+// jobs can be deleted. A is deleted before B, because otherwise a rollback of A would not find B.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,7 @@ namespace quarry::changes {
 
 class Past {
  public:
-  /// Adds a finished job. The list of files in KNOWN is not used. All finished jobs have to be
-  /// added before any other function is called.
+  /// Adds a finished job. All finished jobs have to be added before any other function is called.
   void add(const ModelJob& known, bool is_old);
   /// Call after all finished jobs have been added.
   void complete();
@@ -40,18 +39,26 @@ class Past {
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;
-    bool is_kept = false;                        // if set, its followers are also kept
-    bool is_needed = false;                      // if set, its dependencies are also needed
-    std::size_t ahead = 0;                       // number of existing jobs that it follows
-    std::vector<ChangeSetId> names, precursors;  // empty after complete()
+    bool is_kept = false;            // if set, its followers are also kept
+    bool is_needed = false;          // if set, its dependencies are also needed
+    std::size_t ahead = 0;           // number of existing jobs that it follows
+    std::vector<ChangeSetId> names;  // of the jobs on which it depends; empty after complete()
     std::vector<Node*> dependencies;
     std::vector<Node*> followers;  // jobs that a rollback of this job rolls back
   };
+  struct Landing {
+    std::size_t lane;  // hash of the branch and the file
+    Node* node;
+  };
+  static auto landing_order(const Node& node);
+  static void follow(Node& node, Node& other);
   void tie(Node& node);
+  void tie_landings();
   void keep(std::vector<Node*> left);
 
   std::unordered_map<ChangeSetId, std::unique_ptr<Node>> nodes_;
-  std::deque<Node*> free_;  // jobs that can be deleted now
+  std::vector<Landing> landings_;  // empty after complete()
+  std::deque<Node*> free_;         // jobs that can be deleted now
 };
 
 }  // namespace quarry::changes

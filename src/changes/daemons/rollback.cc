@@ -110,6 +110,14 @@ Result<void> Rollback::go_on() {
     context_.log(extended.error());
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
+  const auto& closure = lock_->job.closure;
+  const bool has_landed = std::ranges::any_of(closure, [&](const ChangeSetId& id) {
+    const ModelJob* known = tracker_.model().find(id);
+    return known && known->stage == Stage::kDone;
+  });
+  if (!has_landed) {
+    return end(Stage::kDone, "abandoned its change sets, none of which had landed");
+  }
   QUARRY_TRY(children_.make_idle_one());
   QUARRY_TRY(children_.give({lock_->job.name}, true));
   is_handed_over_ = true;

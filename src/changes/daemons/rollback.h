@@ -1,5 +1,6 @@
-// Carries out a rollback: rolls back the change sets that it names and all change sets that depend
-// on them. While it runs, no other job is executed.
+// Carries out a rollback: rolls back the change sets that it names, all change sets that depend on
+// them, and all that landed later and touched the same files. While it runs, no other job is
+// executed.
 //
 //   1. The rollback moves to run/ and lists all change sets that it will roll back (##closure).
 //      After a crash, it uses the same list.
@@ -7,7 +8,7 @@
 //      Dependents move first, because otherwise they would fail.
 //   3. The running jobs in the list are stopped (SIGHUP). Other running jobs finish.
 //   4. A child makes one reverse check-in for all jobs that have landed. It lands only once, like
-//      any other check-in.
+//      any other check-in. If no job has landed, this step is omitted.
 //   5. The landed jobs are marked with ##rollback. The rollback moves to done/.
 //
 // If step 2 or 4 fails, the jobs in abandon/ return to their previous stages.

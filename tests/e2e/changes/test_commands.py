@@ -269,7 +269,7 @@ def test_rollback_lists_dependent_change_sets(queue_command, waiting, fresh):
         path.rename(queue.base / "done" / path.name)
     assert json.loads(queue_command("rollback", first[:10], "--dry-run", "--json")) == {"rollback": [first, second]}
     assert second[:8] in queue_command("rollback", first, "--dry-run")
-    id_ = queue_command("rollback", first[:10], "--why", "it broke").splitlines()[-1]
+    id_ = queue_command("rollback", first[:10], "--why", "it broke").splitlines()[0]
     assert queue.stage_of(id_) == "prequeue"
     meta = meta_of(queue.content(id_))
     assert meta == {"movetype": ["RB"], "dependencies": [first], "comment": ["it broke"]}

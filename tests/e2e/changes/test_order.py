@@ -103,3 +103,27 @@ def test_the_base_is_the_tip_at_the_submission_even_if_no_daemon_runs(launch_idl
     queue.lands(id_)
     assert f"##base\n{tip}\n" in queue.folders.job(id_)
     assert queue.content() == text(line_3="of the change", line_15="of a colleague")
+
+
+def test_a_rollback_lists_and_rolls_back_what_landed_later_on_the_same_file(queue, quarry):
+    ids = []
+    for line in (3, 9, 15):
+        ids.append(queue.submit(**{f"line_{line}": "changed"}))
+        queue.lands(ids[-1])
+    listed = queue.writer.get(f"/queue/{ids[1]}.json?ask=rollback").json["rollback"]
+    assert [each["id"] for each in listed] == ids[1:]
+    status, output, errors = quarry.attempt("queue", "rollback", ids[1], "-R", queue.repository)
+    assert status == 0, errors
+    assert all((each[:8] in errors) == (each in ids[1:]) for each in ids)
+    queue.lands(output.strip())
+    assert queue.content() == text(line_3="changed")
+
+
+def test_a_rollback_of_a_waiting_change_set_abandons_it(queue, quarry):
+    id_ = queue.submit("BF", line_3="of the bug fix")
+    queue.until(id_, "staging")
+    status, rollback, errors = quarry.attempt("queue", "rollback", id_, "-R", queue.repository)
+    assert status == 0 and id_[:8] in errors
+    queue.lands(rollback.strip())
+    assert queue.folders.stage_of(id_) == "abandon"
+    assert queue.content() == text()

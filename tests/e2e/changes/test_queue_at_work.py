@@ -248,7 +248,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
         return all(queue.names(stage) == [] for stage in ("prequeue", "queue", "staging", "pending", "run"))
 
     wait_until(is_quiet, "the end of all", seconds)
-    rollback = quarry("queue", "rollback", root.id, "-R", repository).split()[-1]
+    rollback = quarry("queue", "rollback", root.id, "-R", repository).split()[0]
     wait_until(lambda: is_quiet() and queue.stage_of(rollback) in OVER, "the end of the rollback", seconds)
 
     stages = {each.id: queue.stage_of(each.id) for each in known}

@@ -70,7 +70,7 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     timeline = fossil("timeline", "-n", 5, "-W", 0, "-R", fresh)
     assert "say new.txt (user: writer" in timeline and "say note.txt (user: writer" in timeline
 
-    id_ = quarry("queue", "rollback", first, "-R", fresh).split()[-1]
+    id_ = quarry("queue", "rollback", first, "-R", fresh).split()[0]
     assert outcome(somebody(server.port, fresh), id_)["stage"] == "done"
     status, _ = fossil.attempt("cat", "new.txt", "-r", "trunk", "-R", fresh)
     assert status != 0

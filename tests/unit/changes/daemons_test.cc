@@ -470,6 +470,38 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
   CHECK(queue.job_of(8).history.back().why.find("already rolled back") != std::string::npos);
 }
 
+TEST_CASE("a rollback rolls back all that landed later with the same files, whenever it was sent") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    queue.submit(number, {number == 3 ? "b" : "a"});
+    queue.until(number, Stage::kDone);
+  }
+  queue.submit(4, {}, "land", {1}, MoveType::kRollback);
+  queue.until(4, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(1), landing(2), landing(3), reversal(1), reversal(2)});
+  CHECK(queue.job_of(2).rolled_back == RolledBack{.by = id_of(4), .from = Stage::kDone});
+  CHECK_FALSE(queue.job_of(3).rolled_back);
+}
+
+TEST_CASE("a rollback of change sets that have not landed abandons them") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
+  queue.submit(2, {"b"}, "land", {1});
+  queue.until(2, Stage::kStaging);
+  queue.submit(3, {}, "land", {1}, MoveType::kRollback);
+  queue.until(3, Stage::kDone);
+  CHECK(queue.stage_of(1) == Stage::kAbandon);
+  CHECK(queue.stage_of(2) == Stage::kAbandon);
+  CHECK(queue.job_of(1).rolled_back->by == id_of(3));
+  const Job rollback = queue.job_of(3);
+  CHECK_FALSE(rollback.landed);
+  CHECK(numbers_of(rollback.closure) == std::vector<std::uint64_t>{1, 2});
+  CHECK(queue.lines().empty());
+}
+
 TEST_CASE("a failed rollback changes nothing") {
   const TemporaryFolder folder;
   Queue queue(folder);

@@ -88,8 +88,6 @@ class World {
     // Some jobs have earlier times than previous jobs, for example because of retries or differing
     // clocks.
     if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
-    put(job);
-    job.precursors = model_.precursors_of(job.name.id);
     job.stage = Stage::kStaging;
     put(job);
   }
@@ -158,8 +156,10 @@ class World {
 
   void roll_back() {
     if (landed_.empty() || !chance(30)) return;
-    const auto closure = model_.closure({landed_[pick(landed_.size())]}, 100);
+    const ChangeSetId primary = landed_[pick(landed_.size())];
+    const auto closure = model_.closure({primary}, 100);
     if (!closure) return;
+    REQUIRE(std::set<ChangeSetId>(closure->begin(), closure->end()) == expected_closure(primary));
     std::set<std::uint64_t> gone;
     for (const ChangeSetId& id : *closure) {
       std::erase_if(running_, [&](const auto& one) { return one.first == id; });
@@ -174,7 +174,10 @@ class World {
       std::erase(landed_, id);
     }
     for (auto& [key, list] : content_) {
-      std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
+      const auto is_gone = [&](std::uint64_t number) { return gone.contains(number); };
+      // No change on top of one that is rolled back stays.
+      REQUIRE(std::is_partitioned(list.rbegin(), list.rend(), is_gone));
+      std::erase_if(list, is_gone);
     }
     // Running jobs are given the new content, because in a real queue no other job runs during a
     // rollback.
@@ -315,6 +318,26 @@ class World {
     if (running_.empty() && !order.empty() && is_active(jobs_.at(order.front()))) {
       REQUIRE(is_ready.contains(order.front()));
     }
+  }
+
+  std::set<ChangeSetId> expected_closure(const ChangeSetId& primary) const {
+    std::set<ChangeSetId> closure = {primary};
+    const auto is_taken_along = [&](const ModelJob& job) {
+      if (!has_landed(job) && (is_over(job.stage) || job.stage == Stage::kPrequeue)) return false;
+      return std::ranges::any_of(closure, [&](const ChangeSetId& id) {
+        const ModelJob& member = jobs_.at(id);
+        return std::ranges::find(job.dependencies, id) != job.dependencies.end() ||
+               (has_landed(job) && has_landed(member) && shares(job, member) &&
+                member.landed_at < job.landed_at);
+      });
+    };
+    for (std::size_t before = 0; before != closure.size();) {
+      before = closure.size();
+      for (const auto& [id, job] : jobs_) {
+        if (is_taken_along(job)) closure.insert(id);
+      }
+    }
+    return closure;
   }
 
   bool model_comes_first(const ModelJob& a, const ModelJob& b) const {

@@ -237,35 +237,39 @@ TEST_CASE("a rollback goes first, and everything waits for it") {
 TEST_CASE("the closure of a rollback has all dependents, and all that landed on top") {
   Model model;
   const auto landed = [&](std::uint64_t number, std::int64_t when, Numbers dependencies,
-                          Numbers precursors, std::string file = "a") {
-    ModelJob job = job_of(number, {std::move(file)}, dependencies);
-    for (const auto one : precursors) job.precursors.push_back(id_of(one));
+                          std::vector<std::string> files, std::string branch = "trunk") {
+    ModelJob job = job_of(number, std::move(files), dependencies);
+    job.branch = std::move(branch);
     job.stage = Stage::kDone;
     job.landed_at = {when};
     model.put(job);
   };
-  landed(1, 30, {}, {});
-  landed(2, 40, {1}, {}, "b");
-  landed(3, 50, {}, {1});
-  landed(4, 20, {}, {1});       // landed before its precursor
-  landed(5, 60, {}, {1}, "c");  // changed other files
-  landed(6, 70, {2}, {}, "d");
+  landed(1, 30, {}, {"a"});
+  landed(2, 40, {1}, {"b"});
+  landed(3, 50, {}, {"a"});
+  landed(4, 20, {}, {"a"});  // landed earlier
+  landed(5, 60, {}, {"c"});
+  landed(6, 70, {2}, {"d"});
   model.put(job_of(7, {"e"}, {6}));
-  model.put(job_of(8, {"a"}));
+  model.put(job_of(8, {"a"}));  // has not landed
   model.put(job_of(9, {"f"}, {2}));
   move(model, 9, Stage::kFail);
-  const auto closure = model.closure({id_of(1)}, 5);
+  landed(10, 80, {}, {"b", "e"});
+  landed(11, 90, {}, {"e", "g"});
+  landed(12, 95, {}, {"a", "g"}, "side");
+  const auto closure = model.closure({id_of(1)}, 7);
   REQUIRE(closure);
-  CHECK(numbers_of(*closure) == Numbers{1, 2, 3, 6, 7});
-  CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
+  CHECK(numbers_of(*closure) == Numbers{1, 2, 3, 6, 10, 11, 7});
+  CHECK(model.closure({id_of(1)}, 6).error().code == ErrorCode::kLimit);
+  CHECK(numbers_of(*model.closure({id_of(5), id_of(11)}, 7)) == Numbers{5, 11});
+  CHECK(numbers_of(*model.closure({id_of(8)}, 7)) == Numbers{8});
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  // Change sets with circular precursors are rolled back together. Queues never write such
-  // precursors.
-  landed(10, 80, {}, {11}, "z");
-  landed(11, 80, {}, {10}, "z");
-  CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});
-  CHECK(numbers_of(*model.closure({id_of(11)}, 5)) == Numbers{10, 11});
+  // If two change sets seem to have landed at the same time, either could be on top of the other.
+  landed(13, 99, {}, {"z"});
+  landed(14, 99, {}, {"z"});
+  CHECK(numbers_of(*model.closure({id_of(13)}, 5)) == Numbers{13, 14});
+  CHECK(numbers_of(*model.closure({id_of(14)}, 5)) == Numbers{13, 14});
   ModelJob taken = *model.find(id_of(6));
   taken.is_rolled_back = true;
   model.put(taken);

@@ -57,11 +57,12 @@ bool has_landed(const Drawn& one) {
 /// Returns true if a rollback of J must include F.
 bool follows(const Drawn& f, const Drawn& j) {
   if (!has_landed(f) || !has_landed(j)) return false;
-  const auto names = [&](const std::vector<ChangeSetId>& ids) {
-    return std::ranges::find(ids, j.known.name.id) != ids.end();
-  };
-  return names(f.known.dependencies) ||
-         (names(f.known.precursors) && j.known.landed_at <= f.known.landed_at);
+  const auto& needed = f.known.dependencies;
+  const bool shares =
+      f.known.branch == j.known.branch &&
+      std::ranges::find_first_of(f.known.files, j.known.files) != f.known.files.end();
+  return std::ranges::find(needed, j.known.name.id) != needed.end() ||
+         (shares && j.known.landed_at < f.known.landed_at);
 }
 
 }  // namespace
@@ -91,9 +92,10 @@ TEST_CASE("in any history nothing that is needed is deleted, and all else is, in
       if (random() % 4 == 0) one.known.stage = Stage::kFail;
       one.known.is_rolled_back = random() % 8 == 0;
       one.is_old = random() % 8 != 0;
-      for (std::uint64_t other = 1; other <= count; ++other) {
-        if (other != number && random() % 8 == 0) one.known.precursors.push_back(id_of(other));
+      for (const char* file : {"a", "b", "c", "d", "e"}) {
+        if (random() % 6 == 0) one.known.files.emplace_back(file);
       }
+      if (random() % 4 == 0) one.known.branch = "side";
       if (!one.is_old) kept.insert(number);
       if (random() % 8 == 0) needed.insert(number);
     }

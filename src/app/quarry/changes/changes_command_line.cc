@@ -112,8 +112,10 @@ void add_doing(CLI::App& queue, Run& run) {
   }
   add_action(queue, run, Action::kApprove, "Approve a change set of another user", "--ref",
              "Reference, for example to a ticket");
-  auto& rollback = add_command(queue, run, "rollback",
-                               "Roll back change sets, and all that depend on them", roll_back);
+  auto& rollback = add_command(
+      queue, run, "rollback",
+      "Roll back change sets, and all that depend on them or changed the same files later",
+      roll_back);
   CLI::App* command = queue.get_subcommand("rollback");
   command->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
       ->required();

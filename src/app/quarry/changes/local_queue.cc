@@ -66,8 +66,9 @@ class LocalQueue : public QueueAccess {
     return changes::why_waits(directories_, rules_, place.name.id, now());
   }
   Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
+    // The daemon applies the limit in the pool's configuration, which is not known here.
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::rollback_closure(directories_, ids, rules_.max_rollback));
+                      changes::rollback_closure(directories_, ids, changes::kMaxReferences));
     std::vector<ChangeSetId> all;
     for (const changes::JobLocation& each : places) all.push_back(each.name.id);
     return all;

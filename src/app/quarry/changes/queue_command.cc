@@ -43,21 +43,22 @@ Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& argume
   return ids;
 }
 
+/// Prints CLOSURE, the change sets that a rollback rolls back, to FILE.
 Result<void> print_closure(const QueueArguments& arguments,
-                           const std::vector<changes::ChangeSetId>& ids, QueueAccess& queue) {
-  QUARRY_TRY_ASSIGN(const auto closure, queue.rollback_closure(ids));
-  if (arguments.as_json) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const changes::ChangeSetId& id : closure) list.push_back(id.str());
-    fmt::print("{}\n", nlohmann::json{{"rollback", list}}.dump());
-    return {};
-  }
+                           const std::vector<changes::ChangeSetId>& closure, QueueAccess& queue,
+                           std::FILE* file) {
   nlohmann::json list = nlohmann::json::array();
   for (const changes::ChangeSetId& id : closure) {
+    if (arguments.as_json) {
+      list.push_back(id.str());
+      continue;
+    }
     QUARRY_TRY_ASSIGN(auto document, change_set(queue, std::string(id.str())));
     list.push_back(std::move(document));
   }
-  fmt::print("{}", list_text(list));
+  fmt::print(
+      file, "{}",
+      arguments.as_json ? nlohmann::json{{"rollback", list}}.dump() + "\n" : list_text(list));
   return {};
 }
 
@@ -113,7 +114,10 @@ Result<void> act(const QueueArguments& arguments, QueueAccess& queue) {
 
 Result<void> roll_back(const QueueArguments& arguments, QueueAccess& queue) {
   QUARRY_TRY_ASSIGN(const auto ids, whole_ids(arguments, queue));
-  if (arguments.dry_run) return print_closure(arguments, ids, queue);
+  QUARRY_TRY_ASSIGN(const auto closure, queue.rollback_closure(ids));
+  if (arguments.dry_run) return print_closure(arguments, closure, queue, stdout);
+  // Programs parse standard output, so the list goes to standard error.
+  if (!arguments.as_json) QUARRY_TRY(print_closure(arguments, closure, queue, stderr));
   changes::Meta meta;
   meta.type = changes::MoveType::kRollback;
   meta.dependencies = ids;
