@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from support import places
 from support.courier import QUICK, Courier, event, running, running_hooks
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
 from support.process import exists, wait_until
+from support.program import quarry
 
 CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
             "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
