@@ -178,6 +178,29 @@ def test_the_exit_code_of_a_program(tmp_path: Path, code: int, is_dead: bool):
         assert courier.status()["build"]["dead"] == int(is_dead)
 
 
+def test_the_manual_explains_exit_codes_and_numbers():
+    text = (places.TOP / "man" / "quarry-events.7").read_text()
+    for word in ("QUARRY_EVENT", "QUARRY_DELIVERY", "X-Quarry-Delivery", "EX_TEMPFAIL", "exit code 75", "after 100"):
+        assert word in text, word
+
+
+def test_a_newline_in_an_error_is_escaped_once(tmp_path: Path):
+    program = script(tmp_path / "sendmail", 'printf "two\\nlines\\n"; exit 69\n')
+    words = {"type": "mail", "sendmail": program, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK
+    with running(tmp_path / "c", {"post": words}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("post")
+        shown = [courier.status()["post"]["last_error"], courier.log(),
+                 quarry("courier", "status", "--config", courier.config).stdout,
+                 quarry("spool", "status", "--filename", "events", courier.folder / "spool").stdout,
+                 quarry("spool", "status", "--json", "--filename", "events", courier.folder / "spool").stdout,
+                 quarry("spool", "list", "--filename", "events", "--dead", "post", courier.folder / "spool").stdout,
+                 quarry("spool", "export", "--json", "--filename", "events", "--dead", "post", courier.folder / "spool").stdout]
+        for text in shown:
+            assert "two\\x0alines" in text.replace("\\\\", "\\"), text
+        assert not any("x5c" in text for text in shown)
+
+
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path):
     program = script(tmp_path / "program", f"[ -e {tmp_path}/pids ] && exit 0\ntrap '' TERM\nsleep 300 &\n"
                                            f"echo $$ $! > {tmp_path}/pids\nwhile :; do sleep 1; done\n")

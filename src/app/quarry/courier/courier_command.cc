@@ -94,7 +94,7 @@ nlohmann::json json_of(const Row& row) {
                          {"tries", one.head_attempts},
                          {"delivered", one.delivered},
                          {"dead", one.dead},
-                         {"last_error", base::printable(one.last_error)},
+                         {"last_error", base::printable_message(one.last_error)},
                          {"last_error_at", nullptr}};
   if (one.oldest) line["oldest"] = base::iso_millis(*one.oldest) + "Z";
   if (one.last_error_at) line["last_error_at"] = base::iso_millis(*one.last_error_at) + "Z";
@@ -143,7 +143,7 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
   const auto at = std::ranges::find(status->subscriptions, name, &SubscriptionStatistics::name);
   if (at == status->subscriptions.end() || at->last_error.empty()) return {};
   return fmt::format(" ({} are waiting; the last error was: {})", at->waiting,
-                     base::printable(at->last_error));
+                     base::printable_message(at->last_error));
 }
 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
@@ -167,7 +167,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
                     }));
   if (!dead) return {};
   return fail(ErrorCode::kIo, fmt::format("{} did not accept event {}: {}", name, id,
-                                          base::printable(dead->error)));
+                                          base::printable_message(dead->error)));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"dead", one.dead},
           {"unreadable", one.unreadable},
           // The error can contain any bytes, but JSON must be valid UTF-8.
-          {"last_error", base::printable(one.last_error)},
+          {"last_error", base::printable_message(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }
 
@@ -155,7 +155,7 @@ nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
   if (of_stream) line["taken_at"] = base::iso_millis(message.taken_at);
   if (of_stream) line["key"] = base::printable(message.key);
   if (message.attempts > 0) line["attempts"] = message.attempts;
-  if (!message.error.empty()) line["error"] = base::printable(message.error);
+  if (!message.error.empty()) line["error"] = base::printable_message(message.error);
   if (is_utf8(message.content)) {
     line["content"] = message.content;
   } else {
@@ -236,7 +236,7 @@ base::Result<void> run_spool_list(const SpoolArguments& given) {
   return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
     std::string why;
     if (!arguments.dead.empty()) {
-      why = fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error));
+      why = fmt::format("{} tries: {}: ", message.attempts, base::printable_message(message.error));
     }
     return fmt::format("{:>8} {} {:>8} {}{}\n", message.id, message.severity,
                        message.content.size(), why,
