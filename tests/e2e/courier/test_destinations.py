@@ -235,6 +235,24 @@ def test_security_events_go_only_where_they_are_named(tmp_path: Path):
             assert types == (["security", "push"] if name == "named" else ["push"]), name
 
 
+def test_only_the_events_of_a_destination_are_counted(tmp_path: Path):
+    failing = {"type": "file", "path": tmp_path / "no" / "events"}
+    with running(tmp_path / "c", {"wiki": {"events": "artifact.wiki", "type": "file", "path": tmp_path / "wiki"},
+                                  "blocked": {"events": "push", **failing} | QUICK,
+                                  "open": {"events": "push", "in_order": "no", **failing} | QUICK}) as courier:
+        courier.hand_over([event(1), event(2, "artifact.wiki"), event(3), *[event(i, "artifact.wiki") for i in range(4, 10)]])
+        courier.wait_until_delivered("wiki")
+        wait_until(lambda: all(courier.status()[name]["tries"] >= 2 for name in ("blocked", "open")), "attempts")
+        for name, delivered, waits in (("wiki", 7, 0), ("blocked", 0, 2), ("open", 0, 2)):
+            status = courier.status()[name]
+            assert (status["delivered"], status["waiting"]) == (delivered, waits), name
+        assert courier.status()["wiki"]["oldest"] is None and courier.status()["blocked"]["oldest"]
+        (tmp_path / "no").mkdir()
+        for name in ("blocked", "open"):
+            courier.wait_until_delivered(name)
+            assert courier.status()[name]["delivered"] == 2
+
+
 def test_a_file_is_appended_to_and_reopened(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     path.write_text("before\n")
