@@ -126,6 +126,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   // Only the server uses the following options, so --help does not show them.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
+  command.add_flag("--only-requests", arguments.only_requests)->group("");
   command.add_option("--number", arguments.number)->group("");
   command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
   command.add_option("--served-name", arguments.served_name)->group("");
