@@ -106,6 +106,13 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
+std::string printable_message(std::string_view text, std::size_t limit) {
+  std::string out;
+  while (!text.empty() && out.size() < limit) append_message_character(out, text);
+  if (!text.empty()) out += "…";
+  return out;
+}
+
 void append_json_character(std::string& out, std::string_view& text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   std::size_t length = 1;

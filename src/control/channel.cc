@@ -16,7 +16,7 @@ constexpr std::uint8_t kLayoutVersion = 1;
 struct Wire {
   std::uint8_t version;
   std::uint8_t verb;
-  std::uint16_t zero;
+  std::uint16_t delay;
   std::uint32_t number;
 };
 static_assert(sizeof(Wire) == 8);
@@ -46,7 +46,7 @@ Channel Channel::of_standard_input() {
 
 bool Channel::send(Message message) const {
   const auto bytes = std::bit_cast<WireBytes>(
-      Wire{kLayoutVersion, static_cast<std::uint8_t>(message.verb), 0, message.number});
+      Wire{kLayoutVersion, static_cast<std::uint8_t>(message.verb), message.delay, message.number});
   return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
          static_cast<ssize_t>(bytes.size());
 }
@@ -65,8 +65,9 @@ Received Channel::receive(Message* message) const {
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
   const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kEvents;
-  if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
-  *message = Message{verb, wire.number};
+  const bool has_good_delay = wire.delay == 0 || verb == Verb::kBackoffice;
+  if (wire.version != kLayoutVersion || !has_good_delay || !is_known) return Received::kMalformed;
+  *message = Message{verb, wire.number, wire.delay};
   return Received::kMessage;
 }
 

@@ -52,36 +52,7 @@ base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
   return base::fail(base::ErrorCode::kInvalid, "the destination has no type");
 }
 
-/// Returns whether one of the patterns EVENTS covers TYPE. If EVENTS is empty, the pattern is "*".
-bool is_wanted(const std::vector<std::string>& events, std::string_view type) {
-  if (events.empty()) return event::covers_type("*", type);
-  return std::ranges::any_of(
-      events, [&](const std::string& each) { return event::covers_type(each, type); });
-}
-
 }  // namespace
-
-bool is_for(const DestinationOptions& destination, const event::Event& event) {
-  const bool is_hook = std::holds_alternative<event::Hook>(event.record);
-  const bool is_hooks = destination.type == DestinationType::kHooks;
-  if (is_hook || is_hooks) return is_hook && is_hooks;
-  const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // A test event is only for the destination that it names. Filters do not apply to test events.
-  if (const auto* test = std::get_if<event::Test>(&event.record)) {
-    return test->destination == destination.name;
-  }
-  if (is_notice != destination.is_to_submitter()) return false;
-  const auto any_covers = [](const std::vector<std::string>& patterns, std::string_view name) {
-    return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& each) {
-             return event::covers(each, name);
-           });
-  };
-  const auto& head = event.head;
-  return (is_notice || is_wanted(destination.events, event::type_of(event))) &&
-         any_covers(destination.repositories, head.repository) &&
-         (any_covers(destination.projects, head.project_code) ||
-          any_covers(destination.projects, head.project_name));
-}
 
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options) {
   spool::SubscriptionOptions subscription;
@@ -170,7 +141,7 @@ void Destination::run() {
 Settlement Destination::deliver(const spool::StreamedMessage& message) {
   const auto event = event::parse(message.content);
   if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
-  if (!is_for(options_, *event)) return {message.sequence};
+  if (!is_for(options_, *event)) return {message.sequence, Outcome::kSkipped};
   DeliveryResult result;
   try {
     result = sender_->deliver({message, *event});
@@ -187,6 +158,7 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
 void Destination::log_outcome(const spool::StreamedMessage& message, const Settlement& settlement) {
   switch (settlement.outcome) {
     case Outcome::kReturned:
+    case Outcome::kSkipped:
       return;
     case Outcome::kDone:
       if (failures_ > 0) {

@@ -18,8 +18,6 @@
 
 namespace quarry::courier {
 
-/// Returns whether DESTINATION is configured to get EVENT.
-bool is_for(const DestinationOptions& destination, const event::Event& event);
 /// Returns the subscription options for a destination.
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
 

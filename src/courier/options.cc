@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <variant>
 
 #include "quarry/base/url.h"
-#include "quarry/event/event.h"
 
 namespace quarry::courier {
 
@@ -82,6 +82,13 @@ Result<std::string> take_word(std::string_view& text) {
   return word;
 }
 
+/// Returns whether one of the patterns EVENTS covers TYPE. If EVENTS is empty, the pattern is "*".
+bool is_wanted(const std::vector<std::string>& events, std::string_view type) {
+  if (events.empty()) return event::covers_type("*", type);
+  return std::ranges::any_of(
+      events, [&](const std::string& each) { return event::covers_type(each, type); });
+}
+
 }  // namespace
 
 std::string_view name_of(DestinationType type) {
@@ -149,6 +156,28 @@ Result<void> DestinationOptions::check() const {
     return fail(ErrorCode::kInvalid, "retry.max_delay is less than retry.delay");
   }
   return {};
+}
+
+bool is_for(const DestinationOptions& destination, const event::Event& event) {
+  const bool is_hook = std::holds_alternative<event::Hook>(event.record);
+  const bool is_hooks = destination.type == DestinationType::kHooks;
+  if (is_hook || is_hooks) return is_hook && is_hooks;
+  const bool is_notice = std::holds_alternative<event::Notice>(event.record);
+  // A test event is only for the destination that it names. Filters do not apply to test events.
+  if (const auto* test = std::get_if<event::Test>(&event.record)) {
+    return test->destination == destination.name;
+  }
+  if (is_notice != destination.is_to_submitter()) return false;
+  const auto any_covers = [](const std::vector<std::string>& patterns, std::string_view name) {
+    return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& each) {
+             return event::covers(each, name);
+           });
+  };
+  const auto& head = event.head;
+  return (is_notice || is_wanted(destination.events, event::type_of(event))) &&
+         any_covers(destination.repositories, head.repository) &&
+         (any_covers(destination.projects, head.project_code) ||
+          any_covers(destination.projects, head.project_name));
 }
 
 CourierConfig hooks_of_pool(CourierOptions options) {

@@ -86,7 +86,7 @@ bool Loop::pass_to_jobs(const std::string& from, const control::Message& message
     const OnRequest& kind = *one->service().on_request;
     if (kind.verb != message.verb || std::ranges::find(kind.from, from) == kind.from.end())
       continue;
-    one->jobs->asked(from, message.number);
+    one->jobs->asked(from, message.number, std::chrono::seconds(message.delay));
     return true;
   }
   return false;

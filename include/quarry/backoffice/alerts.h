@@ -11,8 +11,10 @@
 // email, the email is sent again after five minutes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,5 +74,10 @@ base::Result<AlertReport> send_renewals(repository::Repository& repository,
 /// expiry notices. Days begin at noon UTC, as in fossil.
 base::Result<AlertReport> send_due_mail(repository::Repository& repository,
                                         const AlertOptions& options);
+
+/// Returns the delay after which an email in the outbox is due; 0 if an email is overdue. Returns
+/// nullopt if the outbox is empty, or if mail is disabled or not configured.
+base::Result<std::optional<std::chrono::seconds>> until_next_mail(
+    repository::Repository& repository, const AlertOptions& options);
 
 }  // namespace quarry::backoffice

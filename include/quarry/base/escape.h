@@ -11,14 +11,16 @@ namespace quarry::base {
 /// Returns TEXT, truncated to LIMIT bytes. Every backslash, and every byte that is neither
 /// printable ASCII nor part of valid UTF-8, is escaped as \xHH.
 std::string printable(std::string_view text, std::size_t limit = 256);
+/// Like printable(), but backslashes stay unchanged. Call this function for messages of which some
+/// parts were already escaped by printable().
+std::string printable_message(std::string_view text, std::size_t limit = 256);
 /// Like printable(), but appends the result to OUT, and also escapes the ASCII characters in ALSO,
 /// such as quotation marks.
 void append_printable(std::string& out, std::string_view text, std::size_t limit,
                       std::string_view also = {});
 
 /// Moves one character from the front of TEXT (not empty) to OUT. The character is escaped as in
-/// printable(), but backslashes stay unchanged. Call this function for messages of which some parts
-/// were already escaped by printable().
+/// printable_message().
 void append_message_character(std::string& out, std::string_view& text);
 
 /// Moves one character from the front of TEXT (not empty) to OUT, escaped for a JSON string.

@@ -4,7 +4,7 @@
 // Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries). The
 // master identifies the sender by the socket. A message is 8 bytes in host byte order:
 //
-//   byte 0   layout version, 1        byte 2-3   0
+//   byte 0   layout version, 1        byte 2-3   delay (0 except for kBackoffice)
 //   byte 1   verb                     byte 4-7   number
 //
 // Neither end ever blocks. A message that does not fit into the socket's buffer is dropped. Lost or
@@ -21,7 +21,8 @@
 namespace quarry::control {
 
 enum class Verb : std::uint8_t {
-  /// The repository with this number in the master's configuration might need a backoffice run.
+  /// The repository with this number in the master's configuration might need a backoffice run
+  /// after the delay.
   kBackoffice = 2,
   /// A job (Service::on_request) begins to wait. While it waits, the master can start another job.
   kPause = 3,
@@ -38,6 +39,7 @@ enum class Verb : std::uint8_t {
 struct Message {
   Verb verb;
   std::uint32_t number = 0;
+  std::uint16_t delay = 0;  // seconds
 };
 
 enum class Received {

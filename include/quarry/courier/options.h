@@ -15,6 +15,7 @@
 #include "quarry/base/log_options.h"
 #include "quarry/base/result.h"
 #include "quarry/courier/smtp.h"
+#include "quarry/event/event.h"
 
 namespace quarry::courier {
 
@@ -123,6 +124,9 @@ std::string_view name_of(DestinationType type);
 DestinationType destination_type_named(std::string_view name);
 /// Checks that NAME is a valid destination name. Errors: kInvalid.
 base::Result<void> check_destination_name(std::string_view name);
+
+/// Returns whether DESTINATION is configured to get EVENT.
+bool is_for(const DestinationOptions& destination, const event::Event& event);
 
 /// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a
 /// backslash escapes " and \. Variables, patterns and other shell syntax are not supported. Errors:

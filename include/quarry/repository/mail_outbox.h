@@ -54,6 +54,8 @@ class MailOutbox {
   /// Returns whether any email is due at NOW.
   base::Result<bool> has_due(MailTime now);
   base::Result<std::size_t> size();
+  /// Returns when the first email is due, or nullopt if the outbox is empty.
+  base::Result<std::optional<MailTime>> next_due();
 
   // Use the functions below inside a Receipt.
 

@@ -75,6 +75,7 @@ enum class Outcome : std::uint8_t {
   kRetry,     // failed: retry after a delay; after the last attempt: becomes a dead letter
   kGivenUp,   // will never succeed: becomes a dead letter
   kReturned,  // not attempted: deliver again immediately; not counted as an attempt
+  kSkipped,   // not meant for this subscription: settled, but not counted as delivered
 };
 
 /// The outcome for one message.

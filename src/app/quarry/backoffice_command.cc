@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "commands.h"
@@ -19,6 +20,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/owner.h"
+#include "quarry/backoffice/alerts.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/fd.h"
@@ -107,6 +109,30 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
+// A run at least once an hour notices a clock that was set back.
+constexpr std::chrono::seconds kMaxRetryDelay = std::chrono::hours(1);
+
+/// Returns the delay after which REPOSITORY needs a run to retry email, or nullopt if no email
+/// waits. An error counts as no email, because runs report errors.
+std::optional<std::chrono::seconds> retry_delay(const BackofficeArguments& arguments,
+                                                repository::Repository& repository) {
+  const auto wait = backoffice::until_next_mail(repository, {.methods = arguments.mail_methods});
+  if (!wait || !*wait) return std::nullopt;
+  const std::chrono::seconds lease(std::max<std::int64_t>(arguments.lease_time, 1));
+  return std::clamp(**wait, std::min(lease, kMaxRetryDelay), kMaxRetryDelay);
+}
+
+/// Requests a run from MASTER for the time at which email of REPOSITORY has to be retried.
+void request_retry(const BackofficeArguments& arguments, repository::Repository& repository,
+                   const control::Channel& master) {
+  if (master.fd() < 0) return;
+  const auto delay = retry_delay(arguments, repository);
+  if (!delay) return;
+  const std::string name = served_name(arguments, repository.path());
+  master.send({control::Verb::kBackoffice, repository::number_of(name),
+               static_cast<std::uint16_t>(delay->count())});
+}
+
 /// Reports the failures in REPOSITORY on standard error, and to the courier if a courier is
 /// configured.
 void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
@@ -146,9 +172,14 @@ class BackofficeRun {
       return publish(*repository_);
     }
     QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
-    if (turn == Turn::kRun) return work(*repository_);
-    trace(fmt::format("{}: another process holds the lease", file.string()));
-    return {};
+    base::Result<void> done;
+    if (turn == Turn::kRun) {
+      done = work(*repository_);
+    } else {
+      trace(fmt::format("{}: another process holds the lease", file.string()));
+    }
+    if (repository_) request_retry(arguments_, *repository_, master_);
+    return done;
   }
 
  private:
@@ -326,19 +357,25 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   struct Seen {
     std::string state;
     steady_clock::time_point ran;
+    std::optional<steady_clock::time_point> retry = {};
   };
   std::map<std::string, Seen> seen;
   while (!is_interrupted()) {
     for (const std::string& file : arguments.files) {
       Seen& last = seen[file];
-      const bool is_due = arguments.min > 0 &&
-                          steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
+      const auto now = steady_clock::now();
+      const bool is_due =
+          (arguments.min > 0 && now - last.ran >= std::chrono::seconds(arguments.min)) ||
+          (last.retry && now >= *last.retry);
       // Read the state before the run, so that commits during the run cause another run. The run's
       // own commits also cause another run, but that run does not find any work and does not write.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_for_file(arguments, file);
       last = {state, steady_clock::now()};
+      const auto repository = repository::Repository::open(file);
+      const auto delay = repository ? retry_delay(arguments, **repository) : std::nullopt;
+      if (delay) last.retry = last.ran + *delay;
     }
     sleep_for(std::chrono::seconds(arguments.poll), master, false);
   }
@@ -351,13 +388,16 @@ int run_for_server(const BackofficeArguments& arguments, const control::Channel&
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};
   if (arguments.is_folder) files = repositories_in(path, arguments.number);
-  if (arguments.is_folder && !arguments.number) {
-    std::vector<std::string> names;
-    for (const fs::path& file : files) names.push_back(file.string());
-    return run_each(arguments, names);
-  }
+  const bool is_apart = arguments.is_folder && !arguments.number;
   int code = kDone;
   for (const fs::path& file : files) {
+    if (is_interrupted()) break;
+    if (is_apart || arguments.only_requests) {
+      if (!arguments.only_requests) code = std::max(code, run_for_file(arguments, file));
+      const auto repository = repository::Repository::open(file);
+      if (repository) request_retry(arguments, **repository, master);
+      continue;
+    }
     if (const auto done = BackofficeRun(arguments, master).run(file); !done) {
       code = failed(done.error());
     }

@@ -57,6 +57,7 @@ struct BackofficeArguments {
   // Set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
+  bool only_requests = false;           // only request runs for mail that has to be retried
   std::optional<std::uint32_t> number;  // only repositories whose number_of() is this number
   std::string served_name;              // name on the server; "": derived from the path
   /// The allowed values of the repository's setting email-send-method; empty: all.

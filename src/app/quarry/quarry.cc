@@ -126,6 +126,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   // Only the server uses the following options, so --help does not show them.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
+  command.add_flag("--only-requests", arguments.only_requests)->group("");
   command.add_option("--number", arguments.number)->group("");
   command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
   command.add_option("--served-name", arguments.served_name)->group("");
@@ -189,13 +190,14 @@ void add_top(CLI::App& command, Run& run) {
 
 template <typename Outcome>
 SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
-                                  const char* description,
-                                  Outcome (*action)(const SpoolArguments&)) {
+                                  const char* description, Outcome (*action)(const SpoolArguments&),
+                                  const char* help_of_filename =
+                                      "Prefix of the files' names (default: queue, or the name of "
+                                      "the only stream in DIR)") {
   CLI::App* command = spool.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
   command->add_option("DIR", arguments.folder, "Folder of the queue's files")->required();
-  command->add_option("--filename", arguments.filename, "Prefix of the files' names")
-      ->capture_default_str()
+  command->add_option("--filename", arguments.filename, help_of_filename)
       ->check([](const std::string& given) {
         const bool is_good = !given.empty() && given.find('/') == std::string::npos;
         return is_good ? std::string() : std::string("must be a name without a folder");
@@ -227,6 +229,7 @@ void add_dead_option(CLI::App& spool, const char* name, SpoolArguments& argument
 }
 
 void add_spool(CLI::App& spool, Run& run) {
+  static constexpr const char* kHelpOfQueueName = "Prefix of the files' names; default: queue";
   spool.require_subcommand(1);
   auto& status = add_spool_command(spool, run, "status", "Show the number and size of messages",
                                    run_spool_status);
@@ -248,8 +251,9 @@ void add_spool(CLI::App& spool, Run& run) {
   auto& purged = add_spool_command(spool, run, "purge", "Delete all messages", run_spool_purge);
   add_dead_option(spool, "purge", purged);
 
-  auto& fed = add_spool_command(spool, run, "feed",
-                                "Store each line of standard input as a message", run_spool_feed);
+  auto& fed =
+      add_spool_command(spool, run, "feed", "Store each line of standard input as a message",
+                        run_spool_feed, kHelpOfQueueName);
   CLI::App* feeding = spool.get_subcommand("feed");
   feeding->add_flag("-0,--null", fed.is_null, "Messages end with NUL instead of newline");
   feeding
@@ -263,7 +267,7 @@ void add_spool(CLI::App& spool, Run& run) {
                         "maxdiskspace", "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
   auto& drained = add_spool_command(
       spool, run, "drain", "Print messages, and delete them after the reader has read them",
-      run_spool_drain);
+      run_spool_drain, kHelpOfQueueName);
   CLI::App* draining = spool.get_subcommand("drain");
   draining->add_flag("-0,--null", drained.is_null, "End messages with NUL instead of newline");
   draining->add_flag("-f,--follow", drained.follow, "Wait for more messages");

@@ -22,8 +22,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// The number that stands for all repositories, in a request for a run.
+// Numbers in the master's own requests for runs: runs of all repositories, and a process that only
+// requests runs for mail that has to be retried.
 constexpr std::uint32_t kAllRepositories = 0;
+constexpr std::uint32_t kMailRetries = 1;
 
 constexpr milliseconds kGraceTime{60'000};
 // Time for a sync to report its result after its time limit.
@@ -162,16 +164,23 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
        is_folder = pool.repository.empty(), words = backoffice_arguments(pool, options, courier)](
           const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
     Words arguments = words;
-    if (is_folder && from != own) {
+    if (from == own && number == kMailRetries) {
+      arguments.insert(arguments.begin() + 2, "--only-requests");  // after the command
+    } else if (is_folder && (from != own || number != kAllRepositories)) {
       arguments.insert(arguments.end(), {"--number", std::to_string(number)});
     }
     return master::Program{path, std::move(arguments)};
   };
   service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
                                          .program_for = program_for,
-                                         .from = {workers, peers, pages, execution},
+                                         .from = {workers, peers, pages, execution, service.name},
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
+  // The previous server's requests for retries are lost. A run at startup repeats them, too.
+  if (every.count() == 0 || courier.socket.empty()) {
+    service.on_request->of_itself.push_back(
+        {.number = kMailRetries, .every = std::chrono::days(1), .at_start = true});
+  }
   if (every.count() > 0) {
     // With a courier, the server starts a run at startup. The first run only records which data the
     // repository contains, so that later runs can send events for new data.

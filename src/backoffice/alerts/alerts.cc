@@ -59,6 +59,15 @@ class AlertRun {
     return finish();
   }
 
+  Result<std::optional<MailTime>> until_next() {
+    QUARRY_TRY(read_setup());
+    if (!send_) return std::nullopt;
+    QUARRY_TRY_ASSIGN(const auto reading, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(const auto due, MailOutbox(repository_).next_due());
+    if (!due) return std::nullopt;
+    return std::max(*due - now(), MailTime(0));
+  }
+
  private:
   MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
 
@@ -213,6 +222,11 @@ Result<AlertReport> send_renewals(Repository& repository, const AlertOptions& op
 Result<AlertReport> send_due_mail(Repository& repository, const AlertOptions& options) {
   return AlertRun(repository, options)
       .run({.alerts = true, .digests = true, .renewals = true, .only_when_due = true});
+}
+
+Result<std::optional<std::chrono::seconds>> until_next_mail(Repository& repository,
+                                                            const AlertOptions& options) {
+  return AlertRun(repository, options).until_next();
 }
 
 }  // namespace quarry::backoffice

@@ -120,7 +120,7 @@ void ChildOutput::Stream::close() {
 }
 
 void ChildOutput::Stream::log_line(std::string_view line, bool is_last) const {
-  const std::string safe = base::printable(line, 4 * kMaxLine);
+  const std::string safe = base::printable_message(line, 4 * kMaxLine);
   if (!owner_.decorated_) return base::log_bare(base::LogLevel::kWarning, safe);
   base::log(base::LogLevel::kWarning, "{} said into {}: \"{}\"{}", owner_.label_, name_, safe,
             is_last ? ", pipe is closed" : "");

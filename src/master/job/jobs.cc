@@ -28,7 +28,7 @@ Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state
   }
 }
 
-void Jobs::asked(const std::string& from, std::uint32_t number) {
+void Jobs::asked(const std::string& from, std::uint32_t number, std::chrono::seconds delay) {
   if (!service_.on_request->program_for(from, number)) {
     // A child can send any number, so only the first unknown number is logged as a warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
@@ -36,6 +36,7 @@ void Jobs::asked(const std::string& from, std::uint32_t number) {
     return;
   }
   ++figures_.asked;
+  if (delay.count() > 0) return ask_later({from, number, steady_clock::now() + delay});
   queue({from, number, steady_clock::now()});
   places_.share_out();
   if (waiting_numbers_.contains(number)) count_delay();
@@ -164,8 +165,24 @@ void Jobs::end_overdue_jobs() {
   }
 }
 
+void Jobs::ask_later(Request request) {
+  const auto at = delayed_.find(request.number);
+  if (at != delayed_.end()) {
+    at->second.since = std::min(at->second.since, request.since);
+  } else if (delayed_.size() < kMaxWaiting) {
+    delayed_.emplace(request.number, std::move(request));
+  } else {
+    ++figures_.dropped;
+  }
+}
+
 void Jobs::ask_for_due() {
   const auto now = steady_clock::now();
+  std::erase_if(delayed_, [&](auto& each) {
+    const bool is_due = each.second.since <= now;
+    if (is_due) queue(std::move(each.second));
+    return is_due;
+  });
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;

@@ -12,8 +12,9 @@
 // new jobs start. At most OnRequest::max_paused jobs are paused. Each number is queued only once,
 // and the length of the queue is limited to kMaxWaiting. If a job is dropped or fails, no reply is
 // sent, because children repeat their requests. The master itself requests some jobs on a schedule
-// (OnRequest::of_itself). Such a job can change the time of its next run. A reload asks running
-// jobs to end, like all children, and discards waiting jobs.
+// (OnRequest::of_itself). Such a job can change the time of its next run. A request with a delay is
+// queued after the delay; at most kMaxWaiting requests are delayed. A reload asks running jobs to
+// end, like all children, and discards waiting jobs and delayed requests.
 #pragma once
 
 #include <chrono>
@@ -58,8 +59,8 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   /// Counts jobs in POOL, the pool that requests them. POOL must outlive the last job.
   void count_on(PoolWatch& pool) { pool_ = &pool; }
 
-  /// Handles a request for NUMBER by a child of the service FROM.
-  void asked(const std::string& from, std::uint32_t number);
+  /// Handles a request for NUMBER after DELAY by a child of the service FROM.
+  void asked(const std::string& from, std::uint32_t number, std::chrono::seconds delay = {});
   Figures figures() const;
 
   base::Result<void> set_up() override { return {}; }
@@ -88,8 +89,9 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   /// Handles MESSAGE. Returns false if MESSAGE is not about jobs.
   bool on_message(Child& child, const control::Message& message);
   void change_stage(Child& child, bool pauses);
-  /// Requests the master's own jobs that are due.
+  /// Queues the master's own jobs and the delayed requests that are due.
   void ask_for_due();
+  void ask_later(Request request);
   void run_again(std::uint32_t number, std::chrono::seconds wait);
   /// Among the paused children that want to continue, returns the one that has waited longest, or
   /// null.
@@ -113,6 +115,8 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> due_;
   Waiting waiting_;
   std::set<std::uint32_t> waiting_numbers_;
+  /// Requests with a delay, by number; `since` is the time at which they are queued.
+  std::map<std::uint32_t, Request> delayed_;
   Figures figures_;
 };
 

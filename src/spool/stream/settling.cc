@@ -55,6 +55,9 @@ class SubscriptionCore::SettleCall {
       case Outcome::kReturned:
         events_.emplace_back(Returned{sequence});
         return {};
+      case Outcome::kSkipped:
+        events_.emplace_back(Skipped{sequence});
+        return {};
       case Outcome::kGivenUp:
         return give_up(settlement, attempts);
       case Outcome::kRetry:

@@ -95,6 +95,9 @@ struct SubscriptionState::Change {
     state.read_ = event.to;
     state.unreadable_ += event.unreadable;
   }
+  void operator()(const Skipped& event) const {
+    with(event.sequence, [this](Open::iterator message) { state.close(message); });
+  }
 };
 
 void SubscriptionState::apply(const Event& event) {

@@ -88,8 +88,15 @@ struct Passed {
   static auto fields(auto& self) { return std::tie(self.to, self.unreadable); }
 };
 
+/// The message was not meant for this subscription.
+struct Skipped {
+  std::uint64_t sequence = 0;
+  static auto fields(auto& self) { return std::tie(self.sequence); }
+};
+
 /// The index of an event is its kind in a journal, so new events have to be added at the end.
-using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed>;
+using Event =
+    std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed, Skipped>;
 
 class SubscriptionState {
  public:

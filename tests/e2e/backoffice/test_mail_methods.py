@@ -52,6 +52,11 @@ def waiting(path):
     return repofile.value(path, "SELECT count(*) FROM fx_quarry_mail")
 
 
+def waiting_mail(path):
+    """Like waiting(), but also before the first mail."""
+    return waiting(path) if repofile.value(path, "SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_mail'") else 0
+
+
 def send(path):
     return quarry("alerts", "send", path)
 
@@ -171,6 +176,35 @@ def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, 
         server.stop()
         assert not list(there.iterdir()) and "something new" not in server.log()
     assert mail.pending(world) and not any(sent for _, sent, _, _ in mail.pending(world))
+
+
+@pytest.mark.parametrize("word", ["repository", "repositories"])
+def test_a_server_retries_the_mail_of_an_earlier_server_without_requests(start, world, relay, word):
+    assert send(world).returncode == 1
+    move_clock(world, 60)
+    repofile.set_config(world, "backoffice-disable", "0")
+    with relay:
+        paths = {"repository": None, word: world if word == "repository" else world.parent}
+        server = start({"backoffice": "yes", "backoffice.interval": "0", "backoffice.lease_time": "1s", **paths})
+        wait_until(lambda: relay.reached() == ADDRESSES, "the mail")
+        server.stop()
+    assert waiting(world) == 0
+
+
+@pytest.mark.slow  # the first retry is after a minute
+@pytest.mark.parametrize("by", ["server", "poll"])
+def test_deferred_mail_is_retried_when_it_is_due(start, world, relay, tmp_path, by):
+    """The repository does not change in the meantime, and nobody sends a request."""
+    repofile.set_config(world, "backoffice-disable", "0")
+    if by == "server":
+        server = start({"backoffice": "yes", "backoffice.interval": "0", "backoffice.lease_time": "1s"}, repository=world)
+        server.ask()
+    else:
+        server = Process([places.program("quarry"), "backoffice", "--poll", "1", "--min", "0", world], tmp_path / "output")
+    wait_until(lambda: waiting_mail(world) == len(ADDRESSES), "a failed attempt")
+    with relay:
+        wait_until(lambda: relay.reached() == ADDRESSES, "the mail", 120)
+    server.stop()
 
 
 def test_a_missing_folder_is_reported_and_no_mail_is_lost(world, tmp_path):

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from support import places
 from support.courier import QUICK, Courier, event, running, running_hooks
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
 from support.process import exists, wait_until
+from support.program import quarry
 
 CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
             "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
@@ -176,6 +178,29 @@ def test_the_exit_code_of_a_program(tmp_path: Path, code: int, is_dead: bool):
         assert courier.status()["build"]["dead"] == int(is_dead)
 
 
+def test_the_manual_explains_exit_codes_and_numbers():
+    text = (places.TOP / "man" / "quarry-events.7").read_text()
+    for word in ("QUARRY_EVENT", "QUARRY_DELIVERY", "X-Quarry-Delivery", "EX_TEMPFAIL", "exit code 75", "after 100"):
+        assert word in text, word
+
+
+def test_a_newline_in_an_error_is_escaped_once(tmp_path: Path):
+    program = script(tmp_path / "sendmail", 'printf "two\\nlines\\n"; exit 69\n')
+    words = {"type": "mail", "sendmail": program, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK
+    with running(tmp_path / "c", {"post": words}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("post")
+        shown = [courier.status()["post"]["last_error"], courier.log(),
+                 quarry("courier", "status", "--config", courier.config).stdout,
+                 quarry("spool", "status", "--filename", "events", courier.folder / "spool").stdout,
+                 quarry("spool", "status", "--json", "--filename", "events", courier.folder / "spool").stdout,
+                 quarry("spool", "list", "--filename", "events", "--dead", "post", courier.folder / "spool").stdout,
+                 quarry("spool", "export", "--json", "--filename", "events", "--dead", "post", courier.folder / "spool").stdout]
+        for text in shown:
+            assert "two\\x0alines" in text.replace("\\\\", "\\"), text
+        assert not any("x5c" in text for text in shown)
+
+
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path):
     program = script(tmp_path / "program", f"[ -e {tmp_path}/pids ] && exit 0\ntrap '' TERM\nsleep 300 &\n"
                                            f"echo $$ $! > {tmp_path}/pids\nwhile :; do sleep 1; done\n")
@@ -208,6 +233,24 @@ def test_security_events_go_only_where_they_are_named(tmp_path: Path):
             courier.wait_until_delivered(name)
             types = [json.loads(line)["type"] for line in (tmp_path / name).read_text().splitlines()]
             assert types == (["security", "push"] if name == "named" else ["push"]), name
+
+
+def test_only_the_events_of_a_destination_are_counted(tmp_path: Path):
+    failing = {"type": "file", "path": tmp_path / "no" / "events"}
+    with running(tmp_path / "c", {"wiki": {"events": "artifact.wiki", "type": "file", "path": tmp_path / "wiki"},
+                                  "blocked": {"events": "push", **failing} | QUICK,
+                                  "open": {"events": "push", "in_order": "no", **failing} | QUICK}) as courier:
+        courier.hand_over([event(1), event(2, "artifact.wiki"), event(3), *[event(i, "artifact.wiki") for i in range(4, 10)]])
+        courier.wait_until_delivered("wiki")
+        wait_until(lambda: all(courier.status()[name]["tries"] >= 2 for name in ("blocked", "open")), "attempts")
+        for name, delivered, waits in (("wiki", 7, 0), ("blocked", 0, 2), ("open", 0, 2)):
+            status = courier.status()[name]
+            assert (status["delivered"], status["waiting"]) == (delivered, waits), name
+        assert courier.status()["wiki"]["oldest"] is None and courier.status()["blocked"]["oldest"]
+        (tmp_path / "no").mkdir()
+        for name in ("blocked", "open"):
+            courier.wait_until_delivered(name)
+            assert courier.status()[name]["delivered"] == 2
 
 
 def test_a_file_is_appended_to_and_reopened(tmp_path: Path):

@@ -93,3 +93,17 @@ def test_feed_and_drain_refuse_a_stream_and_a_queue_has_no_dead_letters(stream, 
     spool("feed", given=lines(1, 2))
     for what in ("list", "export", "replay", "purge"):
         assert "dead letters" in spool.refused(what, "--dead", "mail")
+
+
+def test_the_only_stream_of_a_folder_needs_no_filename(stream):
+    """Without --filename, such a command showed an empty queue."""
+    plain = Spool(stream.folder)
+    assert plain.status() == stream.status() and plain.status()["messages"] == 5
+    assert plain("list", "--dead", "mail") == stream("list", "--dead", "mail") != b""
+    assert plain("export") == stream("export")
+    assert plain("replay", "--dead", "mail") == b"2 messages were returned to subscription mail\n"
+    assert plain("purge", "--dead", "mail") == b"0 messages were removed\n"
+    (stream.folder / "others.stream").write_bytes((stream.folder / "events.stream").read_bytes())
+    assert "choose one with --filename" in plain.refused("status")
+    plain("feed", given=lines(1, 2))
+    assert plain("drain") == lines(1, 2), "the default of feed and drain is a queue"

@@ -31,11 +31,16 @@ TEST_CASE_FIXTURE(Ends, "a message arrives as it was sent, and an empty channel 
   REQUIRE(master.receive(&message) == Received::kMessage);
   CHECK(message.verb == Verb::kAgain);
   CHECK(message.number == 60);
+  CHECK(child.send({Verb::kBackoffice, 17, 3600}));
+  REQUIRE(master.receive(&message) == Received::kMessage);
+  CHECK(message.number == 17);
+  CHECK(message.delay == 3600);
 }
 
 TEST_CASE_FIXTURE(Ends, "malformed messages are detected, whatever their length") {
   const std::string zeros(8, '\0');
   for (const std::string& bytes : {std::string("x"), zeros, std::string("\1\x63\0\0\0\0\0\0", 8),
+                                   std::string("\1\6\1\0\0\0\0\0", 8),
                                    std::string("\1\1\1\0\0\0\0\0", 8), std::string(9000, 'x')}) {
     REQUIRE(::send(child.fd(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));

@@ -33,7 +33,8 @@ std::string member_of(const std::string& text, const char* name) {
 
 std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
   const std::string said = member_of(reply.body, "error");
-  if (!said.empty()) return fail(http::error_code_of(reply.status), base::printable(said, 500));
+  if (!said.empty())
+    return fail(http::error_code_of(reply.status), base::printable_message(said, 500));
   if (reply.status >= 300 && reply.status < 400) {
     return fail(ErrorCode::kDenied,
                 fmt::format("{} redirects to another URL (HTTP status {}): use that URL", url,

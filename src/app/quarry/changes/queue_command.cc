@@ -103,7 +103,7 @@ Result<void> explain(const QueueArguments& arguments, QueueAccess& queue) {
   if (arguments.as_json) {
     fmt::print("{}\n", nlohmann::json{{"why", why}}.dump());
   } else {
-    fmt::print("{}\n", base::printable(why, 4'000));
+    fmt::print("{}\n", base::printable_message(why, 4'000));
   }
   return {};
 }

@@ -68,7 +68,8 @@ void add(std::string& text, const char* name, const std::string& value) {
 /// Adds the lines of MORE, each with the prefix BEFORE.
 void add_lines(std::string& text, std::string_view more, const char* before) {
   while (!more.empty()) {
-    text += fmt::format("{}{}\n", before, printable(base::take_until(more, '\n'), kMaxText));
+    text += fmt::format("{}{}\n", before,
+                        base::printable_message(base::take_until(more, '\n'), kMaxText));
   }
 }
 
@@ -175,9 +176,9 @@ std::string log_text(const json& change_set) {
   std::string text;
   for (const json& line : array_in(change_set, "history")) {
     if (!line.is_object()) continue;
-    text +=
-        fmt::format("{} {} {}\n", printable(time_in(line, "time")),
-                    printable(text_in(line, "state")), printable(text_in(line, "why"), kMaxText));
+    text += fmt::format("{} {} {}\n", printable(time_in(line, "time")),
+                        printable(text_in(line, "state")),
+                        base::printable_message(text_in(line, "why"), kMaxText));
   }
   const std::string output = text_in(change_set, "output");
   if (!output.empty()) text += "\n";

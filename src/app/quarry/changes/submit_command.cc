@@ -171,7 +171,7 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
 /// Prints the outcome. Returns the exit code: 0 if the change set ID has landed.
 int print_outcome(std::string_view id, const nlohmann::json& change_set) {
   const auto printable = [&](const char* name) {
-    return base::printable(text_in(change_set, name), 2'000);
+    return base::printable_message(text_in(change_set, name), 2'000);
   };
   if (text_in(change_set, "stage") == changes::word_of(changes::Stage::kDone)) {
     fmt::print("{} landed as {}\n", id, printable("landed"));

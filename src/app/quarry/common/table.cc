@@ -30,7 +30,7 @@ Table::Table(std::vector<std::string> heads) {
 }
 
 void Table::add(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = base::printable(cell, kMaxCell);
+  for (std::string& cell : cells) cell = base::printable_message(cell, kMaxCell);
   cells.resize(is_figure_.size());
   rows_.push_back(std::move(cells));
 }

@@ -54,6 +54,25 @@ std::string type_of(const courier::CourierConfig& config, const std::string& nam
   return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
 }
 
+/// Counts only those waiting events in FIGURES that their destination in CONFIG is configured to get.
+/// The courier settles the others when it reaches them. The events of a removed destination all
+/// count.
+Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
+  const auto at =
+      std::ranges::find(config.destinations, figures.name, &courier::DestinationOptions::name);
+  if (at == config.destinations.end() || figures.waiting == 0) return {};
+  figures.waiting = 0;
+  figures.oldest.reset();
+  const auto count = [&](const spool::StreamedMessage& message) {
+    const auto event = event::parse(message.content);
+    // An event that cannot be parsed becomes a dead letter of each destination.
+    if (event && !courier::is_for(*at, *event)) return true;
+    if (figures.waiting++ == 0) figures.oldest = message.taken_at;
+    return true;
+  };
+  return spool::visit_stream(spool_of(config), figures.name, count, report);
+}
+
 /// A row of the table.
 struct Row {
   std::string type;
@@ -94,7 +113,7 @@ nlohmann::json json_of(const Row& row) {
                          {"tries", one.head_attempts},
                          {"delivered", one.delivered},
                          {"dead", one.dead},
-                         {"last_error", base::printable(one.last_error)},
+                         {"last_error", base::printable_message(one.last_error)},
                          {"last_error_at", nullptr}};
   if (one.oldest) line["oldest"] = base::iso_millis(*one.oldest) + "Z";
   if (one.last_error_at) line["last_error_at"] = base::iso_millis(*one.last_error_at) + "Z";
@@ -138,12 +157,13 @@ Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std:
 
 /// Returns the last error of the destination NAME, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
-  const auto status = spool::stream_status(spool_of(config));
+  auto status = spool::stream_status(spool_of(config));
   if (!status) return {};
   const auto at = std::ranges::find(status->subscriptions, name, &SubscriptionStatistics::name);
   if (at == status->subscriptions.end() || at->last_error.empty()) return {};
+  if (!count_wanted(config, *at)) return {};
   return fmt::format(" ({} are waiting; the last error was: {})", at->waiting,
-                     base::printable(at->last_error));
+                     base::printable_message(at->last_error));
 }
 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
@@ -167,16 +187,17 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
                     }));
   if (!dead) return {};
   return fail(ErrorCode::kIo, fmt::format("{} did not accept event {}: {}", name, id,
-                                          base::printable(dead->error)));
+                                          base::printable_message(dead->error)));
 }
 
 }  // namespace
 
 base::Result<void> run_courier_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
+  QUARRY_TRY_ASSIGN(auto status, spool::stream_status(spool_of(config)));
   std::vector<Row> rows;
-  for (const SubscriptionStatistics& one : status.subscriptions) {
+  for (SubscriptionStatistics& one : status.subscriptions) {
+    QUARRY_TRY(count_wanted(config, one));
     rows.push_back({type_of(config, one.name), one});
   }
   QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(config));

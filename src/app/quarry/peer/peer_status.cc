@@ -118,7 +118,7 @@ json json_of(const Shown& shown) {
                {"last_failure", time_of(state.failed)},
                {"next", nullptr},
                {"failures", state.failures},
-               {"error", base::printable(shown.error(), 1000)},
+               {"error", base::printable_message(shown.error(), 1000)},
                {"sent", state.sent},
                {"received", state.received}};
   if (!shown.direction.empty()) made["direction"] = shown.direction;

@@ -126,7 +126,7 @@ std::string line_of(const PeerReport& report, bool is_verbose) {
   if (report.what == What::kDone) return line_of_success(report, is_verbose);
   if (report.what == What::kFailed && (report.is_news || is_verbose)) {
     return fmt::format("{} ({} in a row, retrying in {})",
-                       base::printable(report.error->message, kMaxShown),
+                       base::printable_message(report.error->message, kMaxShown),
                        counted(state.failures, "failure"), in_seconds(report.wait));
   }
   if (!is_verbose) return "";

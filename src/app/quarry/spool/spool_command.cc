@@ -1,12 +1,15 @@
 // quarry spool status|list|export|replay|purge: works on the files of a disk queue or of a stream.
 // Another process can use the files at the same time.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "common/owner.h"
 #include "common/report.h"
@@ -31,6 +34,31 @@ constexpr std::size_t kShownContent = 80;
 
 spool::SpoolLocation spool_of(const SpoolArguments& arguments) {
   return {arguments.folder, arguments.filename};
+}
+
+/// Returns GIVEN with a filename. The default is kDefaultFilename, or the name of the only stream in
+/// the folder if the folder does not contain a queue with that name. Errors: kInvalid (several
+/// streams).
+Result<SpoolArguments> with_filename(const SpoolArguments& given) {
+  SpoolArguments arguments = given;
+  if (!arguments.filename.empty()) return arguments;
+  arguments.filename = kDefaultFilename;
+  std::vector<std::string> streams;
+  std::error_code missing;  // the command reports the error itself
+  for (const auto& entry : std::filesystem::directory_iterator(arguments.folder, missing)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(arguments.filename + ".")) return arguments;
+    // A dot is part of the names of dead letters, not of other streams.
+    const std::string stem = entry.path().stem();
+    if (name == stem + ".stream" && stem.find('.') == std::string::npos) streams.push_back(stem);
+  }
+  if (streams.size() > 1) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} contains several streams ({}): choose one with --filename",
+                            arguments.folder, fmt::join(streams, ", ")));
+  }
+  if (!streams.empty()) arguments.filename = streams.front();
+  return arguments;
 }
 
 /// Returns whether ARGUMENTS refer to a stream. Errors: kInvalid if they refer to dead letters, but
@@ -60,7 +88,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"dead", one.dead},
           {"unreadable", one.unreadable},
           // The error can contain any bytes, but JSON must be valid UTF-8.
-          {"last_error", base::printable(one.last_error)},
+          {"last_error", base::printable_message(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }
 
@@ -127,7 +155,7 @@ nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
   if (of_stream) line["taken_at"] = base::iso_millis(message.taken_at);
   if (of_stream) line["key"] = base::printable(message.key);
   if (message.attempts > 0) line["attempts"] = message.attempts;
-  if (!message.error.empty()) line["error"] = base::printable(message.error);
+  if (!message.error.empty()) line["error"] = base::printable_message(message.error);
   if (is_utf8(message.content)) {
     line["content"] = message.content;
   } else {
@@ -180,7 +208,8 @@ Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&
 
 }  // namespace
 
-base::Result<void> run_spool_status(const SpoolArguments& arguments) {
+base::Result<void> run_spool_status(const SpoolArguments& given) {
+  QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   if (of_stream) return show_stream_status(arguments);
   QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
@@ -202,11 +231,12 @@ base::Result<void> run_spool_status(const SpoolArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_spool_list(const SpoolArguments& arguments) {
+base::Result<void> run_spool_list(const SpoolArguments& given) {
+  QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
     std::string why;
     if (!arguments.dead.empty()) {
-      why = fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error));
+      why = fmt::format("{} tries: {}: ", message.attempts, base::printable_message(message.error));
     }
     return fmt::format("{:>8} {} {:>8} {}{}\n", message.id, message.severity,
                        message.content.size(), why,
@@ -214,7 +244,8 @@ base::Result<void> run_spool_list(const SpoolArguments& arguments) {
   });
 }
 
-base::Result<void> run_spool_export(const SpoolArguments& arguments) {
+base::Result<void> run_spool_export(const SpoolArguments& given) {
+  QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   const char end = arguments.is_null ? '\0' : '\n';
   return show_all(arguments, [&](const StreamedMessage& message, bool of_stream) {
     if (arguments.as_json) return json_of(message, of_stream).dump() + "\n";
@@ -222,8 +253,9 @@ base::Result<void> run_spool_export(const SpoolArguments& arguments) {
   });
 }
 
-base::Result<void> run_spool_replay(const SpoolArguments& arguments) {
-  QUARRY_TRY(act_as_owner_of(arguments.folder));
+base::Result<void> run_spool_replay(const SpoolArguments& given) {
+  QUARRY_TRY(act_as_owner_of(given.folder));
+  QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto again = [](spool::Subscription& one) { return one.replay_dead(); };
   QUARRY_TRY_ASSIGN(const std::uint64_t count,
@@ -234,8 +266,9 @@ base::Result<void> run_spool_replay(const SpoolArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_spool_purge(const SpoolArguments& arguments) {
-  QUARRY_TRY(act_as_owner_of(arguments.folder));
+base::Result<void> run_spool_purge(const SpoolArguments& given) {
+  QUARRY_TRY(act_as_owner_of(given.folder));
+  QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   const auto removal = [](spool::Subscription& one) { return one.purge_dead(); };
   QUARRY_TRY_ASSIGN(const std::uint64_t count,

@@ -12,10 +12,12 @@
 
 namespace quarry::app {
 
+inline constexpr const char* kDefaultFilename = "queue";
+
 struct SpoolArguments {
   std::string folder;
-  std::string filename = "queue";
-  std::string dead;  // a subscription; use its dead letters
+  std::string filename;  // "": see with_filename(); feed and drain use kDefaultFilename
+  std::string dead;      // a subscription; use its dead letters
   bool as_json = false;
   bool is_null = false;  // messages end with a NUL byte instead of a newline
   bool follow = false;

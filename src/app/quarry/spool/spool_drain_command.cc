@@ -297,7 +297,7 @@ Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
   if (signals.received() != 0) return {};
   QUARRY_TRY(act_as_owner_of(arguments.folder));
   QUARRY_TRY_ASSIGN(const auto drain,
-                    spool::Drain::open({arguments.folder, arguments.filename}, options, report));
+                    spool::Drain::open({arguments.folder, options.filename}, options, report));
   return DrainLoop(arguments, options, *drain, std::move(acknowledgements), signals).run();
 }
 

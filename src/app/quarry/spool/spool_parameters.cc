@@ -88,7 +88,7 @@ Result<QueueOptions> options_of(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const QueueType type, type_of(arguments));
   QueueOptions options = defaults(type);
   options.spool_directory = arguments.folder;
-  options.filename = arguments.filename;
+  options.filename = arguments.filename.empty() ? kDefaultFilename : arguments.filename;
   for (const auto& [name, value] : arguments.parameters) {
     QUARRY_TRY(spool::set_parameter(options, name, value));
   }

@@ -160,6 +160,29 @@ TEST_CASE("an email that could not be sent is retried unchanged") {
   CHECK(world.run().waiting == 0);
 }
 
+TEST_CASE("the time of the next retry is known, unless mail is disabled") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  const auto until_next = [&] {
+    const auto wait = until_next_mail(*world.repository, {.clock = &world.clock});
+    REQUIRE(wait);
+    return *wait;
+  };
+  CHECK_FALSE(until_next());
+  world.check_in("one");
+  world.fail(ErrorCode::kIo);
+  CHECK(until_next() == std::chrono::seconds(60));
+  world.clock.advance(59 * kSecond);
+  CHECK(until_next() == std::chrono::seconds(1));
+  world.clock.advance(60 * kSecond);
+  CHECK(until_next() == std::chrono::seconds(0));
+  world.set("email-send-method", "off");
+  CHECK_FALSE(until_next());
+  world.set("email-send-method", "dir");
+  CHECK(world.run().sent == 1);
+  CHECK_FALSE(until_next());
+}
+
 TEST_CASE("delays grow to an hour, and after five days an email is given up") {
   AlertWorld world;
   world.subscribe("ann@example.net");

@@ -120,3 +120,14 @@ TEST_CASE_FIXTURE(MailWorld,
   settle(*mail, 1, 1, Outcome::kRetry, error);
   CHECK(mail->statistics().last_error == std::string(255, 'x'));
 }
+
+TEST_CASE_FIXTURE(MailWorld, "a skipped message is settled, but not delivered") {
+  append(1, 3);
+  REQUIRE(take_ids(*mail) == ids(1, 3));
+  settle(*mail, 1, 2, Outcome::kSkipped);
+  settle(*mail, 3, 3);
+  restart();
+  CHECK(drain(*mail).empty());
+  CHECK(mail->statistics().delivered == 1);
+  CHECK(mail->statistics().waiting == 0);
+}

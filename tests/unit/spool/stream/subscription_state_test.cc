@@ -23,7 +23,8 @@ const std::vector<Event>& all_kinds() {
       GivenUp{.sequence = 7, .time = 1500, .error = "no such user"},
       Returned{8},
       Lost{8},
-      Passed{.to = at(12), .unreadable = 3}};
+      Passed{.to = at(12), .unreadable = 3},
+      Skipped{5}};
   return events;
 }
 
