@@ -17,6 +17,12 @@ ordered_json described(const RunningService& service) {
   ordered_json children = ordered_json::array();
   for (const auto& child : service.children.living()) children.push_back(child->pid);
   ordered_json described = {{"service", service.service().name}, {"children", children}};
+  const scoreboard::PoolState& state = service.children.watch().state();
+  if (!service.children.start_failure().empty()) {
+    described["failure"] = service.children.start_failure();
+  } else if (state.next_start > 0) {
+    described["failure"] = state.backoff_reason.view();
+  }
   if (service.service().figures) {
     const ServiceFigures service_figures = service.service().figures();
     ordered_json& figures = described[service_figures.name] = {{"about", service_figures.about}};

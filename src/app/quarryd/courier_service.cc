@@ -86,6 +86,21 @@ base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& 
   return CourierSocket{std::move(address), listen, std::move(runs_as), section->place};
 }
 
+master::ProcessSettings courier_process(const courier::CourierConfig& config) {
+  master::ProcessSettings settings;
+  // The configuration can contain variables of the server's environment. The programs of
+  // destinations get a small environment.
+  settings.clear_env = false;
+  // Pass the courier's output on unchanged, because it already has the format of the log.
+  settings.catch_output = true;
+  settings.decorate_output = false;
+  // no_new_privs disables setgid programs. Do not set it if a destination uses sendmail, because
+  // sendmail can be or start a setgid program, such as Postfix's postdrop.
+  settings.no_new_privs = std::ranges::all_of(config.destinations, &std::string::empty,
+                                              &courier::DestinationOptions::sendmail);
+  return settings;
+}
+
 base::Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited) {
@@ -96,14 +111,7 @@ base::Result<std::optional<master::Service>> courier_service(
   service.kind = master::ServiceKind::kReceiver;
   service.starts_alone = true;
   service.processes.max_children = 1;
-  // Pass the courier's output on unchanged, because it already has the format of the log.
-  service.process.catch_output = true;
-  service.process.decorate_output = false;
-  // no_new_privs disables setgid programs. Do not set it if a destination uses sendmail, because
-  // sendmail can be or start a setgid program, such as Postfix's postdrop.
-  service.process.no_new_privs =
-      std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
-                          &courier::DestinationOptions::sendmail);
+  service.process = courier_process(*courier_config_in(config));
   service.run_as = socket->runs_as;
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(socket->address, socket->options, &inherited));

@@ -36,6 +36,9 @@ struct CourierSocket {
 /// Errors: the user does not exist.
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
+/// Returns the settings of the process of the courier in CONFIG.
+master::ProcessSettings courier_process(const courier::CourierConfig& config);
+
 /// Returns the service for [courier] in CONFIG, with its socket bound, or nullopt if CONFIG does
 /// not have this section. CONFIG was read from PATH. Errors: the user does not exist, or the socket
 /// cannot be bound.

@@ -199,6 +199,7 @@ int run(const master::Config& config, const CommandLine& line,
 app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
   app::StartConditions start;
   start.in_background = goes_to_background(line, config);
+  if (!line.config.empty()) start.config = std::filesystem::absolute(line.config);
   if (const char* variable = std::getenv(master::kInheritableVariable)) {
     std::istringstream lines{std::string(variable)};
     for (std::string each; std::getline(lines, each);) start.inheritable.push_back(each);

@@ -1,82 +1,27 @@
 #include "start_check.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
+#include <iterator>
 
+#include "access_check.h"
+#include "configuration.h"
+#include "courier_configuration.h"
 #include "courier_service.h"
 #include "hooks_service.h"
+#include "pool_services.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
-#include "quarry/base/spawn.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
-#include "quarry/master/process_settings.h"
 
 namespace quarry::app {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-/// A socket that a child connects to.
-struct ConnectedSocket {
-  std::string what;      // for messages, such as "its pool"
-  std::string path;      // inside the child's chroot
-  bool is_made = false;  // whether the socket already has its final owner and mode
-};
-
-/// The files that a child needs, as paths inside its chroot; "" for a file that it does not need.
-struct ChildFiles {
-  std::vector<ConnectedSocket> sockets;
-  std::string repository;
-  std::string repositories;  // the folder of repositories
-  std::string hooks;         // the folder of waiting hooks, which may not exist yet
-};
-
-bool may(int what, const std::string& path) {
-  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
-}
-
-base::Result<void> check_access(const ChildFiles& files) {
-  for (const ConnectedSocket& socket : files.sockets) {
-    const auto folder = std::filesystem::path(socket.path).parent_path() / ".";
-    if (may(X_OK, folder) && (!socket.is_made || may(W_OK, socket.path))) continue;
-    return base::fail_errno(fmt::format("cannot connect to {} at {}", socket.what, socket.path));
-  }
-  if (!files.repository.empty() && !may(F_OK, files.repository)) {
-    return base::fail_errno(fmt::format("cannot reach its repository {}", files.repository));
-  }
-  // Files in the folder are opened by name, so search permission is enough.
-  if (!files.repositories.empty() && !may(X_OK, files.repositories)) {
-    return base::fail_errno(
-        fmt::format("cannot enter its repository folder {}", files.repositories));
-  }
-  if (!files.hooks.empty() && !may(W_OK | X_OK, files.hooks) && errno != ENOENT) {
-    return base::fail_errno(fmt::format("cannot write to its hooks folder {}", files.hooks));
-  }
-  return {};
-}
-
-/// Checks that a child with SETTINGS can become RUN_AS and then access FILES. The check runs in a
-/// process with the child's user, limits and chroot. Errors: why this is not possible.
-base::Result<void> try_child(const master::ProcessSettings& settings,
-                             const std::optional<master::Credentials>& run_as,
-                             const ChildFiles& files) {
-  QUARRY_TRY_ASSIGN(const std::string failure, base::run_in_child([&] {
-                      // Suppress warnings, because the real start of the child logs them.
-                      base::set_log_level(base::LogLevel::kAlert);
-                      auto done = master::put_in_force(settings, run_as);
-                      if (done) done = check_access(files);
-                      return done ? std::string() : done.error().message;
-                    }));
-  if (failure.empty()) return {};
-  return base::fail(base::ErrorCode::kDenied, failure);
-}
 
 /// The addresses of a configuration. The check binds all addresses; the destructor releases them.
 class BoundAddresses {
@@ -172,38 +117,76 @@ class Check {
     if (!is_others || start_.master) note("pid", pid_file);
   }
 
+  void note(const std::string& section, const Lines& errors) {
+    for (const std::string& each : errors) found_.push_back(fmt::format("[{}]: {}", section, each));
+  }
+
   void check_children(const BoundAddresses& addresses) {
-    const auto courier = courier_socket(config_);
+    const auto socket = courier_socket(config_);  // bind_all() reports an error
+    const auto courier = courier_config_in(config_);
+    if (socket && *socket) {
+      ChildNeeds needs;
+      needs.programs.push_back({"", program_beside("quarry-courier", QUARRY_SERVER_FOLDER)});
+      needs.config = start_.config;
+      needs.courier = courier;
+      note("courier", access_errors(courier_process(*courier), (*socket)->runs_as, needs));
+    }
     for (const master::PoolConfig& pool : config_.pools) {
-      ChildFiles files;
-      files.repository = pool.repository;
-      files.repositories = pool.repositories;
-      if (courier && *courier && hands_over_events(config_, pool)) {
-        const std::string path = (*courier)->address.path();
-        files.sockets.push_back({"the courier", path, addresses.has_made(path)});
+      ChildNeeds needs = needs_of(pool);
+      if (socket && *socket && hands_over_events(config_, pool)) {
+        const std::string path = (*socket)->address.path();
+        needs.sockets.push_back({"the courier", path, addresses.has_made(path)});
       }
       if (const auto hooks = pool_hooks(config_, pool); !hooks) {
         note(fmt::format("[{}] hooks", pool.name), std::unexpected(hooks.error()));
       } else if (*hooks) {
         const std::string path = (*hooks)->address.path();
-        files.sockets.push_back(
+        needs.sockets.push_back(
             {"the courier that runs its hooks", path, addresses.has_made(path)});
-        files.hooks = (*hooks)->folder;
+        needs.hooks = (*hooks)->folder;
         note(fmt::format("[{}] hooks", pool.name), check_hooks_folder(**hooks, pool));
+        needs.programs.push_back({"", program_beside("quarry-courier", QUARRY_SERVER_FOLDER)});
       }
-      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, files));
+      note(pool.name, access_errors(pool.process, pool.run_as, needs));
     }
     if (!config_.http || config_.pools.empty()) return;
     const master::HttpConfig& http = *config_.http;
     const master::PoolConfig& pool = config_.pool_of_http();
-    ChildFiles files;
+    ChildNeeds needs;
     if (pool.listen && pool.listen->is_unix()) {
       // Only a socket that was created by this check has its final owner and mode. A reload can
       // change the owner and mode of an existing socket.
-      files.sockets.push_back(
+      needs.sockets.push_back(
           {"its pool", pool.listen->path(), addresses.has_made(pool.listen->str())});
     }
-    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, files));
+    note("http", access_errors(http.process, http.run_as ? http.run_as : pool.run_as, needs));
+  }
+
+  /// Returns the repositories and programs that POOL's children need.
+  ChildNeeds needs_of(const master::PoolConfig& pool) const {
+    ChildNeeds needs;
+    if (!pool.repository.empty()) needs.repositories.push_back(pool.repository);
+    needs.folder = pool.repositories;
+    if (!pool.process.chroot.empty()) return needs;  // such a pool starts no programs
+    const worker::WorkerOptions options = worker_options_in(pool);
+    const auto peers = peers_of(config_, pool);
+    for (const ConfiguredPeer& peer : peers) needs.repositories.push_back(peer.file);
+    if (options.background.is_enabled || !peers.empty()) {
+      needs.programs.push_back({"", program_beside("quarry", QUARRY_PROGRAM_FOLDER)});
+    }
+    if (options.changes.is_enabled) {
+      needs.programs.push_back({"", program_beside("quarry-changes", QUARRY_SERVER_FOLDER)});
+    }
+    if (options.pages.source != pages::Source::kNone) {
+      needs.programs.push_back({"pages.program", options.pages.program});
+    }
+    for (const ConfiguredPeer& peer : peers) {
+      needs.files.push_back(
+          {fmt::format("[peer {}] password_file", peer.options.name), peer.options.password_file});
+      needs.files.push_back(
+          {fmt::format("[peer {}] ca_file", peer.options.name), peer.options.ca_file});
+    }
+    return needs;
   }
 
   /// Checks that the minimum number of descriptors is available. Libraries might need more.

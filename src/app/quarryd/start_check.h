@@ -1,10 +1,12 @@
 // Finds problems that prevent quarryd from starting with a valid configuration: an address that
-// cannot be bound, a log that cannot be written, or a user to which quarryd cannot change. These
-// checks run for --test and before a reload, and do not change anything.
+// cannot be bound, a log that cannot be written, a user to which quarryd cannot change, or files and
+// programs that this user cannot access (access_check.h). These checks run for --test and before a
+// reload, and do not change anything.
 #pragma once
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ namespace quarry::app {
 struct StartConditions {
   /// Whether quarryd will start in the background.
   bool in_background = false;
+  /// The configuration file, which the courier reads. Empty with --serve.
+  std::filesystem::path config = {};
   /// Addresses, as SocketAddress::str(), of the sockets that quarryd will inherit.
   std::vector<std::string> inheritable;
   /// The master that is about to reload, or nullopt. If it is nullopt, a server might be running
@@ -25,7 +29,7 @@ struct StartConditions {
   std::optional<pid_t> master;
 };
 
-/// Returns the problems that prevent quarryd from starting with CONFIG, one per line.
+/// Returns the problems that prevent quarryd or a service from starting with CONFIG, one per line.
 std::vector<std::string> start_errors(const master::Config& config, const StartConditions& start);
 
 /// Returns the addresses in CONFIG that cannot be bound now, except those in INHERITABLE. Each line

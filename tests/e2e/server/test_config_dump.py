@@ -15,7 +15,9 @@ SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
 
 # Folders in the sample files. Tests replace them with temporary folders.
-FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry")
+FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "/etc/quarry")
+# Files in these folders that the sample files mention in comments.
+FILES = ("srv/fossil/team/one.fossil", "etc/quarry/chat.secret", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
@@ -68,6 +70,9 @@ def samples(tmp_path) -> Path:
             text = text.replace(path, f"{tmp_path}/root{path}")
         text = re.sub(r"= (www-data|quarry)$", "= root", text, flags=re.MULTILINE)
         (tmp_path / "conf" / sample.relative_to(TOP / "conf")).write_text(text)
+    for name in FILES:
+        (tmp_path / "root" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "root" / name).touch()
     return tmp_path / "conf" / "quarry.conf"
 
 

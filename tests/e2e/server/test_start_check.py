@@ -12,7 +12,7 @@ import pytest
 from support import daemon, fastcgi, places
 from support.daemon import section, user
 from support.process import Process, free_port, wait_until
-from support.program import quarryd
+from support.program import quarry, quarryd
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -31,6 +31,10 @@ class World:
         self.all_of_it.setdefault(name, {}).update({word.replace("__", "."): value for word, value in words.items()})
         if name not in ("global", "http", "www"):
             self.all_of_it[name] = {**self.all_of_it["www"], "listen": self.folder / f"{name}.sock", **self.all_of_it[name]}
+
+    def set_section(self, name: str, **words: object) -> None:
+        """Like set(), for a section that is not a pool."""
+        self.all_of_it.setdefault(name, {}).update({word.replace("__", "."): value for word, value in words.items()})
 
     def write(self) -> Path:
         self.path.write_text("".join(section(name, words) for name, words in self.all_of_it.items()))
@@ -162,6 +166,153 @@ def test_repositories_that_a_child_cannot_reach(world, word):
     assert done.returncode == 1 and "[www]: cannot " in done.stderr and f"{path}: Permission denied" in done.stderr
     inside.chmod(0o711)
     assert world.test().returncode == 0, "search permission is enough"
+
+
+@pytest.fixture
+def with_courier(world) -> World:
+    """A courier that runs as another user if the tests run as root."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    world.set_section("courier", socket=world.folder / "courier.sock", spool__directory=inside / "spool",
+                      **({"user": "nobody"} if os.geteuid() == 0 else {}))
+    return world
+
+
+def is_refused(world: World, reason: str, **how: object) -> None:
+    done = world.test(**how)
+    assert done.returncode == 1 and reason in done.stderr and "successful" not in done.stdout, done.stderr
+
+
+def unreadable(path: Path) -> Path:
+    path.write_text("secret\n")
+    path.chmod(0o600 if os.geteuid() == 0 else 0)
+    return path
+
+
+needs_open_build = pytest.mark.skipif(not places.is_open_to_others(), reason="needs a build folder that other users can enter")
+
+
+@needs_open_build
+def test_a_configuration_that_the_courier_cannot_read(with_courier):
+    world = with_courier
+    world.write()
+    assert world.test().returncode == 0, world.test().stderr
+    included = unreadable(world.folder / "more.conf")
+    if os.geteuid() == 0:
+        included.write_text("[destination log]\ntype = syslog\n")
+        world.set_section("global", include=included)
+        is_refused(world, "[courier]: cannot read its configuration: ")
+
+
+@needs_open_build
+def test_the_courier_knows_the_environment_of_the_server(with_courier):
+    with_courier.set_section("destination it", type="webhook", url="https://example.org/${TOKEN}")
+    with_courier.set("global", control__socket="off")
+    environment = {**os.environ, "TOKEN": "s3cret"}
+    assert with_courier.test(env=environment).returncode == 0, with_courier.test(env=environment).stderr
+    server = Process([places.program("quarryd"), "--config", with_courier.write()], with_courier.folder / "output", env=environment)
+    wait_until(lambda: "ready: 1 destinations" in with_courier.log() or not server.is_running(), "the courier")
+    assert server.stop() == 0
+
+
+@needs_open_build
+@pytest.mark.parametrize(("type_", "word", "more"), [
+    ("webhook", "secret_file", {"url": "http://127.0.0.1:1/"}), ("webhook", "ca_file", {"url": "https://127.0.0.1:1/"}),
+    ("mail", "password_file", {"from": "a@example.org", "to": "b@example.org", "user": "ann"})])
+def test_a_file_that_the_courier_cannot_read(with_courier, type_, word, more):
+    for path in (unreadable(with_courier.folder / "secret"), with_courier.folder / "missing"):
+        with_courier.set_section("destination it", type=type_, **more, **{word: path})
+        is_refused(with_courier, f"[courier]: [destination it] {word}: cannot read {path}")
+    readable = with_courier.folder / "readable"
+    readable.write_text("secret\n")
+    with_courier.set_section("destination it", **{word: readable})
+    assert with_courier.test().returncode == 0, with_courier.test().stderr
+
+
+@needs_open_build
+def test_a_folder_or_file_that_the_courier_cannot_write(with_courier):
+    closed = with_courier.folder / "closed"
+    closed.mkdir()
+    closed.chmod(0o755 if os.geteuid() == 0 else 0o555)
+    spool = with_courier.folder / "inside" / "spool"
+    with_courier.set_section("courier", spool__directory=closed / "spool")
+    is_refused(with_courier, f"[courier]: spool.directory: cannot write to {closed}: Permission denied")
+    with_courier.set_section("courier", spool__directory=spool)
+    with_courier.set_section("destination it", type="file", path=closed / "events")
+    is_refused(with_courier, f"[courier]: [destination it] path: cannot write to {closed}/events: Permission denied")
+    with_courier.set_section("destination it", path=with_courier.folder / "inside" / "events")
+    assert with_courier.test().returncode == 0, with_courier.test().stderr
+    spool.mkdir()
+    spool.chmod(0o777)
+    log = spool / "events.write.lock"
+    log.touch()
+    log.chmod(0o644 if os.geteuid() == 0 else 0o444)
+    is_refused(with_courier, f"[courier]: spool.directory: cannot write to {log}: Permission denied")
+
+
+@needs_open_build
+@pytest.mark.parametrize(("type_", "word"), [("program", "command"), ("mail", "sendmail")])
+def test_a_destination_whose_program_is_not_installed(with_courier, type_, word):
+    more = {"from": "a@example.org", "to": "b@example.org"} if type_ == "mail" else {}
+    with_courier.set_section("destination it", type=type_, **more, **{word: "/nowhere/program"})
+    is_refused(with_courier, f"[courier]: [destination it] {word}: cannot execute /nowhere/program")
+    with_courier.set_section("destination it", **{word: "/bin/true"})
+    assert with_courier.test().returncode == 0, with_courier.test().stderr
+
+
+def test_our_own_programs_are_not_installed(with_courier, tmp_path):
+    """A copy of quarryd has no other programs beside it."""
+    if Path("/usr/local/sbin/quarry-courier").exists():
+        pytest.skip("the programs are installed")
+    copy = with_courier.folder / "quarryd"
+    copy.write_bytes(places.program("quarryd").read_bytes())
+    copy.chmod(0o755)
+    done = subprocess.run([copy, "--test", "--config", with_courier.write()], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "[courier]: cannot execute" in done.stderr and "/quarry-courier: it is not installed" in done.stderr
+    assert "[www]: cannot execute" in done.stderr and "/quarry: it is not installed" in done.stderr
+
+
+def test_a_page_program_that_is_not_installed(world):
+    world.set("www", pages="fossil", pages__program="no-such-fossil", pages__confine="no")
+    is_refused(world, "[www]: pages.program: cannot execute no-such-fossil: it is not installed")
+
+
+def test_a_repository_that_cannot_be_read(world):
+    if os.geteuid() == 0:
+        world.set("www", user="nobody")
+    (world.folder / "fresh.fossil").chmod(0o600 if os.geteuid() == 0 else 0)
+    is_refused(world, f"[www]: cannot read its repository {world.folder}/fresh.fossil: Permission denied")
+
+
+def test_a_peer_without_its_repository(world):
+    for path in ("missing.fossil", "fresh.fossil"):
+        world.set_section("peer other", repository=world.folder / path, url="http://127.0.0.1:1/x")
+        if path.startswith("missing"):
+            is_refused(world, f"[www]: cannot read its repository {world.folder}/missing.fossil: No such file or directory")
+    assert world.test().returncode == 0, world.test().stderr
+
+
+@as_root
+@needs_open_build
+def test_a_service_that_cannot_start_is_shown_in_the_status(with_courier):
+    """The folder becomes unwritable after the check."""
+    socket = with_courier.folder / "control.sock"
+    with_courier.set("global", control__socket=socket)
+    inside = with_courier.folder / "inside"
+    inside.chmod(0o755)
+    server = Process([places.program("quarryd"), "--config", with_courier.write()], with_courier.folder / "output")
+    wait_until(lambda: "ready:" in with_courier.log() or not server.is_running(), "quarryd")
+
+    def status() -> str:
+        return quarry("status", "--socket", socket).stdout
+
+    wait_until(lambda: "[courier] cannot start: a child exited with code 1" in status(), "the failure in the status")
+    inside.chmod(0o777)
+    wait_until(lambda: "courier: ready" in with_courier.log() or "ready: 0 destinations" in with_courier.log(), "the courier")
+    wait_until(lambda: "cannot start" not in status(), "the end of the failure")
+    assert server.stop() == 0
 
 
 @as_root

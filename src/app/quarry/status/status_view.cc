@@ -186,6 +186,13 @@ Lines server_lines(StatusObject server, std::int64_t now) {
     lines.push_back(
         fmt::format("children of earlier generations still finishing: {}", children.size()));
   }
+  for (const StatusObject service : server.list("services")) {
+    const std::string failure = service.text("failure");
+    if (failure.empty()) continue;
+    lines.push_back(fmt::format("[{}] cannot start: {}; see the log",
+                                base::printable(service.text("service")),
+                                base::printable_message(failure)));
+  }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
     lines.push_back(fmt::format("recent crashes: {} (after {} crashes, all children are replaced)",
                                 crashes, server.number("emergency restart threshold")));

@@ -1,0 +1,139 @@
+#include "access_check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+#include <system_error>
+
+#include "courier_configuration.h"
+#include "quarry/base/log.h"
+#include "quarry/base/spawn.h"
+#include "quarry/base/split.h"
+#include "quarry/master/process_settings.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+bool may(int what, const fs::path& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
+}
+
+/// Checks the needs of a child in a process with the child's rights.
+class AccessCheck {
+ public:
+  explicit AccessCheck(const ChildNeeds& needs) : needs_(needs) {}
+
+  Lines run() && {
+    for (const ConnectedSocket& socket : needs_.sockets) {
+      const auto folder = fs::path(socket.path).parent_path() / ".";
+      if (may(X_OK, folder) && (!socket.is_made || may(W_OK, socket.path))) continue;
+      note(fmt::format("cannot connect to {} at {}", socket.what, socket.path));
+    }
+    for (const std::string& repository : needs_.repositories) {
+      need(R_OK, "cannot read its repository", repository);
+    }
+    // Files in the folder are opened by name, so search permission is enough.
+    need(X_OK, "cannot enter its repository folder", needs_.folder);
+    if (!needs_.hooks.empty() && !may(W_OK | X_OK, needs_.hooks) && errno != ENOENT) {
+      note(fmt::format("cannot write to its hooks folder {}", needs_.hooks));
+    }
+    for (const NeededFile& file : needs_.files) check(file);
+    for (const NeededProgram& program : needs_.programs) check(program);
+    if (needs_.courier) check(*needs_.courier);
+    return std::move(found_);
+  }
+
+ private:
+  /// Adds a line with WHAT and errno.
+  void note(const std::string& what) { found_.push_back(base::fail_errno(what).error().message); }
+
+  void need(int access, const std::string& failure, const std::string& path) {
+    if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));
+  }
+
+  void check(const NeededFile& file) { need(R_OK, file.directive + ": cannot read", file.path); }
+
+  void check(const NeededProgram& program) {
+    if (program.name.empty() || !base::find_program(program.name).empty()) return;
+    found_.push_back(
+        fmt::format("{}{}cannot execute {}: it is not installed, or its permissions "
+                    "do not allow it",
+                    program.directive, program.directive.empty() ? "" : ": ", program.name));
+  }
+
+  void check(const courier::CourierConfig& config) {
+    for (const std::string& mistake : read_courier_config(needs_.config).mistakes) {
+      found_.push_back("cannot read its configuration: " + mistake);
+    }
+    if (const auto log = base::check_log(config.options.log); !log) {
+      found_.push_back("error_log: " + log.error().message);
+    }
+    check_spool(config.options.spool_directory);
+    for (const courier::DestinationOptions& each : config.destinations) check(each);
+  }
+
+  /// Checks that FOLDER and the files in it can be written, or that FOLDER can be created.
+  void check_spool(const fs::path& folder) {
+    fs::path there = folder;
+    std::error_code error;
+    while (!fs::exists(there, error) && !error && there.has_relative_path()) {
+      there = there.parent_path();
+    }
+    if (!may(W_OK | X_OK, there)) {
+      return note(fmt::format("spool.directory: cannot write to {}", there.string()));
+    }
+    if (there != folder) return;
+    for (const auto& file : fs::directory_iterator(folder, error)) {
+      const bool is_ours =
+          file.path().filename().string().starts_with(courier::kStreamName + std::string("."));
+      if (is_ours && !may(R_OK | W_OK, file.path())) {
+        return note(fmt::format("spool.directory: cannot write to {}", file.path().string()));
+      }
+    }
+  }
+
+  void check(const courier::DestinationOptions& destination) {
+    const std::string name = fmt::format("[destination {}] ", destination.name);
+    check({.directive = name + "secret_file", .path = destination.secret_file});
+    check({.directive = name + "password_file", .path = destination.password_file});
+    check({.directive = name + "ca_file", .path = destination.ca_file});
+    check({.directive = name + "sendmail", .name = destination.sendmail});
+    if (!destination.command.empty()) {
+      check({.directive = name + "command", .name = destination.command.front()});
+    }
+    const fs::path& path = destination.path;
+    if (path.empty() || may(W_OK, path)) return;
+    if (errno == ENOENT && may(W_OK | X_OK, path.parent_path() / ".")) return;
+    note(fmt::format("{}path: cannot write to {}", name, path.string()));
+  }
+
+  const ChildNeeds& needs_;
+  Lines found_;
+};
+
+}  // namespace
+
+Lines access_errors(const master::ProcessSettings& settings,
+                    const std::optional<master::Credentials>& run_as, const ChildNeeds& needs) {
+  const auto found = base::run_in_child([&] {
+    // Suppress warnings, because the real start of the child logs them.
+    base::set_log_level(base::LogLevel::kAlert);
+    if (const auto done = master::put_in_force(settings, run_as); !done)
+      return done.error().message;
+    return fmt::format("{}", fmt::join(AccessCheck(needs).run(), "\n"));
+  });
+  if (!found) return {found.error().message};
+  Lines lines;
+  for (std::string_view rest = *found; !rest.empty();) {
+    lines.emplace_back(base::take_until(rest, '\n'));
+  }
+  return lines;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,52 @@
+// Checks the files and programs that a child needs. The checks are made in a process that has
+// become the child's user, with the child's limits and chroot.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quarry/courier/options.h"
+#include "quarry/master/config.h"
+
+namespace quarry::app {
+
+/// A socket that a child connects to.
+struct ConnectedSocket {
+  std::string what;  // for messages, such as "its pool"
+  std::string path;
+  bool is_made = false;  // whether the socket already has its final owner and mode
+};
+
+/// A program, as a path or a name that is looked up in PATH.
+struct NeededProgram {
+  std::string directive;  // for messages, such as "pages.program"; "" for our own programs
+  std::string name;
+};
+
+struct NeededFile {
+  std::string directive;
+  std::string path;
+};
+
+/// The needs of a child. Paths are inside its chroot; an empty path is not checked.
+struct ChildNeeds {
+  std::vector<ConnectedSocket> sockets = {};
+  std::vector<std::string> repositories = {};  // files
+  std::string folder = {};                     // of repositories
+  std::vector<NeededFile> files = {};          // that the child reads
+  std::string hooks = {};  // the folder of waiting hooks, which may not exist yet
+  std::vector<NeededProgram> programs = {};
+  /// Set for the courier: its configuration file and the contents.
+  std::filesystem::path config = {};
+  std::optional<courier::CourierConfig> courier = {};
+};
+
+/// Checks that a child with SETTINGS can become RUN_AS and then has what it NEEDS. Returns the
+/// problems, one per line.
+std::vector<std::string> access_errors(const master::ProcessSettings& settings,
+                                       const std::optional<master::Credentials>& run_as,
+                                       const ChildNeeds& needs);
+
+}  // namespace quarry::app
