@@ -7,6 +7,7 @@
 
 #include "quarry/base/url.h"
 #include "quarry/event/event.h"
+#include "quarry/http/syntax.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
 
@@ -255,6 +256,14 @@ std::filesystem::path hooks_directory(const courier::CourierOptions& options) {
   auto folder = std::filesystem::path(options.spool_directory).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();
   return folder += ".hooks";
+}
+
+std::string file_name_of_pool(const std::string& pool) {
+  return http::percent_encode(pool, "-_", "%20");
+}
+
+std::string hooks_socket(const courier::CourierOptions& options, const std::string& pool) {
+  return fmt::format("{}.hooks.{}", options.socket, file_name_of_pool(pool));
 }
 
 bool writes_to_submitters(const master::Config& config) {

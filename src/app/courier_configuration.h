@@ -24,6 +24,10 @@ std::optional<courier::CourierConfig> courier_config_in(const master::Config& co
 /// Returns the folder that has a subfolder of waiting hooks for each pool. This folder must belong
 /// to the master's user. Therefore, it is not inside the courier's own folder, but beside it.
 std::filesystem::path hooks_directory(const courier::CourierOptions& options);
+/// Returns the name of POOL as a part of file names.
+std::string file_name_of_pool(const std::string& pool);
+/// Returns the socket on which the courier that runs POOL's hooks accepts events.
+std::string hooks_socket(const courier::CourierOptions& options, const std::string& pool);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
 /// Returns the errors that depend on more than one section, each as "FILE:LINE: …".

@@ -42,7 +42,7 @@ class Courier {
                                            .max_disk_space = options.max_disk_space},
                                           report));
     for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
-    warn_about_unconfigured();
+    retire_unconfigured();
     return {};
   }
 
@@ -82,16 +82,20 @@ class Courier {
     return {};
   }
 
-  /// Warns about destinations that are not configured any more. Such destinations keep their
-  /// events, because the configuration might be mistaken.
-  void warn_about_unconfigured() {
+  /// Stops collecting events for destinations that are not configured any more. Their waiting events
+  /// are kept, because the configuration might be mistaken.
+  void retire_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;
-      base::log(
-          LogLevel::kWarning,
-          "destination {} is no longer in the configuration, but {} events are waiting for it; "
-          "`quarry courier forget {}` deletes them",
-          each.name, each.waiting, each.name);
+      if (const auto retired = stream_->retire(each.name); !retired) {
+        base::log(LogLevel::kError, "cannot remove destination {}: {}", each.name,
+                  retired.error().message);
+        continue;
+      }
+      base::log(LogLevel::kWarning,
+                "destination {} is no longer in the configuration and gets no more events; {} "
+                "waiting events and {} dead letters are kept until `quarry courier forget {}`",
+                each.name, each.waiting, each.dead, each.name);
     }
   }
 

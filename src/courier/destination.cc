@@ -141,6 +141,8 @@ void Destination::run() {
 Settlement Destination::deliver(const spool::StreamedMessage& message) {
   const auto event = event::parse(message.content);
   if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
+  const auto* wanted = std::get_if<event::Replay>(&event->record);
+  if (wanted != nullptr && wanted->destination == options_.name) return replay(message);
   if (!is_for(options_, *event)) return {message.sequence, Outcome::kSkipped};
   DeliveryResult result;
   try {
@@ -151,6 +153,14 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
   log_outcome(message, settlement);
   return settlement;
+}
+
+Settlement Destination::replay(const spool::StreamedMessage& message) {
+  const auto count = subscription_->replay_dead();
+  if (!count) return {message.sequence, Outcome::kRetry, count.error().message};
+  base::log(LogLevel::kNotice, "[{}] {} dead letters were returned to the queue", options_.name,
+            *count);
+  return {message.sequence, Outcome::kSkipped};
 }
 
 /// Logs only the first of several consecutive failures. After the next success, logs the number of

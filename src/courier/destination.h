@@ -49,6 +49,8 @@ class Destination {
   Messages next();
   void deliver_all(const Messages& messages);
   spool::Settlement deliver(const spool::StreamedMessage& message);
+  /// Puts the dead letters back into the queue, as the event in MESSAGE demands.
+  spool::Settlement replay(const spool::StreamedMessage& message);
   void log_outcome(const spool::StreamedMessage& message, const spool::Settlement& settlement);
   void settle(std::vector<spool::Settlement>& settlements);
   /// Sleeps, unless the destination is stopping.

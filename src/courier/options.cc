@@ -159,6 +159,7 @@ Result<void> DestinationOptions::check() const {
 }
 
 bool is_for(const DestinationOptions& destination, const event::Event& event) {
+  if (std::holds_alternative<event::Replay>(event.record)) return false;
   const bool is_hook = std::holds_alternative<event::Hook>(event.record);
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;

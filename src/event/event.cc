@@ -69,6 +69,9 @@ void visit_fields(auto& fields, Test& test) {
   fields("destination", test.destination, kMaxName);
   fields("message", test.message, kMaxText);
 }
+void visit_fields(auto& fields, Replay& replay) {
+  fields("destination", replay.destination, kMaxName);
+}
 void visit_fields(auto& fields, Hook& hook) {
   fields("command", hook.command, kMaxText);
   fields("repository", hook.repository, kMaxName);
@@ -93,6 +96,7 @@ constexpr auto kNames = std::to_array<RecordNames>({
     {"security", "security"},
     {"test", "test"},
     {"hook", "hook"},
+    {"replay", "replay"},
 });
 static_assert(kNames.size() == std::variant_size_v<Record>);
 
@@ -117,7 +121,7 @@ std::string_view type_of(const Record& record) {
 const std::vector<Record>& every_record() {
   static const auto kRecords = [] {
     std::vector<Record> records{Push(),     ChangeSet(), Notice(), BackofficeFailure(),
-                                Security(), Test(),      Hook()};
+                                Security(), Test(),      Hook(),   Replay()};
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
       records.emplace_back(Artifact{.kind = static_cast<ArtifactKind>(kind)});
     }

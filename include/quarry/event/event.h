@@ -133,6 +133,14 @@ struct Test {
   friend bool operator==(const Test&, const Test&) = default;
 };
 
+/// "replay": sent by `quarry courier replay`. The courier handles this event itself: it puts the
+/// dead letters of the destination back into the queue.
+struct Replay {
+  std::string destination = {};
+
+  friend bool operator==(const Replay&, const Replay&) = default;
+};
+
 /// "hook": a command of the repository has to be run. Such an event is never delivered to a
 /// configured destination.
 struct Hook {
@@ -144,8 +152,8 @@ struct Hook {
   friend bool operator==(const Hook&, const Hook&) = default;
 };
 
-using Record =
-    std::variant<Artifact, Push, ChangeSet, Notice, BackofficeFailure, Security, Test, Hook>;
+using Record = std::variant<Artifact, Push, ChangeSet, Notice, BackofficeFailure, Security, Test,
+                            Hook, Replay>;
 
 struct Event {
   Head head = {};

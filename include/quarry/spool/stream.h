@@ -6,6 +6,7 @@
 //                             their messages are envelopes (src/spool/stream/envelope.h)
 //   NAME.SUB.00000001, …      the journal of subscription SUB (src/spool/stream/journal.h)
 //   NAME.SUB.dead.…           the dead letters of SUB, which are a stream of their own
+//   NAME.SUB.kept.…           likewise, the messages that waited when SUB was retired
 //   NAME.write.lock, NAME.read.lock
 //
 // Messages have the ids 1, 2, 3 and so on. Restarts do not reset the ids. A segment is deleted
@@ -95,12 +96,16 @@ class Stream {
   /// Deletes the subscription, its waiting messages and its dead letters. Errors: kNotFound, and
   /// file system errors.
   virtual base::Result<void> unsubscribe(const std::string& name) = 0;
+  /// Ends the subscription NAME, but keeps its waiting messages and its dead letters in files of
+  /// their own. It gets no further messages, so these files do not grow. A later subscribe()
+  /// returns the kept messages to the subscription. Errors: kNotFound, and file system errors.
+  virtual base::Result<void> retire(const std::string& name) = 0;
 
   /// Returns the statistics of all subscriptions, sorted by name.
   virtual std::vector<SubscriptionStatistics> statistics() const = 0;
 };
 
-/// The status of a stream, which any process can read.
+/// The status of a stream, which any process can read. `subscriptions` includes retired ones.
 struct StreamStatus {
   std::uint64_t messages = 0;  // messages in the segments, settled or not
   std::uint64_t bytes = 0;     // size of all segments
@@ -124,6 +129,12 @@ using StreamVisitor = std::function<bool(const StreamedMessage& message)>;
 base::Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files = base::FileSystem::real());
+/// Deletes the kept messages and the dead letters of the retired SUBSCRIPTION. Another process can
+/// use the stream at the same time. Errors: kBusy (SUBSCRIPTION is not retired), kNotFound, and file
+/// system errors.
+base::Result<void> forget_retired(const SpoolLocation& location, const std::string& subscription,
+                                  const Reporter& reporter,
+                                  const StreamEnvironment& environment = {});
 /// Calls VISITOR with the dead letters of SUBSCRIPTION, like visit_stream().
 base::Result<void> visit_dead_letters(const SpoolLocation& location,
                                       const std::string& subscription, const StreamVisitor& visitor,

@@ -306,11 +306,18 @@ void add_courier(CLI::App& courier, Run& run) {
   auto& test = add_courier_command(courier, run, "test",
                                    "Send an event to one destination, and show the result",
                                    run_courier_test);
-  CLI::App* testing = courier.get_subcommand("test");
-  testing->add_option("NAME", test.destination, "Name of the destination")->required();
-  testing->add_option("--timeout", test.timeout, "Maximum time to wait in seconds")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 86400.0));
+  auto& replay =
+      add_courier_command(courier, run, "replay",
+                          "Put a destination's dead letters back into the queue of the running "
+                          "courier",
+                          run_courier_replay);
+  for (CourierArguments* waiting : {&test, &replay}) {
+    CLI::App* command = courier.get_subcommand(waiting == &test ? "test" : "replay");
+    command->add_option("NAME", waiting->destination, "Name of the destination")->required();
+    command->add_option("--timeout", waiting->timeout, "Maximum time to wait in seconds")
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 86400.0));
+  }
   auto& forget = add_courier_command(
       courier, run, "forget",
       "Delete a destination that is no longer in the configuration, with its events",

@@ -13,7 +13,6 @@
 #include "courier_configuration.h"
 #include "courier_service.h"
 #include "quarry/base/fd.h"
-#include "quarry/http/syntax.h"
 #include "quarry/master/listener.h"
 
 namespace quarry::app {
@@ -87,17 +86,16 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
-  // Encode the name of the pool for use in file names, because the name can contain a slash.
-  const std::string name = http::percent_encode(pool.name, "-_", "%20");
-  QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(
-                                      fmt::format("{}.hooks.{}", courier->options.socket, name)));
+  QUARRY_TRY_ASSIGN(auto address,
+                    base::SocketAddress::parse(hooks_socket(courier->options, pool.name)));
   base::ListenOptions listen{.mode = 0600};
   if (pool.run_as) {
     listen.owner = pool.run_as->uid;
     listen.group = pool.run_as->gid;
   }
-  return PoolHooks{courier->options, hooks_directory(courier->options) / name, std::move(address),
-                   listen};
+  return PoolHooks{courier->options,
+                   hooks_directory(courier->options) / file_name_of_pool(pool.name),
+                   std::move(address), listen};
 }
 
 base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {

@@ -59,6 +59,7 @@ struct Subject {
     return fmt::format("test of {}: {}", test.destination, test.message);
   }
   std::string operator()(const event::Hook&) const { return "hook"; }
+  std::string operator()(const event::Replay&) const { return "replay"; }
 };
 
 struct Text {
@@ -101,6 +102,7 @@ struct Text {
   }
   void operator()(const event::Test& test) const { lines.paragraph(test.message); }
   void operator()(const event::Hook&) const {}
+  void operator()(const event::Replay&) const {}
 };
 
 }  // namespace

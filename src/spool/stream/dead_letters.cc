@@ -17,6 +17,10 @@ SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& 
   return {.folder = location.folder, .name = location.name + "." + subscription + ".dead"};
 }
 
+SpoolLocation kept_messages_of(const SpoolLocation& location, const std::string& subscription) {
+  return {.folder = location.folder, .name = location.name + "." + subscription + ".kept"};
+}
+
 DeadLetters::DeadLetters(SpoolLocation location, Reporter reporter,
                          const StreamEnvironment& environment)
     : location_(std::move(location)), reporter_(std::move(reporter)), environment_(environment) {}

@@ -18,6 +18,9 @@ class StreamCore;
 
 /// Returns the location of the dead letters of SUBSCRIPTION in the stream at LOCATION.
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
+/// Returns the location of the messages that waited when SUBSCRIPTION was retired. They are stored
+/// like dead letters.
+SpoolLocation kept_messages_of(const SpoolLocation& location, const std::string& subscription);
 /// The name of the only subscription of a stream of dead letters.
 inline constexpr const char* kLetters = "letters";
 

@@ -109,6 +109,22 @@ Result<std::vector<std::string>> subscription_names(const SpoolFiles& files) {
   return std::vector<std::string>(found.begin(), found.end());
 }
 
+Result<std::vector<std::string>> retired_names(const SpoolFiles& files) {
+  QUARRY_TRY_ASSIGN(const auto active, subscription_names(files));
+  QUARRY_TRY_ASSIGN(const auto names, files.system().list(files.folder()));
+  std::set<std::string> found;
+  for (const std::string& file : names) {
+    for (const std::string_view end : {".kept.stream", ".dead.stream"}) {
+      if (!file.starts_with(files.name() + ".") || !file.ends_with(end)) continue;
+      const std::size_t begin = files.name().size() + 1;
+      if (file.size() <= begin + end.size()) continue;
+      const std::string name = file.substr(begin, file.size() - begin - end.size());
+      if (is_good_name(name) && std::ranges::find(active, name) == active.end()) found.insert(name);
+    }
+  }
+  return std::vector<std::string>(found.begin(), found.end());
+}
+
 StreamCore::StreamCore(const StreamOptions& options, Reporter reporter,
                        const StreamEnvironment& environment)
     : options_(options),
@@ -240,6 +256,10 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
   }
   const auto& subscription = subscriptions_[name];
   subscription->set_options(options);
+  QUARRY_TRY_ASSIGN(const auto kept, DeadLetters::open(kept_messages_of(options_.location, name),
+                                                       reporter_, environment_));
+  // After an error, the rest stays in the files until the next call.
+  if (const auto done = subscription->restore(*kept); !done) reporter_(done.error().message);
   return subscription;
 }
 
@@ -247,10 +267,42 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
   const Lock lock(mutex_);
   const auto found = subscriptions_.find(name);
   if (found == subscriptions_.end()) {
-    return fail(ErrorCode::kNotFound, "unknown subscription " + name);
+    return forget_retired(options_.location, name, reporter_, environment_);
   }
   QUARRY_TRY(found->second->remove());
   subscriptions_.erase(found);
+  return {};
+}
+
+Result<void> StreamCore::retire(const std::string& name) {
+  const Lock lock(mutex_);
+  const auto found = subscriptions_.find(name);
+  if (found == subscriptions_.end()) {
+    return fail(ErrorCode::kNotFound, "unknown subscription " + name);
+  }
+  QUARRY_TRY_ASSIGN(const auto kept, DeadLetters::open(kept_messages_of(options_.location, name),
+                                                       reporter_, environment_));
+  QUARRY_TRY(found->second->retire(*kept));
+  subscriptions_.erase(found);
+  return {};
+}
+
+Result<void> forget_retired(const SpoolLocation& location, const std::string& subscription,
+                            const Reporter& reporter, const StreamEnvironment& environment) {
+  const SpoolFiles files(environment.files, location.folder, location.name, false);
+  QUARRY_TRY_ASSIGN(const auto active, subscription_names(files));
+  if (std::ranges::find(active, subscription) != active.end()) {
+    return fail(ErrorCode::kBusy, "another process uses subscription " + subscription);
+  }
+  QUARRY_TRY_ASSIGN(const auto retired, retired_names(files));
+  if (std::ranges::find(retired, subscription) == retired.end()) {
+    return fail(ErrorCode::kNotFound, "unknown subscription " + subscription);
+  }
+  for (const SpoolLocation& each :
+       {dead_letters_of(location, subscription), kept_messages_of(location, subscription)}) {
+    QUARRY_TRY_ASSIGN(const auto letters, DeadLetters::open(each, reporter, environment));
+    QUARRY_TRY(letters->remove());
+  }
   return {};
 }
 

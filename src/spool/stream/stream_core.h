@@ -33,6 +33,7 @@ class StreamCore final : public Stream {
   base::Result<std::shared_ptr<Subscription>> subscribe(
       const std::string& name, const SubscriptionOptions& options) override;
   base::Result<void> unsubscribe(const std::string& name) override;
+  base::Result<void> retire(const std::string& name) override;
   std::vector<SubscriptionStatistics> statistics() const override;
 
  private:
@@ -54,6 +55,9 @@ class StreamCore final : public Stream {
   std::map<std::string, std::shared_ptr<SubscriptionCore>> subscriptions_;
 };
 
+/// Returns the sorted names of the retired subscriptions of the stream in FILES that have kept
+/// messages or dead letters.
+base::Result<std::vector<std::string>> retired_names(const SpoolFiles& files);
 /// Returns the sorted names of the subscriptions of the stream in FILES. A subscription exists if
 /// its journal exists.
 base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);

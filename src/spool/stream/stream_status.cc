@@ -36,6 +36,41 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
                           files.folder().string(), subscription));
 }
 
+Result<std::uint64_t> count_dead_letters(const SpoolFiles& files, const std::string& subscription) {
+  std::uint64_t count = 0;
+  QUARRY_TRY(visit_dead_letters(
+      {.folder = files.folder(), .name = files.name()}, subscription,
+      [&count](const StreamedMessage&) { return ++count > 0; }, kSilent, files.system()));
+  return count;
+}
+
+/// Calls VISITOR with the messages in the stream at LETTERS, if it exists.
+Result<void> visit_letters(const SpoolLocation& letters, const StreamVisitor& visitor,
+                           const Reporter& reporter, base::FileSystem& files) {
+  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(letters, files));
+  if (!is_there) return {};
+  auto visited = visit_stream(letters, kLetters, visitor, reporter, files);
+  // If files are missing, the first letter is just being written, so there are no letters yet.
+  if (!visited && visited.error().code == ErrorCode::kNotFound) return {};
+  return visited;
+}
+
+/// Returns the statistics of the retired SUBSCRIPTION.
+Result<SubscriptionStatistics> read_retired(const SpoolFiles& files,
+                                            const std::string& subscription) {
+  SubscriptionStatistics figures;
+  figures.name = subscription;
+  QUARRY_TRY(visit_letters(
+      kept_messages_of({.folder = files.folder(), .name = files.name()}, subscription),
+      [&figures](const StreamedMessage& message) {
+        if (figures.waiting++ == 0) figures.oldest = message.taken_at;
+        return true;
+      },
+      kSilent, files.system()));
+  QUARRY_TRY_ASSIGN(figures.dead, count_dead_letters(files, subscription));
+  return figures;
+}
+
 /// Returns the statistics of SUBSCRIPTION.
 Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
                                                const std::string& subscription, std::uint64_t end) {
@@ -49,9 +84,7 @@ Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
         return false;
       },
       kSilent, files.system()));
-  QUARRY_TRY(visit_dead_letters(
-      location, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
-      kSilent, files.system()));
+  QUARRY_TRY_ASSIGN(figures.dead, count_dead_letters(files, subscription));
   return figures;
 }
 
@@ -79,6 +112,11 @@ Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSyst
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }
+  }
+  QUARRY_TRY_ASSIGN(const auto retired, retired_names(stream));
+  for (const std::string& name : retired) {
+    QUARRY_TRY_ASSIGN(auto figures, read_retired(stream, name));
+    status.subscriptions.push_back(std::move(figures));
   }
   return status;
 }
@@ -110,14 +148,7 @@ Result<void> visit_stream(const SpoolLocation& location, const std::string& subs
 Result<void> visit_dead_letters(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files) {
-  const SpoolLocation dead = dead_letters_of(location, subscription);
-  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
-  if (!is_there) return {};
-  auto visited = visit_stream(dead, kLetters, visitor, reporter, files);
-  // If files are missing, the first dead letter is just being written, so there are no dead letters
-  // yet.
-  if (!visited && visited.error().code == ErrorCode::kNotFound) return {};
-  return visited;
+  return visit_letters(dead_letters_of(location, subscription), visitor, reporter, files);
 }
 
 }  // namespace quarry::spool

@@ -275,15 +275,20 @@ SubscriptionStatistics SubscriptionCore::statistics() {
 Result<std::uint64_t> SubscriptionCore::replay_dead() {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  const auto again = [this](std::span<const StreamedMessage> letters) -> Result<void> {
+  return append_again(*setup_.dead);
+}
+
+/// Appends LETTERS to the stream, for this subscription only.
+Result<std::uint64_t> SubscriptionCore::append_again(DeadLetters& letters) {
+  const auto again = [this](std::span<const StreamedMessage> batch) -> Result<void> {
     std::vector<Message> messages;
-    for (const StreamedMessage& letter : letters) {
+    for (const StreamedMessage& letter : batch) {
       messages.push_back(seal_again(letter, name(), {}, 0));
     }
     QUARRY_TRY(setup_.log.append(messages));
     return {};
   };
-  const auto count = setup_.dead->take_all(again);
+  const auto count = letters.take_all(again);
   changed_.notify();
   return count;
 }
@@ -320,6 +325,47 @@ Result<void> SubscriptionCore::remove() {
   QUARRY_TRY(check_open());
   // Remove the journal last, because it determines whether the subscription exists.
   QUARRY_TRY(setup_.dead->remove());
+  return remove_journal();
+}
+
+Result<void> SubscriptionCore::retire(DeadLetters& kept) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  std::vector<StreamedMessage> batch;
+  std::size_t bytes = 0;
+  const auto keep = [&](StreamedMessage message) -> Result<void> {
+    bytes += message.content.size();
+    batch.push_back(std::move(message));
+    if (bytes < kMaxBytesTaken) return {};
+    QUARRY_TRY(kept.put(batch));
+    batch.clear();
+    bytes = 0;
+    return {};
+  };
+  for (const auto& [sequence, open] : state_.open()) {
+    QUARRY_TRY_ASSIGN(auto message, find(sequence));
+    if (message) QUARRY_TRY(keep(std::move(*message)));
+  }
+  source_.start_at(state_.read());
+  const std::uint64_t end = setup_.log.end();
+  while (true) {
+    QUARRY_TRY_ASSIGN(auto next, source_.next(end));
+    if (!next) break;
+    QUARRY_TRY(keep(std::move(next->message)));
+  }
+  if (!batch.empty()) QUARRY_TRY(kept.put(batch));
+  return remove_journal();
+}
+
+Result<void> SubscriptionCore::restore(DeadLetters& kept) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  QUARRY_TRY(append_again(kept));
+  return kept.remove();
+}
+
+/// Ends the subscription. The caller has removed or moved its messages.
+Result<void> SubscriptionCore::remove_journal() {
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());
   close_files();

@@ -82,6 +82,11 @@ class SubscriptionCore final : public Subscription {
   void close();
   /// Removes the files. All further calls fail.
   base::Result<void> remove();
+  /// Moves the waiting messages to KEPT, and removes all files except the dead letters. All further
+  /// calls fail.
+  base::Result<void> retire(DeadLetters& kept);
+  /// Returns the messages in KEPT to the subscription, and removes the files of KEPT.
+  base::Result<void> restore(DeadLetters& kept);
 
  private:
   class SettleCall;  // implements settle()
@@ -99,6 +104,8 @@ class SubscriptionCore final : public Subscription {
   base::Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();
   void close_files();
+  base::Result<void> remove_journal();
+  base::Result<std::uint64_t> append_again(DeadLetters& letters);
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
 
   Setup setup_;

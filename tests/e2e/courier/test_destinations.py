@@ -361,8 +361,10 @@ def test_a_destination_removed_from_the_configuration_keeps_its_events(tmp_path:
         courier.stop()
         courier.configure({"file": {"type": "file", "path": tmp_path / "events"}})
         courier.start()
-        assert "destination gone is no longer in the configuration, but 1 events are waiting" in courier.log()
-        assert courier.status()["gone"]["type"] == "gone"
+        assert "destination gone is no longer in the configuration" in courier.log()
+        courier.hand_over([event(i) for i in range(2, 100)])
+        courier.wait_until_delivered("file")
+        assert courier.status()["gone"]["type"] == "gone" and courier.status()["gone"]["waiting"] == 1
         courier.stop()
         (tmp_path / "no").mkdir()
         courier.configure({"gone": gone})
@@ -370,6 +372,47 @@ def test_a_destination_removed_from_the_configuration_keeps_its_events(tmp_path:
         courier.wait_until_delivered("gone")
         courier.stop()
         assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
+
+
+def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Path):
+    gone = {"type": "file", "path": tmp_path / "no" / "events"} | QUICK
+    file = {"type": "file", "path": tmp_path / "events"}
+    with running(tmp_path / "c", {"gone": gone, "file": file}) as courier:
+        courier.hand_over([event(1)])
+        courier.configure({"file": file})
+        done = quarry("courier", "forget", "gone", "--config", courier.config)
+        assert done.returncode == 1 and "the courier still delivers to gone: reload quarryd first" in done.stderr
+        courier.stop()
+        courier.start()
+        assert "gone" in courier.status()
+        done = quarry("courier", "forget", "gone", "--config", courier.config)
+        assert done.returncode == 0, done.stderr
+        assert "gone" not in courier.status()
+        assert not [each for each in (courier.folder / "spool").iterdir() if "gone" in each.name]
+        courier.hand_over([event(2)])
+        courier.wait_until_delivered("file")
+
+
+def test_dead_letters_are_replayed_while_the_courier_runs(tmp_path: Path):
+    program = script(tmp_path / "program", f"[ -e {tmp_path}/works ] || exit 100\ncat >> {tmp_path}/input\necho >> {tmp_path}/input\n")
+    other = {"type": "file", "path": tmp_path / "events"}
+    with running(tmp_path / "c", {"build": {"type": "program", "command": program} | QUICK, "file": other}) as courier:
+        courier.hand_over([event(1), event(2)])
+        for name in ("build", "file"):
+            courier.wait_until_delivered(name)
+        assert courier.status()["build"]["dead"] == 2
+        (tmp_path / "works").touch()
+        done = quarry("courier", "replay", "build", "--timeout", "60", "--config", courier.config)
+        assert (done.returncode, done.stdout) == (0, "2 dead letters were returned to build\n"), done.stderr
+        courier.wait_until_delivered("build")
+        assert [json.loads(line) for line in (tmp_path / "input").read_text().splitlines()] == [event(1), event(2)]
+        status = courier.status()
+        assert (status["build"]["dead"], status["build"]["delivered"], status["file"]["delivered"]) == (0, 2, 2)
+        assert len((tmp_path / "events").read_text().splitlines()) == 2
+        done = quarry("courier", "replay", "nobody", "--config", courier.config)
+        assert done.returncode == 1 and "nobody is not a destination" in done.stderr
+    done = quarry("courier", "replay", "build", "--config", courier.config)
+    assert done.returncode == 1 and "is it running?" in done.stderr
 
 
 HOOKS = "hooks www"

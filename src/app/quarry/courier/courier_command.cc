@@ -1,5 +1,5 @@
-// quarry courier status|test|forget: shows the waiting events of each destination, sends a test
-// event, and deletes the queue of a removed destination. The status is read from the courier's
+// quarry courier status|test|replay|forget: shows the waiting events of each destination, sends a
+// test event, delivers dead letters again, and deletes the events of a removed destination. The status is read from the courier's
 // files.
 #include <fmt/core.h>
 #include <unistd.h>
@@ -145,14 +145,19 @@ Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& vis
   return found;
 }
 
-Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std::string& name) {
+/// Sends RECORD to the courier that listens on SOCKET. Returns the event's number.
+Result<std::uint64_t> hand_over(const std::string& socket, const std::string& name,
+                                event::Record record) {
   const base::UnixMillis now = base::system_clock().now();
-  event::Event event;
-  event.head.key = fmt::format("test/{}/{}/{}", name, now.value, ::getpid());
+  event::Event event{.record = std::move(record)};
+  event.head.key = fmt::format("{}/{}/{}/{}", event::type_of(event), name, now.value, ::getpid());
   event.head.time = now;
-  event.record = event::Test{name, "This is a test of the destination " + name + "."};
   const spool::NewMessage message{event::to_message(event), event.head.key};
-  return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
+  auto id = spool::HandOver(socket, kHandOverTime).hand_over({&message, 1});
+  if (id) return id;
+  return fail(
+      id.error().code,
+      fmt::format("cannot send the event to the courier: {}; is it running?", id.error().message));
 }
 
 /// Returns the last error of the destination NAME, according to the courier's files.
@@ -166,9 +171,10 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
                      base::printable_message(at->last_error));
 }
 
-Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
-                      std::uint64_t id, milliseconds max_wait) {
-  const auto spool = spool_of(config);
+/// Waits until the courier has delivered the event ID to NAME, whose queue is SPOOL.
+Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLocation& spool,
+                      const std::string& name, std::uint64_t id, double timeout) {
+  const auto max_wait = milliseconds(static_cast<std::int64_t>(timeout * 1000));
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + max_wait;
   for (;;) {
@@ -222,13 +228,45 @@ base::Result<void> run_courier_forget(const CourierArguments& arguments) {
                                                  base::printable(name), arguments.config));
   }
   QUARRY_TRY(act_as_owner_of(config.options.spool_directory));
-  auto stream = spool::Stream::open({.location = spool_of(config)}, report);
-  if (!stream && stream.error().code == ErrorCode::kBusy) {
-    return fail(ErrorCode::kBusy, "the courier is running; stop it first");
+  const auto stream = spool::Stream::open({.location = spool_of(config)}, report);
+  const bool is_running = !stream && stream.error().code == ErrorCode::kBusy;
+  if (!stream && !is_running) return std::unexpected(stream.error());
+  const auto done = is_running ? spool::forget_retired(spool_of(config), name, report)
+                               : (*stream)->unsubscribe(name);
+  if (!done && done.error().code == ErrorCode::kBusy) {
+    return fail(ErrorCode::kBusy,
+                fmt::format("the courier still delivers to {}: reload quarryd first",
+                            base::printable(name)));
   }
-  if (!stream) return std::unexpected(stream.error());
-  QUARRY_TRY((*stream)->unsubscribe(name));
+  QUARRY_TRY(done);
   fmt::print("deleted {} and its waiting events\n", name);
+  return {};
+}
+
+base::Result<void> run_courier_replay(const CourierArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  std::string name = arguments.destination;
+  auto spool = spool_of(config);
+  std::string socket = config.options.socket;
+  // `courier status` shows the hooks of a pool as "hooks POOL".
+  if (const std::string prefix = courier::kHooksName + std::string(" "); name.starts_with(prefix)) {
+    const std::string pool = name.substr(prefix.size());
+    spool.folder = hooks_directory(config.options) / file_name_of_pool(pool);
+    socket = hooks_socket(config.options, pool);
+    name = courier::kHooksName;
+  }
+  QUARRY_TRY(act_as_owner_of(spool.folder));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool));
+  const auto at = std::ranges::find(status.subscriptions, name, &SubscriptionStatistics::name);
+  const bool is_hooks = name == courier::kHooksName;
+  if (at == status.subscriptions.end() || (!is_hooks && type_of(config, name) == "gone")) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} is not a destination", base::printable(arguments.destination)));
+  }
+  QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(socket, name, event::Replay{name}));
+  QUARRY_TRY(wait_for(config, spool, name, id, arguments.timeout));
+  fmt::print("{} dead letters were returned to {}\n", at->dead,
+             base::printable(arguments.destination));
   return {};
 }
 
@@ -241,15 +279,10 @@ base::Result<void> run_courier_test(const CourierArguments& arguments) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("{} has no [destination {}]", arguments.config, base::printable(name)));
   }
-  const auto id = hand_over(config, name);
-  if (!id) {
-    return fail(id.error().code,
-                fmt::format("cannot send the event to the courier: {}; is it running?",
-                            id.error().message));
-  }
-  const auto max_wait = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
-  QUARRY_TRY(wait_for(config, name, *id, max_wait));
-  fmt::print("delivered event {1} to {0}\n", name, *id);
+  const event::Test test{name, "This is a test of the destination " + name + "."};
+  QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(config.options.socket, name, test));
+  QUARRY_TRY(wait_for(config, spool_of(config), name, id, arguments.timeout));
+  fmt::print("delivered event {1} to {0}\n", name, id);
   return {};
 }
 

@@ -16,6 +16,7 @@ struct CourierArguments {
 };
 base::Result<void> run_courier_status(const CourierArguments& arguments);
 base::Result<void> run_courier_test(const CourierArguments& arguments);
+base::Result<void> run_courier_replay(const CourierArguments& arguments);
 base::Result<void> run_courier_forget(const CourierArguments& arguments);
 
 }  // namespace quarry::app

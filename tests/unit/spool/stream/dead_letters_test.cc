@@ -121,6 +121,53 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(mail->statistics().last_error == std::string(255, 'x'));
 }
 
+TEST_CASE_FIXTURE(MailWorld, "a retired subscription keeps what it had, and gets nothing more") {
+  const auto hook = subscribe("hook");
+  append(1, 6);
+  REQUIRE(take_ids(*mail, 4) == ids(1, 4));
+  settle(*mail, 1, 1);
+  settle(*mail, 2, 2, Outcome::kGivenUp, "no such user");
+  settle(*mail, 3, 3, Outcome::kRetry, "later");
+  REQUIRE(stream->retire("mail"));
+  CHECK_FALSE(mail->take(1));
+  CHECK(stream->retire("mail").error().code == base::ErrorCode::kNotFound);
+  append(7, 100);
+  CHECK(drain(*hook) == ids(1, 100));
+  for (int i = 0; i < 2; ++i) {
+    const StreamStatus found = status();
+    REQUIRE(found.subscriptions.size() == 2);
+    CHECK(found.subscriptions[1].name == "mail");
+    CHECK(found.subscriptions[1].waiting == 4);
+    CHECK(found.subscriptions[1].dead == 1);
+    CHECK(found.segments == 1);  // the kept messages do not need the segments
+    reopen();
+    CHECK(names() == std::vector<std::string>{"hook"});
+  }
+  mail = subscribe("mail");
+  CHECK(drain(*mail) == std::vector<std::uint64_t>{3, 4, 5, 6});
+  CHECK(dead_letters("mail").size() == 1);
+  append(105, 106);  // the four returned messages have numbers, too
+  CHECK(drain(*mail) == ids(105, 106));
+  CHECK(status().subscriptions[1].waiting == 0);
+}
+
+TEST_CASE_FIXTURE(MailWorld, "a retired subscription is forgotten while the stream is in use") {
+  const auto forget = [&] {
+    return forget_retired(options.location, "mail", {}, {.files = system, .clock = clock});
+  };
+  append(1, 3);
+  REQUIRE(take_ids(*mail, 1) == ids(1, 1));
+  settle(*mail, 1, 1, Outcome::kGivenUp, "no such user");
+  CHECK(forget().error().code == base::ErrorCode::kBusy);
+  REQUIRE(stream->retire("mail"));
+  REQUIRE(forget());
+  CHECK(status().subscriptions.empty());
+  CHECK(forget().error().code == base::ErrorCode::kNotFound);
+  mail = subscribe("mail");
+  CHECK(drain(*mail).empty());
+  CHECK(dead_letters("mail").empty());
+}
+
 TEST_CASE_FIXTURE(MailWorld, "a skipped message is settled, but not delivered") {
   append(1, 3);
   REQUIRE(take_ids(*mail) == ids(1, 3));
