@@ -105,15 +105,14 @@ base::Result<std::size_t> MailOutbox::size() {
 }
 
 base::Result<std::optional<MailTime>> MailOutbox::next_due() {
-  return guarded(repository_.internals(),
-                 [&](Database& database) -> base::Result<std::optional<MailTime>> {
-                   if (!has_outbox(database)) return std::nullopt;
-                   Query row = database.query(
-                       "SELECT due FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due"
-                       " ORDER BY due LIMIT 1");
-                   if (!row.step()) return std::nullopt;
-                   return MailTime(row.integer(0));
-                 });
+  return guarded(
+      repository_.internals(), [&](Database& database) -> base::Result<std::optional<MailTime>> {
+        if (!has_outbox(database)) return std::nullopt;
+        Query row =
+            database.query("SELECT min(due) FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due");
+        if (!row.step() || row.is_null(0)) return std::nullopt;
+        return MailTime(row.integer(0));
+      });
 }
 
 base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
