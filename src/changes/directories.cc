@@ -17,6 +17,7 @@ using base::Result;
 
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
+constexpr std::string_view kDiff = ".diff";
 constexpr std::size_t kMaxSubmissionFile = std::size_t{16} << 10;
 // Age in milliseconds after which unused files are deleted.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
@@ -24,7 +25,7 @@ constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 /// Returns the name of the change set to which FILE belongs, or nullopt if FILE does not belong to
 /// a change set.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
-  for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
+  for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent, kDiff}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
   }
   return ChangeSetName::parse(file);
@@ -85,6 +86,10 @@ fs::path Directories::file_of(Stage stage, const ChangeSetName& name) const {
 
 fs::path Directories::tarball_of(const ChangeSetName& name) const {
   return base_ / "data" / name.text();
+}
+
+fs::path Directories::diff_of(const ChangeSetName& name) const {
+  return base_ / "data" / (name.text() + std::string(kDiff));
 }
 
 fs::path Directories::log_of(const ChangeSetId& id) const {
@@ -280,8 +285,8 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocati
   std::vector<ChangeSetId> ids;
   for (const JobLocation* location : gone) {
     const fs::path submission = base_ / "data" / (location->name.text() + std::string(kSubmission));
-    for (const fs::path& path :
-         {tarball_of(location->name), submission, log_of(location->name.id)}) {
+    for (const fs::path& path : {tarball_of(location->name), submission, log_of(location->name.id),
+                                 diff_of(location->name)}) {
       const auto removed = files_.remove(path);
       if (!removed && removed.error().code != ErrorCode::kNotFound) {
         return std::unexpected(removed.error());

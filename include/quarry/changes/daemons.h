@@ -50,6 +50,8 @@ class Checker {
   /// Returns the metadata for each case, or an error. After kIo, kBusy and kNoSpace, the tarball is
   /// checked again later. Any other error makes the change set fail and is recorded as the reason.
   virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) = 0;
+  /// Returns the diff of JOB (change_set_diff.h).
+  virtual base::Result<std::string> diff(const Job& job, const std::filesystem::path& tarball) = 0;
 };
 
 /// A request to stop, which a child receives as SIGTERM, SIGHUP or SIGUSR1.

@@ -54,6 +54,9 @@ namespace quarry::changes {
 
 /// Suffix of a file in tmp/ that caches the contents of a change set's tarball (tarball.h).
 inline constexpr std::string_view kKeptContent = ".content";
+/// Prefix of a file in ctrl/ that requests the diff of a change set (change_set_diff.h).
+inline constexpr std::string_view kDiffRequest = "diff.";
+inline constexpr std::size_t kMaxDiff = std::size_t{512} << 10;  // bytes
 
 /// The submitter of a change set, as determined by the server. Each line of the text form is "WORD
 /// REST".
@@ -99,6 +102,8 @@ class Directories {
   std::filesystem::path file_of(Stage stage, const ChangeSetName& name) const;
   std::filesystem::path tarball_of(const ChangeSetName& name) const;
   std::filesystem::path log_of(const ChangeSetId& id) const;
+  /// Returns the path of the cached diff (change_set_diff.h).
+  std::filesystem::path diff_of(const ChangeSetName& name) const;
   std::filesystem::path control(std::string_view name) const { return base_ / "ctrl" / name; }
   base::FileSystem& files() const { return files_; }
 

@@ -8,6 +8,7 @@
 //                           with an empty body); ?text= is the reason, or an approval's reference
 //   POST …/queue/freeze     (or thaw) a branch: ?branch=
 //   GET  …/queue/CSID.json?ask=why        the reason why the change set waits
+//   GET  …/queue/CSID?ask=diff            a page with the diff of the change set
 //   GET  …/queue/CSID.json?ask=rollback   the change sets that a rollback would undo
 //
 // CSID can be abbreviated. All users with read access to the repository can read the queue. All

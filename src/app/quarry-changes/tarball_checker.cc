@@ -10,6 +10,9 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/changes/base_finder.h"
+#include "quarry/changes/change_set_diff.h"
+#include "quarry/changes/merge.h"
+#include "quarry/repository/repository.h"
 
 namespace quarry::app {
 
@@ -25,6 +28,8 @@ constexpr std::chrono::minutes kKeptFor{10};
 // Maximum size of a tarball that is read in a group. The limit bounds the size of a group, because
 // all its tarballs are extracted at the same time.
 constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
+
+constexpr std::size_t kMaxOmitted = 4'096;  // bytes of the list of files that a diff omits
 
 }  // namespace
 
@@ -129,6 +134,38 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
     all.push_back(std::move(meta));
   }
   return all;
+}
+
+Result<std::string> TarballChecker::diff(const changes::Job& job,
+                                         const std::filesystem::path& tarball) {
+  const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return base::fail_errno(tarball.string());
+  QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
+  std::vector<changes::ChangedFile> files;
+  std::string omitted;
+  std::uint64_t size = 0;
+  for (const changes::SubmittedFile& each : content.files()) {
+    if (each.size > changes::kMaxDiffed || size + each.size > changes::kMaxDiff) {
+      if (omitted.size() > kMaxOmitted) continue;
+      omitted += fmt::format("{}: {} bytes, not shown\n", each.name, each.size);
+      continue;
+    }
+    size += each.size;
+    QUARRY_TRY_ASSIGN(std::string text, content.read(each));
+    files.push_back(
+        {each.name, std::make_shared<const std::string>(std::move(text)), each.permission});
+  }
+  for (std::string& name : content.deletions()) {
+    files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});
+  }
+  QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(repository_));
+  auto text = changes::diff_of(*repository, job, files);
+  if (text) return *text + omitted;
+  const ErrorCode code = text.error().code;
+  const bool is_theirs =
+      code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid;
+  if (is_theirs) return "The diff cannot be computed: " + text.error().message + "\n";
+  return text;
 }
 
 }  // namespace quarry::app

@@ -26,6 +26,8 @@ class TarballChecker : public changes::Checker {
 
   /// Reads tarballs from the same submitter in groups.
   std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
+  base::Result<std::string> diff(const changes::Job& job,
+                                 const std::filesystem::path& tarball) override;
 
  private:
   base::Result<changes::Meta> check(const Case& given);

@@ -121,6 +121,28 @@ Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   return done;
 }
 
+/// Computes one requested diff, so that other requests do not delay submissions.
+Result<void> Prequeue::answer_diff_request() {
+  Directories& directories = context_.directories;
+  QUARRY_TRY_ASSIGN(const auto files, directories.files().list(directories.control("")));
+  const auto request =
+      std::ranges::find_if(files, [](const auto& file) { return file.starts_with(kDiffRequest); });
+  if (request == files.end()) return {};
+  // Remove the request first, so that it is not repeated after a crash.
+  QUARRY_TRY(directories.files().remove(directories.control(*request)));
+  context_.wake(Trigger::kPrequeue);
+  const auto id = ChangeSetId::parse(std::string_view(*request).substr(kDiffRequest.size()));
+  QUARRY_TRY_ASSIGN(const auto location, id ? directories.find(*id) : std::nullopt);
+  if (!location) return {};
+  QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
+  auto diff = checker_.diff(job, directories.tarball_of(job.name));
+  if (!diff) {
+    context_.log(diff.error());
+    diff = std::string(kServersTrouble);
+  }
+  return directories.replace_file(directories.diff_of(job.name), *diff);
+}
+
 Result<void> Prequeue::run(Scan /*scan*/) {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPrequeue));
   Result<void> done;
@@ -129,6 +151,7 @@ Result<void> Prequeue::run(Scan /*scan*/) {
     if (auto checked = check_all(std::span(names).subspan(i, count)); !checked)
       done = std::move(checked);
   }
+  if (const auto answered = answer_diff_request(); !answered) context_.log(answered.error());
   if (names.empty()) return done;
   auto synced = context_.directories.sync_folders();
   return synced ? done : synced;

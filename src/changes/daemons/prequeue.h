@@ -29,6 +29,7 @@ class Prequeue final : public QueueWorker {
   base::Result<void> judge(Candidate candidate, base::Result<Meta> meta);
   base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
+  base::Result<void> answer_diff_request();
 
   DaemonContext context_;
   Checker& checker_;

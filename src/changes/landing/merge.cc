@@ -164,4 +164,33 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   return merge_lines(*base, *ours, *theirs, permission, labels);
 }
 
+std::string diff_file(const std::string& name, const MaybeVersion& before,
+                      const MaybeVersion& after) {
+  need_library();
+  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  options.max_size = static_cast<git_off_t>(kMaxDiffed);
+  const std::string_view old_text = before ? before->content : std::string_view();
+  const std::string_view new_text = after ? after->content : std::string_view();
+  git_patch* patch = nullptr;
+  git_buf buffer = GIT_BUF_INIT;
+  std::string text;
+  if (git_patch_from_buffers(&patch, before ? old_text.data() : nullptr, old_text.size(),
+                             name.c_str(), after ? new_text.data() : nullptr, new_text.size(),
+                             name.c_str(), &options) == 0 &&
+      git_patch_to_buf(&buffer, patch) == 0) {
+    text.assign(buffer.ptr, buffer.size);
+  } else {
+    text = fmt::format("{}: the diff cannot be computed\n", name);
+  }
+  git_buf_dispose(&buffer);
+  git_patch_free(patch);
+  if (before && after && before->permission != after->permission) {
+    text += fmt::format("{}: now {}\n", name,
+                        after->permission == 'x'   ? "executable"
+                        : after->permission == 'l' ? "a symbolic link"
+                                                   : "a regular file");
+  }
+  return text;
+}
+
 }  // namespace quarry::changes

@@ -243,6 +243,7 @@ class Answer {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
     const auto question = http::form_value(request_.query, "ask");
     if (question == "why") return answer_why(place.name.id, now);
+    if (question == "diff") return show_diff(place.name);
     if (question == "rollback") return answer_rollback(place.name.id);
     QUARRY_TRY_ASSIGN(auto view, changes::view_job(directories_, place));
     if (!wants_json()) return show_page(std::move(view), now);
@@ -273,6 +274,22 @@ class Answer {
       }
     }
     return form;
+  }
+
+  /// Shows the diff of NAME, or a page that reloads itself until the diff has been computed.
+  Result<void> show_diff(const changes::ChangeSetName& name) {
+    if (name.type == changes::MoveType::kRollback) {
+      return fail(ErrorCode::kInvalid, "a rollback does not have a diff before it has landed");
+    }
+    const auto diff = directories_.read_file(directories_.diff_of(name), 2 * changes::kMaxDiff);
+    if (!diff && diff.error().code != ErrorCode::kNotFound) return std::unexpected(diff.error());
+    QUARRY_TRY(show(diff_page(name, diff ? std::optional(*diff) : std::nullopt, context())));
+    if (diff) return {};
+    QUARRY_TRY(directories_.replace_file(
+        directories_.control(std::string(changes::kDiffRequest) + std::string(name.id.str())), ""));
+    changes::pull(directories_.control(""), changes::Trigger::kPrequeue);
+    reply_.headers += "Refresh: 1\r\n";
+    return {};
   }
 
   Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now) {

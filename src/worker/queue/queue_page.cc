@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "markup.h"
+#include "quarry/base/split.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "view_options.h"
@@ -247,7 +248,12 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   page.text(job.meta.comment).raw("</pre>\n");
   add_facts(page, view, context);
   add_form(page, form, fmt::format("{}/{}", base, job.name.id.str()));
-  page.raw("<h2>Files</h2>\n<ul>\n");
+  page.raw("<h2>Files</h2>\n");
+  if (job.name.type != changes::MoveType::kRollback && !view.is_new) {
+    page.raw("<p><a href=\"").text(base).raw("/").text(job.name.id.str());
+    page.raw("?ask=diff\">Diff</a></p>\n");
+  }
+  page.raw("<ul>\n");
   for (const std::string& file : job.meta.files) {
     page.raw("<li><code>").text(file).raw("</code></li>\n");
   }
@@ -260,6 +266,30 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   page.raw("</ul>\n");
   if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
   return framed(page, job.name.id.str(), context.repository);
+}
+
+std::string diff_page(const changes::ChangeSetName& name, const std::optional<std::string>& diff,
+                      const PageContext& context) {
+  Markup page;
+  add_top(page, context);
+  page.raw("<h1>Diff of ");
+  add_link(page, context.queue(), name.id);
+  page.raw("</h1>\n");
+  if (!diff) page.raw("<p>The diff is being computed. This page reloads itself.</p>\n");
+  if (diff) page.raw("<pre>");
+  for (std::string_view rest = diff ? *diff : std::string_view(); !rest.empty();) {
+    const std::string_view line = base::take_until(rest, '\n');
+    const bool is_header = line.starts_with("+++ ") || line.starts_with("--- ");
+    if (!is_header && line.starts_with('+')) {
+      page.raw("<ins>").text(line).raw("</ins>\n");
+    } else if (!is_header && line.starts_with('-')) {
+      page.raw("<del>").text(line).raw("</del>\n");
+    } else {
+      page.text(line).raw("\n");
+    }
+  }
+  if (diff) page.raw("</pre>\n");
+  return framed(page, "Diff", context.repository);
 }
 
 }  // namespace quarry::worker

@@ -4,6 +4,7 @@
 // allowed to do (queue_endpoint.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,9 @@ std::string queue_page(const changes::QueueView& view, const PageContext& contex
                        std::string_view query);
 std::string change_set_page(const changes::JobView& view, const PageContext& context,
                             const ActionForm& form);
+
+/// Returns the page with the diff of NAME. Without a DIFF, the page says that it is being computed.
+std::string diff_page(const changes::ChangeSetName& name, const std::optional<std::string>& diff,
+                      const PageContext& context);
 
 }  // namespace quarry::worker

@@ -185,6 +185,47 @@ def test_forged_forms_change_nothing(server, writer, fresh, visit):
     assert post(boss, Sec_Fetch_Site="same-origin") == 409
 
 
+def diff_of(browser, id_):
+    """Waits until the diff is computed, and returns it without markup."""
+    pages = []
+
+    def is_shown():
+        pages.append(browser.get(f"/queue/{id_}?ask=diff"))
+        assert pages[-1].status == 200, pages[-1].text
+        assert ("<pre>" in pages[-1].text) == ("refresh" not in pages[-1].headers)
+        return "<pre>" in pages[-1].text
+
+    wait_until(is_shown, f"the diff of {id_}")
+    return pages[-1].text.split("<pre>")[1].split("</pre>")[0]
+
+
+def test_the_diff_of_a_set_is_shown(writer, fresh, fossil, visit):
+    old = fossil("cat", "a.txt", "-R", fresh)
+    files = {"a.txt": old.replace("line 4", "line <b>4</b>").encode(), "new.txt": b"added\n", "binary": b"\0" * 9,
+             "large.txt": b"large\n" * 100_000}
+    answer = writer.submit(tarball(files, kind="BF"), "BF")
+    id_ = answer.json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, *WAITING), "it waits")
+    looker = visit("looker")
+    assert f'<a href="../queue/{id_}?ask=diff">Diff</a>' in looker.get(f"/queue/{id_}").text
+    diff = diff_of(looker, id_)
+    for line in (" line 3", "<del>-line 4</del>", "<ins>+line &lt;b&gt;4&lt;/b&gt;</ins>", "--- a/a.txt", "+++ b/a.txt",
+                 "<ins>+added</ins>", "Binary files /dev/null and b/binary differ", "large.txt: 600000 bytes, not shown"):
+        assert f"\n{line}\n" in f"\n{diff}", line
+    assert visit("guest").get(f"/queue/{id_}?ask=diff").status == 403
+    boss = somebody(writer.port, fresh, "boss")
+    assert boss.act(id_, "approve").status == 200
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "done"), "it lands")
+    for cached in (Queue.of(fresh).base / "data").glob("*.diff"):
+        cached.unlink()
+    assert diff_of(looker, id_) == diff, "the diff of a landed set"
+    gone = submit(writer, fresh, "fail", target="nowhere")
+    assert "The diff cannot be computed" in diff_of(looker, gone)
+    removed = writer.submit(tarball({"a.txt": None}, kind="BF"), "BF").json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(removed, *WAITING), "it waits")
+    assert "<del>-line 8</del>" in diff_of(looker, removed)
+
+
 @webdriver.needs_webdriver
 def test_buttons_work_in_a_browser_with_a_narrow_window(server, writer, fresh, tmp_path):
     id_ = submit(writer, fresh, *WAITING, kind="BF", comment="a fix")
@@ -200,6 +241,10 @@ def test_buttons_work_in_a_browser_with_a_narrow_window(server, writer, fresh, t
         browser.complaints()
         assert is_in_sight(browser, "it is waiting for an approval")
         browser.click(f"a[href$='{id_}']")
+        browser.click("a[href$='ask=diff']")
+        browser.one("ins")
+        assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
+        browser.click(f"h1 a[href$='{id_}']")
         browser.fill("input[name=text]", "not <now>")
         browser.click("button[formaction$=hold]")
         browser.wait_for_text("it is held by boss: not <now>")

@@ -40,6 +40,10 @@ class MetaChecker final : public Checker {
     for (const Case& each : cases) metas.push_back(check(each.tarball));
     return metas;
   }
+  base::Result<std::string> diff(const Job& job,
+                                 const std::filesystem::path& /*tarball*/) override {
+    return "the diff of " + std::string(job.name.id.str());
+  }
 
  private:
   base::Result<Meta> check(const std::filesystem::path& tarball) {

@@ -613,3 +613,23 @@ TEST_CASE("lost logs are rebuilt from the job files") {
       fmt::format("name {}\ndepends {}\nstate ", name_of(2).text(), id_of(1).str())));
   CHECK(text->ends_with(" D landed\n"));
 }
+
+TEST_CASE("the prequeue daemon computes the diffs that are requested") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"});
+  REQUIRE(queue.prequeue.run(Scan::kNew));
+  for (const std::uint64_t number : {1U, 2U, 3U}) request_stop(queue, "diff", number);
+  for (int i = 0; i < 3; ++i) REQUIRE(queue.prequeue.run(Scan::kNew));
+  for (const std::uint64_t number : {1U, 2U}) {
+    const auto location = queue.directories.find(id_of(number));
+    REQUIRE((location && *location));
+    const auto diff =
+        queue.directories.read_file(queue.directories.diff_of((*location)->name), 100);
+    REQUIRE(diff);
+    CHECK(*diff == "the diff of " + std::string(id_of(number).str()));
+    CHECK_FALSE(std::filesystem::exists(
+        queue.directories.control("diff." + std::string(id_of(number).str()))));
+  }
+}

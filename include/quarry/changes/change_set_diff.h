@@ -1,0 +1,26 @@
+// The unified diff of a change set, for reviewers. A diff can be long, and most are never read, so
+// the prequeue daemon, which opens tarballs, computes a diff when a user requests it:
+//
+//   1. The worker writes the empty file ctrl/diff.CSID and wakes the daemon.
+//   2. The daemon writes the diff to data/NAME.diff, from which the worker reads it.
+//
+// The file in data/ is a cache, and can be deleted at any time.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/changes/job.h"
+#include "quarry/changes/landing.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::changes {
+
+/// Returns the diff between FILES of JOB and the parent of its check-in or, if it has not landed,
+/// its base or the tip of its branch. Truncates it to kMaxDiff bytes. Errors: kNotFound, kConflict, kInvalid (the base does not
+/// exist), kCorrupt, kIo.
+base::Result<std::string> diff_of(repository::Repository& repository, const Job& job,
+                                  std::span<const ChangedFile> files);
+
+}  // namespace quarry::changes
