@@ -83,20 +83,30 @@ def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: in
     return count / seconds
 
 
-def bodies(count: int) -> list[bytes]:
-    """Returns change sets of the files in first_version(), each with another changed line in all files."""
-    text = Text(random.Random(4))
-    made = []
-    for number in range(count):
-        at = number % TOGETHER * SPACE
-        files = {name: b"".join([*lines[:at], *text.lines(1), *lines[at + 1:]]) for name, lines in first_version().items()}
-        made.append(tarball(files, comment=f"version {number}"))
-    return made
+class Project:
+    """The files that the change sets change."""
 
+    def __init__(self):
+        self.text = Text(random.Random(3))
+        self.files = {f"src/made_{number}.c": self.text.lines(LINES) for number in range(FILES)}
 
-def first_version() -> dict[str, list[bytes]]:
-    text = Text(random.Random(3))
-    return {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
+    def first_version(self) -> bytes:
+        return tarball({name: b"".join(lines) for name, lines in self.files.items()})
+
+    def bodies(self, repository: Path, count: int) -> list[bytes]:
+        """Returns COUNT change sets of the tip, at most TOGETHER. Each of them changes another line in all files. All of
+        them have to land before the next call."""
+        tip = repofile.value(repository, "SELECT uuid FROM blob JOIN leaf USING(rid)")
+        changed = [{name: (number * SPACE, self.text.lines(1)[0]) for name in self.files} for number in range(count)]
+        made = []
+        for lines in changed:
+            files = {name: b"".join([*self.files[name][:at], line, *self.files[name][at + 1:]])
+                     for name, (at, line) in lines.items()}
+            made.append(tarball(files, comment="a version", base=tip))
+        for lines in changed:
+            for name, (at, line) in lines.items():
+                self.files[name][at] = line
+        return made
 
 
 def submitted(writer: Somebody, body: bytes, what: str = "id") -> str:
@@ -109,19 +119,19 @@ def is_landed(repository: Path, id_: str) -> bool:
     return repofile.value(repository, "SELECT 1 FROM tag JOIN tagxref USING(tagid) WHERE tagname=?", f"cs-{id_}") is not None
 
 
-def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
+def landed_per_second(writer: Somebody, repository: Path, project: Project, count: int) -> float:
     """Returns the number of change sets landed per second. Several clients submit them concurrently."""
-    made = bodies(count)
     queue = Queue.of(repository)
-    before = len(queue.names("done"))
-    ids: list[str] = []
-    began = time.monotonic()
+    seconds = 0.0
     with ThreadPoolExecutor(SENDERS) as senders:
         for first in range(0, count, TOGETHER):
-            ids += senders.map(lambda body: submitted(writer, body), made[first:first + TOGETHER])
+            made = project.bodies(repository, min(TOGETHER, count - first))
+            before = len(queue.names("done"))
+            began = time.monotonic()
+            ids = list(senders.map(lambda body: submitted(writer, body), made))
             wait_until(lambda: len(queue.names("done")) >= before + len(ids), "the last check-in", PATIENCE)
-    seconds = time.monotonic() - began
-    assert all(is_landed(repository, id_) for id_ in ids)
+            seconds += time.monotonic() - began
+            assert all(is_landed(repository, id_) for id_ in ids)
     return count / seconds
 
 
@@ -133,10 +143,11 @@ def is_at_rest(pid: int) -> bool:
     return False
 
 
-def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, count: int) -> list[float]:
+def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, project: Project, count: int) -> list[float]:
     queue = Queue.of(repository)
     taken = []
-    for body in bodies(count):
+    for _ in range(count):
+        body, = project.bodies(repository, 1)
         began = time.monotonic()
         id_ = submitted(writer, body)
         while not is_landed(repository, id_):
@@ -212,12 +223,13 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
     try:
         server = launcher(repository, settings=settings)
         writer = somebody(server.port, repository)
-        first = submitted(writer, tarball({name: b"".join(lines) for name, lines in first_version().items()}))
+        project = Project()
+        first = submitted(writer, project.first_version())
         wait_until(lambda: is_landed(repository, first), "the first version", PATIENCE)
         landed, commits, times = [], [], []
         for run in range(runs):
-            landed.append(landed_per_second(writer, repository, 40 * seconds))
-            times += milliseconds_to_land(server, writer, repository, 4 * seconds)
+            landed.append(landed_per_second(writer, repository, project, 40 * seconds))
+            times += milliseconds_to_land(server, writer, repository, project, 4 * seconds)
             beside = place / f"commits-{run}.fossil"
             fossil.new(beside)
             commits.append(commits_per_second(fossil, beside, place / "work", 4 * seconds))
