@@ -65,8 +65,12 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     plain.mkdir()
     (plain / "note.txt").write_text("from a folder\n")
     second = submit(plain, "note.txt", "")
+    decomposed = "u\u0308.txt"
+    (plain / decomposed).write_text("decomposed Unicode\n")
+    third = submit(plain, decomposed, "")
     assert content(fossil, fresh, "new.txt") == "from a check-out\n"
     assert content(fossil, fresh, "note.txt") == "from a folder\n"
+    assert content(fossil, fresh, decomposed) == "decomposed Unicode\n"
     timeline = fossil("timeline", "-n", 5, "-W", 0, "-R", fresh)
     assert "say new.txt (user: writer" in timeline and "say note.txt (user: writer" in timeline
 
@@ -76,7 +80,7 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     assert status != 0
     assert content(fossil, fresh, "note.txt") == "from a folder\n"
     listed = json.loads(quarry("queue", "list", "-R", fresh, "--json"))
-    assert {each["id"] for each in listed["jobs"]} == {first, second, id_}
+    assert {each["id"] for each in listed["jobs"]} == {first, second, third, id_}
     assert fossil.integrity(fresh) == ""
     server.stop()
     proof.check(fresh, fossil)
