@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/moved.h"
 
 namespace quarry::changes {
@@ -160,6 +161,12 @@ Result<void> Queueing::stage() {
 }
 
 Result<void> Queueing::run(Scan scan) {
+  // If the disk is full, try again in the next run.
+  if (!has_noted_rules_) {
+    const auto noted = note_rules(context_.directories, context_.options.rules);
+    if (!noted) context_.log(noted.error());
+    has_noted_rules_ = noted.has_value();
+  }
   const auto work = [&]() -> Result<void> {
     QUARRY_TRY(report_moves());
     QUARRY_TRY(scan_folders(scan));

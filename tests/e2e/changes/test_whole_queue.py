@@ -86,6 +86,16 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     proof.check(fresh, fossil)
 
 
+def test_reasons_in_a_local_queue_follow_the_rules_of_the_pool(launch, fresh, quarry):
+    writer = somebody(launch(fresh, settings={**ON, "changes.needs_approval": "DC"}).port, fresh)
+    id_ = writer.submit(tarball({"a.txt": b"1\n"})).json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging"), "the change set waits")
+    reason = "it is waiting for an approval"
+    assert reason in quarry("queue", "why", id_, "-R", fresh)
+    job, = json.loads(quarry("queue", "list", "-R", fresh, "--json"))["jobs"]
+    assert reason in job["remark"] and "expected_ms" not in job
+
+
 def test_the_history_says_why_a_change_set_failed(writer, fresh):
     for body, part in ((tarball({"a.txt": b"x"}, target="nowhere"), "branch nowhere does not exist"),
                        (tarball({"a.txt": b"x"}, kind="EM"), "##movetype"),

@@ -8,6 +8,7 @@
 #include "daemon_queue.h"
 #include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
+#include "quarry/changes/daemon_notes.h"
 #include "temporary_folder.h"
 
 using namespace quarry::changes;
@@ -99,11 +100,26 @@ TEST_CASE("if files of the queue are missing, the reason does not show paths") {
   const auto tarball = queue.directories.tarball_of(name_of(1, MoveType::kDevelopment));
   FileSystem::real().remove(tarball).value();
   const auto other = queue.directories.tarball_of(name_of(2, MoveType::kDevelopment));
-  FileSystem::real().remove(other.string() + ".submission").value();
+  std::ofstream(other.string() + ".submission") << "damaged\n";
   for (std::uint64_t i = 1; i <= 2; ++i) {
     queue.until(i, Stage::kFail);
     CHECK(queue.job_of(i).history.back().why == kServersTrouble);
   }
+}
+
+TEST_CASE("the rules of the pool are recorded for commands of the queue's owner") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  CHECK(noted_rules(queue.directories).max_rollback == Rules().max_rollback);
+  Rules rules;
+  rules.retry_delay = std::chrono::seconds(90);
+  rules.max_rollback = 7;
+  rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  rules.needs_approval[static_cast<std::size_t>(MoveType::kDevelopment)] = true;
+  REQUIRE(note_rules(queue.directories, rules));
+  CHECK(noted_rules(queue.directories).retry_delay == rules.retry_delay);
+  CHECK(noted_rules(queue.directories).max_rollback == 7);
+  CHECK(noted_rules(queue.directories).needs_approval == rules.needs_approval);
 }
 
 TEST_CASE("a retried change set with an invalid meta file fails again for it") {
@@ -183,7 +199,7 @@ TEST_CASE("a running job can be stopped, to term/ and to abandon/") {
   CHECK(queue.job_of(1).history.back().why == "asked to stop");
   CHECK(queue.job_of(2).history.back().why == "by bob: not\\x09now");
   queue.turn();
-  CHECK(FileSystem::real().list(queue.directories.control(""))->empty());
+  CHECK(*FileSystem::real().list(queue.directories.control("")) == Lines{"rules"});
   CHECK(queue.lines().empty());
 }
 

@@ -12,6 +12,7 @@
 #include "common/owner.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/explanation.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/options.h"
@@ -30,9 +31,9 @@ using changes::ChangeSetId;
 
 class LocalQueue : public QueueAccess {
  public:
-  LocalQueue(fs::path base, changes::Rules rules, std::string login)
+  LocalQueue(fs::path base, std::string login)
       : directories_(base::FileSystem::real(), std::move(base)),
-        rules_(std::move(rules)),
+        rules_(changes::noted_rules(directories_)),
         login_(std::move(login)) {}
 
   Result<std::string> list(const ListArguments& wanted) override {
@@ -129,14 +130,9 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
                 fmt::format("{} has no queue of change sets: {} does not exist", repository,
                             (base / "queue").string()));
   }
-  changes::Rules rules;
-  for (const std::string& each : arguments.needs_approval) {
-    const auto type = changes::move_type_named(each);
-    if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
-  }
   const std::string login = own_login();
   QUARRY_TRY(act_as_owner_of(base));
-  return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(base, rules, login));
+  return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(base, login));
 }
 
 }  // namespace quarry::app
