@@ -12,6 +12,7 @@
 namespace quarry::changes {
 namespace {
 
+using base::ErrorCode;
 using base::Result;
 
 constexpr std::size_t kMaxDaemonNote = 4'096;  // bytes
@@ -44,6 +45,18 @@ Rules noted_rules(const Directories& directories) {
     if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
   }
   return rules;
+}
+
+Result<void> note_stop(const Directories& directories, std::string_view reason) {
+  const auto path = directories.control("stopped");
+  if (!reason.empty()) return directories.replace_file(path, reason);
+  auto removed = directories.files().remove(path);
+  if (!removed && removed.error().code == ErrorCode::kNotFound) return {};
+  return removed;
+}
+
+std::string stop_reason(const Directories& directories) {
+  return noted(directories, "stopped");
 }
 
 }  // namespace quarry::changes

@@ -52,6 +52,7 @@ struct QueueView {
   /// The bookmarks at which the lists continue. Empty if all jobs are shown.
   std::string more_waiting;
   std::string more_over;
+  std::string stopped;  // the reason if the queue has stopped
 };
 
 /// The last job of a page. It marks a position in the list, even if the job moves afterwards.

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "quarry/base/log.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/moved.h"
 #include "sections.h"
 
@@ -133,6 +134,8 @@ Result<void> Execution::put_back() {
 }
 
 Result<void> Execution::begin() {
+  // A previous daemon might have left the note.
+  QUARRY_TRY(note_stop(context_.directories, {}));
   QUARRY_TRY(recover());
   return put_back();
 }
@@ -219,6 +222,20 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   return true;
 }
 
+/// Checks the gate, and records if the queue stops or continues.
+Result<bool> Execution::can_run_gate() {
+  const auto checked = context_.options.check_gate ? context_.options.check_gate() : Result<void>();
+  const bool is_stopped = !checked;
+  if (is_stopped != is_stopped_) {
+    // Readers must not see paths on the server (kServersTrouble).
+    QUARRY_TRY(note_stop(context_.directories,
+                         is_stopped ? "the gate cannot be run: see the server's log" : ""));
+    if (is_stopped) context_.log(checked.error());
+    is_stopped_ = is_stopped;
+  }
+  return !is_stopped;
+}
+
 Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
   const auto ready = tracker_.model().ready(context_.clock.now());
@@ -226,6 +243,9 @@ Result<void> Execution::start() {
   if (first && first->name.type == MoveType::kRollback && first->stage == Stage::kPending) {
     return rollback_.begin(ChangeSetName(first->name));
   }
+  if (ready.empty() && !is_stopped_) return {};
+  QUARRY_TRY_ASSIGN(const bool is_open, can_run_gate());
+  if (!is_open) return {};
   for (const ChangeSetId& id : ready) {
     if (children_.busy() >= context_.options.children) return {};
     const ModelJob* known = tracker_.model().find(id);
@@ -295,7 +315,7 @@ std::optional<base::UnixMillis> Execution::next_time() const {
 
 bool Execution::is_idle() const {
   if (children_.busy() > 0 || rollback_.is_under_way()) return false;
-  return is_finishing_ || tracker_.model().ready(context_.clock.now()).empty();
+  return is_finishing_ || is_stopped_ || tracker_.model().ready(context_.clock.now()).empty();
 }
 
 }  // namespace quarry::changes

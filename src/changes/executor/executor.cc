@@ -231,7 +231,11 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
     base::log(base::LogLevel::kError, "cannot run the gate: {}", verdict.error().message);
-    decided = outcome(Verdict::kDeferred, "the gate cannot be run: see the server's log");
+    // If the server is to blame, the job must not fail, however long it takes to mend the server.
+    const ErrorCode code = verdict.error().code;
+    const bool is_servers = code == ErrorCode::kInvalid || code == ErrorCode::kDenied;
+    decided = outcome(is_servers ? Verdict::kNoRoom : Verdict::kDeferred,
+                      "the gate cannot be run: see the server's log");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "quarry/changes/change_log.h"
+#include "quarry/changes/daemon_notes.h"
 
 namespace quarry::changes {
 namespace {
@@ -237,6 +238,7 @@ std::string headline(const Job& job) {
 
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
+  view.stopped = stop_reason(directories);
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // Select one job more than is shown or read, to find out whether more jobs exist.
   const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;

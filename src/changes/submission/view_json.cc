@@ -85,8 +85,10 @@ std::string json_of(const QueueView& view, std::string_view more) {
   Json next = Json::object();
   put_unless_empty(next, "waiting", view.more_waiting);
   put_unless_empty(next, "over", view.more_over);
-  return fmt::format("{{{}\"counts\":{},\"jobs\":{},\"next\":{}}}", more, text_of(counts),
-                     text_of(jobs), text_of(next));
+  const std::string stopped =
+      view.stopped.empty() ? "" : fmt::format("\"stopped\":{},", text_of(view.stopped));
+  return fmt::format("{{{}{}\"counts\":{},\"jobs\":{},\"next\":{}}}", more, stopped,
+                     text_of(counts), text_of(jobs), text_of(next));
 }
 
 }  // namespace quarry::changes

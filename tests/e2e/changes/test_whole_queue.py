@@ -2,7 +2,9 @@
 back."""
 
 import contextlib
+import html
 import json
+import os
 import subprocess
 
 import pytest
@@ -94,6 +96,26 @@ def test_reasons_in_a_local_queue_follow_the_rules_of_the_pool(launch, fresh, qu
     assert reason in quarry("queue", "why", id_, "-R", fresh)
     job, = json.loads(quarry("queue", "list", "-R", fresh, "--json"))["jobs"]
     assert reason in job["remark"] and "expected_ms" not in job
+
+
+def test_a_gate_that_cannot_be_executed_stops_the_queue(launch, fresh, fossil, quarry, everybodys, tmp_path):
+    Checkout(fossil, fresh, tmp_path / "base").commit_file("a.txt", "a\n", "base")
+    gate = everybodys / "gate"
+    server = launch(fresh, settings={**ON, "changes.gate": gate,
+                                     **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
+    writer = somebody(server.port, fresh)
+    ids = [writer.submit(tarball({f"f{i}.txt": b"1\n"})).json["id"] for i in range(3)]
+    reason = "the gate cannot be run: see the server's log"
+    wait_until(lambda: writer.get("/queue.json").json.get("stopped") == reason, "the queue has stopped")
+    wait_until(lambda: all(Queue.of(fresh).is_in(id_, "pending") for id_ in ids), "they wait")
+    assert reason in quarry("queue", "status", "-R", fresh) and reason in quarry("queue", "why", ids[0], "-R", fresh)
+    assert f"The queue has stopped:</strong> {reason}" in html.unescape(writer.get("/queue").body.decode())
+    assert f"cannot execute {gate}: it does not exist" in server.all_logs()
+    gate.write_text("#!/bin/sh\nexit 0\n")
+    gate.chmod(0o755)
+    for id_ in ids:
+        assert outcome(writer, id_)["stage"] == "done" and outcome(writer, id_)["put_off"] == 0
+    assert "stopped" not in writer.get("/queue.json").json
 
 
 def test_the_history_says_why_a_change_set_failed(writer, fresh):

@@ -9,6 +9,8 @@
 #include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemon_notes.h"
+#include "quarry/changes/explanation.h"
+#include "quarry/changes/queue_view.h"
 #include "temporary_folder.h"
 
 using namespace quarry::changes;
@@ -105,6 +107,32 @@ TEST_CASE("if files of the queue are missing, the reason does not show paths") {
     queue.until(i, Stage::kFail);
     CHECK(queue.job_of(i).history.back().why == kServersTrouble);
   }
+}
+
+TEST_CASE("while the gate cannot be run, the queue stops, and no change set fails") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  bool is_broken = true;
+  queue.options.check_gate = [&]() -> quarry::base::Result<void> {
+    if (!is_broken) return {};
+    return quarry::base::fail(quarry::base::ErrorCode::kNotFound, "/srv/gate does not exist");
+  };
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kPending);
+  for (int i = 0; i < 3; ++i) queue.turn(Scan::kAll);
+  CHECK(queue.execution.is_idle());
+  CHECK(queue.stage_of(1) == Stage::kPending);
+  CHECK(queue.job_of(1).history.back().state == 'P');
+  const std::string reason = stop_reason(queue.directories);
+  CHECK(reason == "the gate cannot be run: see the server's log");
+  const auto why = why_waits(queue.directories, {}, id_of(1), queue.clock.now());
+  REQUIRE(why);
+  CHECK(why->find("the queue has stopped: " + reason) != std::string::npos);
+  CHECK(view_queue(queue.directories, {})->stopped == reason);
+  is_broken = false;
+  queue.until(1, Stage::kDone);
+  CHECK(queue.job_of(1).deferrals == 0);
+  CHECK(stop_reason(queue.directories).empty());
 }
 
 TEST_CASE("the rules of the pool are recorded for commands of the queue's owner") {

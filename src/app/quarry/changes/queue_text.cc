@@ -106,6 +106,7 @@ std::string status_text(const json& queue) {
   }
   std::string text;
   for (const auto& [group, count] : groups) text += fmt::format("{:<12} {}\n", group, count);
+  add(text, "stopped", text_in(queue, "stopped"));
   for (const json& branch : array_in(queue, "frozen")) {
     if (branch.is_string()) add(text, "frozen", branch.get<std::string>());
   }
