@@ -37,6 +37,8 @@ class CheckIns {
   /// Returns the tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is
   /// closed).
   base::Result<BranchTip> tip(std::string_view branch);
+  /// Checks that BRANCH exists. It can be closed. Error: kNotFound.
+  base::Result<void> require_branch(std::string_view branch);
   /// Returns the tip that BRANCH had when RECEIPT was the last receipt: the nearest of the tip and
   /// its first parents that no later receipt brought. Errors: the same as for tip(); kNotFound also
   /// if all of them are later.

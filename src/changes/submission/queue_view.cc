@@ -267,8 +267,14 @@ Result<JobView> view_job(const Directories& directories, const JobLocation& loca
   JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {
-      if (auto log = ChangeLog(directories).read(location.name.id)) {
+      const ChangeLog logs(directories);
+      if (auto log = logs.read(location.name.id)) {
         view->output = std::move(log->output);
+        for (const ChangeSetId& id : log->supports) {
+          // Deleted change sets have no log. A rollback names change sets, but does not need them.
+          const auto name = logs.name_of(id);
+          if (name && name->type != MoveType::kRollback) view->dependents.push_back(id);
+        }
       }
       return std::move(*view);
     }

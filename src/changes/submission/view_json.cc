@@ -67,6 +67,7 @@ Json document_of(const JobView& view, bool whole) {
   if (!job.history.empty()) json["why"] = job.history.back().why;
   put_unless_empty(json, "remark", view.remark);
   if (whole) add_details(json, job);
+  if (whole) json["dependents"] = names_of(view.dependents);
   if (whole) put_unless_empty(json, "output", view.output);
   return json;
 }

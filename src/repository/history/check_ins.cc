@@ -108,6 +108,12 @@ base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
                  [&](RepositoryState& state) { return tip_of(state, branch); });
 }
 
+base::Result<void> CheckIns::require_branch(std::string_view branch) {
+  const auto found = tip(branch);
+  if (found || found.error().code == base::ErrorCode::kConflict) return {};
+  return std::unexpected(found.error());
+}
+
 base::Result<HashName> CheckIns::tip_at(std::string_view branch, std::int64_t receipt) {
   return guarded(repository_.internals(),
                  [&](RepositoryState& state) { return tip_of_at(state, branch, receipt); });

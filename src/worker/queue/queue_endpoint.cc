@@ -19,6 +19,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
+#include "quarry/repository/check_ins.h"
 #include "quarry/repository/received_list.h"
 #include "quarry/sync/signed_request.h"
 #include "queue_page.h"
@@ -375,6 +376,10 @@ class Answer {
           changes::not_permitted("freezing a branch", changes::Deed::kFreeze, options_.rights));
     }
     QUARRY_TRY(login_.confirm());
+    if (is_frozen) {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+      QUARRY_TRY(repository::CheckIns(repository_).require_branch(*branch));
+    }
     QUARRY_TRY(changes::make_folders(directories_));
     QUARRY_TRY(check_first(now));
     QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));

@@ -199,6 +199,7 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
     page.raw("</td></tr>\n");
   }
   add_ids(page, "Depends on", job.meta.dependencies, base);
+  add_ids(page, "Needed by", view.dependents, base);
   add_ids(page, "Comes after", job.meta.precursors, base);
   page.raw("</table>\n");
 }

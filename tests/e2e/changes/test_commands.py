@@ -252,6 +252,7 @@ def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     assert "it is in abandon/" in queue_command.refused("hold", third)
     queue_command("retry", third)
     assert queue.stage_of(third) == "queue"
+    assert "branch nosuch does not exist" in queue_command.refused("freeze", "nosuch")
     queue_command("freeze", "trunk")
     assert "frozen       trunk" in queue_command("status")
     assert "frozen" in queue_command("why", first)

@@ -163,6 +163,7 @@ std::string change_set_text(const json& change_set) {
     add(text, "rolled back", "by " + by);
   }
   add(text, "depends on", ids_text(array_in(change_set, "dependencies")));
+  add(text, "needed by", ids_text(array_in(change_set, "dependents")));
   add(text, "comes after", ids_text(array_in(change_set, "precursors")));
   text += "\n";
   add_lines(text, text_in(change_set, "comment"), "    ");
