@@ -15,6 +15,7 @@ struct ChangedFile {
   std::string name;  // name in the repository
   std::filesystem::path path;
   bool is_deletion = false;
+  bool is_link = false;  // a symbolic link that the check-out has as a file with its target
 };
 
 /// An open check-out.
@@ -41,9 +42,9 @@ base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string
                                                    const std::filesystem::path& root,
                                                    bool as_deletions);
 
-/// Return the permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
-/// Errors: kIo, kInvalid if PATH is neither a regular file nor a symbolic link.
-base::Result<char> permission_of(const std::filesystem::path& path);
+/// Return the permission of FILE ('x', 'l' for a symbolic link, or 0), and its content. Errors: kIo,
+/// kInvalid if its path is neither a regular file nor a symbolic link.
+base::Result<char> permission_of(const ChangedFile& file);
 base::Result<std::string> content_of(const std::filesystem::path& path);
 
 }  // namespace quarry::app

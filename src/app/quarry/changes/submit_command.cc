@@ -113,7 +113,7 @@ Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<Chan
   std::vector<changes::FileToSubmit> contents;
   for (const ChangedFile& file : files) {
     if (file.is_deletion) continue;
-    QUARRY_TRY_ASSIGN(const char permission, permission_of(file.path));
+    QUARRY_TRY_ASSIGN(const char permission, permission_of(file));
     contents.push_back({.name = file.name, .permission = permission, .read = [path = file.path] {
                           return content_of(path);
                         }});
