@@ -6,7 +6,7 @@
 // The tarball and its job have the same name. The parts of the name never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
-//   │    │   │   │    │    └ the submitter, for people only; may be empty
+//   │    │   │   │    │    └ the submitter, for people; may be empty
 //   │    │   │   │    └ move type: RB, EM, BF or DC
 //   │    │   │   └ host that received it
 //   │    │   └ process that received it

@@ -6,6 +6,7 @@ import html
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -86,6 +87,18 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     assert fossil.integrity(fresh) == ""
     server.stop()
     proof.check(fresh, fossil)
+
+
+def test_the_owner_of_a_queue_submits_without_a_server(server, writer, fresh, fossil):
+    queue = Queue.of(fresh)
+    wait_until(lambda: (queue.base / "prequeue").is_dir(), "the queue has folders")
+    name = f"{os.urandom(8).hex()}_{2**62 + 10 + int(time.time()):016x}00000000_1_host_DC_writer"
+    (queue.base / "tmp" / name).write_bytes(tarball({"by hand.txt": b"by hand\n"}))
+    (queue.base / "tmp" / name).rename(queue.base / "data" / name)
+    (queue.base / "prequeue" / name).touch()
+    assert outcome(writer, name[:16])["stage"] == "done"
+    assert content(fossil, fresh, "by hand.txt") == "by hand\n"
+    assert "user: writer" in fossil("timeline", "-n", 1, "-W", 0, "-R", fresh)
 
 
 def test_reasons_in_a_local_queue_follow_the_rules_of_the_pool(launch, fresh, quarry):

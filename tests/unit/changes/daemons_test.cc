@@ -150,6 +150,27 @@ TEST_CASE("the rules of the pool are recorded for commands of the queue's owner"
   CHECK(noted_rules(queue.directories).needs_approval == rules.needs_approval);
 }
 
+TEST_CASE("a tarball that the owner of the queue puts into its folders needs no submission") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  ChangeSetName name = name_of(1);
+  name.extra = "bob";
+  Meta meta;
+  meta.target = "trunk";
+  meta.files = {"a"};
+  meta.comment = "land";
+  std::ofstream(queue.directories.tarball_of(name)) << meta.text();
+  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "";
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.directories.stage_of(name).value() == Stage::kDone;
+  }));
+  const auto job = queue.directories.read(Stage::kDone, name);
+  REQUIRE(job);
+  CHECK(job->submitter == "bob");
+  CHECK(job->address == "localhost");
+}
+
 TEST_CASE("a retried change set with an invalid meta file fails again for it") {
   const TemporaryFolder folder;
   Queue queue(folder);
