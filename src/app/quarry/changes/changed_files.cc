@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "quarry/artifact/hash_name.h"
 #include "quarry/base/blanks.h"
 #include "quarry/base/command.h"
 #include "quarry/base/escape.h"
@@ -26,9 +27,11 @@ using base::Result;
 
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
-/// The value of vfile.chnged for a symbolic link that is now a file with the link's target as its
-/// content.
+// Values in the check-out database: of vfile.chnged for a symbolic link that is now a file with the
+// link's target as its content, and of vmerge.id.
 constexpr std::string_view kUnlinked = "9";
+constexpr std::string_view kCherrypicked = "-1";
+constexpr std::string_view kBackedOut = "-2";
 
 /// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
@@ -145,7 +148,9 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
       const Rows rows,
       ask_database(checkout.root,
                    "SELECT deleted || '|' || hex(pathname) || '|' || "
-                   "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) || '|' || chnged || "
+                   "hex(coalesce(origname, pathname)) || '|' || "
+                   "(coalesce(origname, pathname) IN (SELECT filename FROM files_of_checkin("
+                   "(SELECT value FROM vvar WHERE name = 'checkout-hash')))) || '|' || chnged || "
                    "'|' || islink FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
@@ -159,8 +164,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // A file that was added after the check-in is not in the repository, so it does not have to be
-    // deleted there.
+    // Files that were added after the check-in, or by a merge, do not have to be deleted.
     const bool was_there = row[3] == "1";
     const bool is_renamed = was_there && before != name;
     ChangedFile file{.name = name, .path = checkout.root / name};
@@ -173,8 +177,9 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
       // `fossil commit` would replace the link with a file, but nobody has edited it.
       if (file.is_link && row[4] == kUnlinked && !is_renamed) continue;
     }
-    if (was_there && (is_deleted || is_renamed)) gone.push_back(std::move(before));
+    if (was_there && (is_deleted || is_renamed)) gone.push_back(before);
     if (is_deleted) continue;
+    if (is_renamed) file.prior = std::move(before);
     files.insert_or_assign(std::move(name), std::move(file));
   }
   for (std::string& name : gone) {
@@ -184,6 +189,28 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
   std::vector<ChangedFile> all;
   for (auto& [name, file] : files) all.push_back(std::move(file));
   return all;
+}
+
+Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) {
+  // As in `fossil commit`, a public check-in does not name private check-ins.
+  QUARRY_TRY_ASSIGN(const Rows rows,
+                    ask_database(checkout.root,
+                                 "SELECT id || '|' || mhash FROM vmerge WHERE id <= 0 AND "
+                                 "merge NOT IN (SELECT rid FROM private) ORDER BY id DESC, mhash"));
+  std::vector<changes::MergedCheckIn> merges;
+  for (const auto& row : rows) {
+    if (row.size() != 2) continue;
+    const auto hash = artifact::HashName::parse(row[1]);
+    if (!hash) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("unexpected output of fossil sql: \"{}\"", base::printable(row[1])));
+    }
+    const changes::MergeKind kind = row[0] == kCherrypicked ? changes::MergeKind::kCherrypick
+                                    : row[0] == kBackedOut  ? changes::MergeKind::kBackout
+                                                            : changes::MergeKind::kMerge;
+    if (hash->str() != checkout.check_in) merges.push_back({kind, *hash});
+  }
+  return merges;
 }
 
 Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/changes/change_set.h"
 
 namespace quarry::app {
 
@@ -15,7 +16,8 @@ struct ChangedFile {
   std::string name;  // name in the repository
   std::filesystem::path path;
   bool is_deletion = false;
-  bool is_link = false;  // a symbolic link that the check-out has as a file with its target
+  std::string prior = {};  // if the file was renamed: its name in the current check-in
+  bool is_link = false;    // a symbolic link that the check-out has as a file with its target
 };
 
 /// An open check-out.
@@ -33,6 +35,9 @@ base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& f
 /// Returns the changes in CHECKOUT that `fossil commit` would commit. Errors: kInvalid if a file is
 /// missing or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
+
+/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record.
+base::Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
 
 /// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative
 /// to ROOT. If AS_DELETIONS, the files are to be deleted and do not have to exist. Errors:

@@ -392,6 +392,20 @@ TEST_CASE(
   CHECK(has(world.ask({}), "\"frozen\":[]"));
 }
 
+TEST_CASE("the queue says whether the repository has a check-in") {
+  QueueWorld world;
+  const auto ask = [&](std::string_view name) {
+    return world.ask({.target = fmt::format("/x/queue.json?ask=check-in&name={}", name)});
+  };
+  const std::string trunk = ask("trunk").body;
+  const std::string_view before = "{\"check_in\":\"";
+  REQUIRE(trunk.starts_with(before));
+  CHECK(ask(trunk.substr(before.size(), 40)).body == trunk);
+  for (const std::string_view missing : {"nosuch", "", "%zz"}) {
+    CHECK(has(ask(missing), "{\"check_in\":null}"));
+  }
+}
+
 TEST_CASE("a form without the token of a login on the web pages is refused") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
