@@ -15,12 +15,20 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::size_t kMaxDaemonNote = 4'096;  // bytes
+constexpr std::size_t kMaxDaemonNote = std::size_t{64} << 10;  // bytes
 
-/// Returns the note NAME as one line, or an empty string if it does not exist.
+/// Writes TEXT to the note NAME. If TEXT is empty, removes the note.
+Result<void> note(const Directories& directories, std::string_view name, std::string_view text) {
+  const auto path = directories.control(name);
+  if (!text.empty()) return directories.replace_file(path, text);
+  auto removed = directories.files().remove(path);
+  if (!removed && removed.error().code == ErrorCode::kNotFound) return {};
+  return removed;
+}
+
+/// Returns the note NAME, or an empty string if it does not exist.
 std::string noted(const Directories& directories, std::string_view name) {
-  const auto text = directories.read_file(directories.control(name), kMaxDaemonNote);
-  return text ? one_line(*text, kMaxWhy) : std::string();
+  return directories.read_file(directories.control(name), kMaxDaemonNote).value_or(std::string());
 }
 
 }  // namespace
@@ -30,7 +38,7 @@ Result<void> note_rules(const Directories& directories, const Rules& rules) {
   for (std::size_t i = 0; i < kMoveTypes; ++i) {
     if (rules.needs_approval[i]) text += fmt::format(" {}", word_of(static_cast<MoveType>(i)));
   }
-  return directories.replace_file(directories.control("rules"), text);
+  return note(directories, "rules", text);
 }
 
 Rules noted_rules(const Directories& directories) {
@@ -48,15 +56,19 @@ Rules noted_rules(const Directories& directories) {
 }
 
 Result<void> note_stop(const Directories& directories, std::string_view reason) {
-  const auto path = directories.control("stopped");
-  if (!reason.empty()) return directories.replace_file(path, reason);
-  auto removed = directories.files().remove(path);
-  if (!removed && removed.error().code == ErrorCode::kNotFound) return {};
-  return removed;
+  return note(directories, "stopped", reason);
 }
 
 std::string stop_reason(const Directories& directories) {
-  return noted(directories, "stopped");
+  return one_line(noted(directories, "stopped"), kMaxWhy);
+}
+
+Result<void> note_urgent(const Directories& directories, std::string_view names) {
+  return note(directories, "urgent", names);
+}
+
+std::string noted_urgent(const Directories& directories) {
+  return noted(directories, "urgent");
 }
 
 }  // namespace quarry::changes

@@ -294,9 +294,12 @@ Result<void> Execution::run(Scan scan) {
   // might still be executing jobs there.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
-  // A job that was moved back, for example because it is held now, keeps its position: later jobs
-  // in pending/ wait for it.
-  if (!rollback_.is_under_way()) QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
+  if (!rollback_.is_under_way()) {
+    // A job that was moved back, for example because it is held now, keeps its position: later jobs
+    // in pending/ wait for it.
+    QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
+    QUARRY_TRY(tracker_.read_urgent());
+  }
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
   started_at_ = context_.clock.now();
@@ -315,7 +318,11 @@ std::optional<base::UnixMillis> Execution::next_time() const {
 
 bool Execution::is_idle() const {
   if (children_.busy() > 0 || rollback_.is_under_way()) return false;
-  return is_finishing_ || is_stopped_ || tracker_.model().ready(context_.clock.now()).empty();
+  if (is_finishing_ || is_stopped_) return true;
+  const Model& model = tracker_.model();
+  return std::ranges::none_of(model.ready(context_.clock.now()), [&](const ChangeSetId& id) {
+    return model.find(id)->stage == Stage::kPending;
+  });
 }
 
 }  // namespace quarry::changes

@@ -21,6 +21,7 @@ constexpr std::size_t kMaxPending = 64;
 }  // namespace
 
 Result<void> Queueing::begin() {
+  QUARRY_TRY(note_urgent(context_.directories, urgent_));
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
     QUARRY_TRY(tracker_.scan({stage}));
   }
@@ -173,6 +174,10 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
+    if (std::string urgent = tracker_.urgent(); urgent != urgent_) {
+      QUARRY_TRY(note_urgent(context_.directories, urgent));
+      urgent_ = std::move(urgent);
+    }
     // The folders need not be synced first (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);
     return stage();

@@ -77,6 +77,46 @@ TEST_CASE("change sets with the same file land in order, an emergency first, oth
   CHECK(numbers_of(queue.job_of(2).meta.precursors) == std::vector<std::uint64_t>{1});
 }
 
+TEST_CASE("an emergency raises the pending change set on which it depends") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.children = 1;
+  queue.submit(1, {"x"}, "wait");
+  queue.until_waiting(1);
+  for (std::uint64_t i = 2; i <= 4; ++i) {
+    queue.submit(i, {std::to_string(i)});
+    queue.until(i, Stage::kPending);
+  }
+  queue.submit(5, {"e"}, "land", {4}, MoveType::kEmergency);
+  queue.until(5, Stage::kStaging);
+  queue.turn();
+  request_stop(queue, "abandon", 1);
+  for (std::uint64_t i = 2; i <= 5; ++i) queue.until(i, Stage::kDone);
+  CHECK(queue.lines().front() == landing(4));
+  queue.turn(Scan::kAll);
+  CHECK(queue.execution.is_idle());
+}
+
+TEST_CASE("an emergency that is abandoned no longer holds up others") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.children = 1;
+  queue.submit(1, {"x"}, "wait");
+  queue.until_waiting(1);
+  for (std::uint64_t i = 2; i <= 3; ++i) {
+    queue.submit(i, {std::to_string(i)});
+    queue.until(i, Stage::kPending);
+  }
+  queue.submit(4, {"2", "3"}, "land", {3}, MoveType::kEmergency);
+  queue.until(4, Stage::kStaging);
+  queue.turn();
+  REQUIRE(act(queue.directories, id_of(4), {Action::kAbandon, "eve", ""}, queue.clock.now(), {}));
+  queue.turn(Scan::kAll);
+  request_stop(queue, "abandon", 1);
+  for (std::uint64_t i = 2; i <= 3; ++i) queue.until(i, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(2), landing(3)});
+}
+
 TEST_CASE("an invalid change set fails with the reason") {
   const TemporaryFolder folder;
   Queue queue(folder);
