@@ -241,15 +241,14 @@ std::string search_path() {
   return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 }
 
-std::string find_program(const std::string& name) {
+std::string find_program(const std::string& name, const std::string& folders) {
   const auto is_program = [](const std::string& path) {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
            ::access(path.c_str(), X_OK) == 0;
   };
   if (name.contains('/')) return is_program(name) ? name : "";
-  const std::string path = search_path();
-  std::string_view rest = path;
+  std::string_view rest = folders;
   while (!rest.empty()) {
     const std::string folder(take_until(rest, ':'));
     // Skip empty and relative folders, because such folders depend on the working folder, which is

@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-
+#include <array>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "quarry/artifact/structural.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 #include "quarry/changes/change_set.h"
 #include "sections.h"
 
@@ -16,6 +18,8 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
+
+constexpr std::array<std::string_view, 3> kMergeWords = {"merge", "cherrypick", "backout"};
 
 Result<MoveType> move_type_of(const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string word, line_of(section));
@@ -39,6 +43,56 @@ Result<std::vector<std::string>> files_of(const Section& section) {
   if (twice == sorted.end()) return files;
   return fail(ErrorCode::kInvalid,
               fmt::format("##files: \"{}\" is listed twice", base::printable(*twice, 80)));
+}
+
+Result<std::vector<Rename>> renames_of(const Section& section) {
+  std::vector<Rename> renames;
+  for (std::string_view line : section.lines) {
+    if (line.empty()) continue;
+    const std::string_view from = base::take_until(line, '\t');
+    if (from.empty() || line.empty() || from == line || line.find('\t') != line.npos) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("##renames: \"{}\" is not an old name, a tab and a new name",
+                              base::printable(from, 80)));
+    }
+    if (renames.size() == kMaxFiles) {
+      return fail(ErrorCode::kLimit, fmt::format("##renames: more than {} lines", kMaxFiles));
+    }
+    renames.push_back({.from = std::string(from), .to = std::string(line)});
+  }
+  return renames;
+}
+
+Result<std::vector<MergedCheckIn>> merges_of(const Section& section) {
+  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMaxReferences));
+  std::vector<MergedCheckIn> merges;
+  for (std::string_view line : lines) {
+    const std::string_view word = base::take_until(line, ' ');
+    const auto kind = std::ranges::find(kMergeWords, word);
+    const auto check_in = artifact::HashName::parse(line);
+    if (kind == kMergeWords.end() || !check_in) {
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("##merges: \"{} {}\" is not merge, cherrypick or backout, and the hash "
+                      "of a check-in",
+                      base::printable(word, 40), base::printable(line, 80)));
+    }
+    merges.push_back({static_cast<MergeKind>(kind - kMergeWords.begin()), *check_in});
+  }
+  return merges;
+}
+
+/// Returns the first name in RENAMES that NAME_OF returns and that is listed twice or not in FILES,
+/// which is sorted; nullptr if all names are valid.
+const std::string* wrong_name(const std::vector<Rename>& renames,
+                              const std::vector<std::string_view>& files,
+                              std::string Rename::*name_of) {
+  std::set<std::string_view> names;
+  for (const Rename& each : renames) {
+    const std::string& name = each.*name_of;
+    if (!names.insert(name).second || !std::ranges::binary_search(files, name)) return &name;
+  }
+  return nullptr;
 }
 
 Result<std::string> comment_of(const Section& section) {
@@ -74,6 +128,10 @@ Result<void> take(Meta& meta, Section section) {
     QUARRY_TRY_ASSIGN(meta.author, line_of(section));
   } else if (name == "base") {
     QUARRY_TRY_ASSIGN(meta.base, line_of(section));
+  } else if (name == "renames") {
+    QUARRY_TRY_ASSIGN(meta.renames, renames_of(section));
+  } else if (name == "merges") {
+    QUARRY_TRY_ASSIGN(meta.merges, merges_of(section));
   } else {
     std::erase(section.lines, "");
     meta.others.emplace_back(std::move(section.name), std::move(section.lines));
@@ -82,6 +140,10 @@ Result<void> take(Meta& meta, Section section) {
 }
 
 }  // namespace
+
+bool has_branch(const std::vector<MergedCheckIn>& merges) {
+  return std::ranges::find(merges, MergeKind::kMerge, &MergedCheckIn::kind) != merges.end();
+}
 
 Result<Meta> meta_of(std::vector<Section> sections) {
   Meta meta;
@@ -102,11 +164,21 @@ Result<void> Meta::check() const {
     if (dependencies.empty()) {
       return fail(ErrorCode::kInvalid, "##dependencies: missing, but required for a rollback");
     }
-    if (files.empty()) return {};
-    return fail(ErrorCode::kInvalid, "##files: not allowed in a rollback");
+    if (files.empty() && renames.empty() && merges.empty()) return {};
+    return fail(ErrorCode::kInvalid, "##files: a rollback cannot have files, renames or merges");
   }
   if (target.empty()) return fail(ErrorCode::kInvalid, "##target: missing");
-  if (files.empty()) return fail(ErrorCode::kInvalid, "##files: missing");
+  // A merge of a branch may leave all files as they are.
+  if (files.empty() && !has_branch(merges)) return fail(ErrorCode::kInvalid, "##files: missing");
+  std::vector<std::string_view> sorted(files.begin(), files.end());
+  std::ranges::sort(sorted);
+  for (const auto name_of : {&Rename::from, &Rename::to}) {
+    if (const std::string* const name = wrong_name(renames, sorted, name_of)) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("##renames: \"{}\" is listed twice, or not in ##files",
+                              base::printable(*name, 80)));
+    }
+  }
   return {};
 }
 
@@ -133,6 +205,14 @@ std::string Meta::text() const {
   append_section(out, "comment", comment);
   append_section(out, "author", author);
   append_section(out, "base", base);
+  std::vector<std::string> renamed, merged;
+  for (const Rename& each : renames) renamed.push_back(each.from + '\t' + each.to);
+  append_section(out, "renames", renamed);
+  for (const auto& [kind, check_in] : merges) {
+    merged.push_back(
+        fmt::format("{} {}", kMergeWords[static_cast<std::size_t>(kind)], check_in.str()));
+  }
+  append_section(out, "merges", merged);
   for (const auto& [name, lines] : others) append_section(out, name, lines);
   return out;
 }

@@ -230,6 +230,12 @@ std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
   return ids;
 }
 
+std::optional<ChangeSetId> Model::raised_by(const ChangeSetId& id) const {
+  const ModelNode* node = known_node(id);
+  if (!node || node->rank.lender == id) return std::nullopt;
+  return node->rank.lender;
+}
+
 std::vector<ChangeSetId> Model::unknown() const {
   std::vector<ChangeSetId> ids;
   for (const auto& [id, node] : nodes_) {

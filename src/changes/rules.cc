@@ -61,7 +61,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       return {.to = Stage::kFail,
               .why = fmt::format("deferred {} times; last reason: {}", job.deferrals - 1, why)};
     case Verdict::kNoRoom:
-      // Keep the count within the limit: a full disk increases the delay, but must never make the
+      // Keep the count within the limit: this verdict increases the delay, but must never make the
       // job fail.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};

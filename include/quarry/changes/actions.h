@@ -52,9 +52,8 @@ struct ActionOutcome {
   std::string why;
 };
 /// Applies REQUEST to JOB, which is in STAGE. Changes JOB in memory, and returns the stage to which
-/// to move the job and the reason to record in its history. Does not change any file. Errors:
-/// kInvalid (the action is not possible in this stage), kConflict (JOB is already in the requested
-/// state).
+/// to move the job and the reason to record in its history. Does not change any file. Error:
+/// kConflict (the action is not possible in this stage, or JOB is already in the requested state).
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
 /// Returns whether act() can apply ACTION to JOB, which is in STAGE.

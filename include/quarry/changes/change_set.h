@@ -6,7 +6,7 @@
 // The tarball and its job have the same name. The parts of the name never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
-//   │    │   │   │    │    └ the submitter, for people only; may be empty
+//   │    │   │   │    │    └ the submitter, for people; may be empty
 //   │    │   │   │    └ move type: RB, EM, BF or DC
 //   │    │   │   └ host that received it
 //   │    │   └ process that received it
@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 
@@ -93,6 +94,28 @@ base::UnixMillis time_of_tai64n(std::string_view label);
 /// kMaxNamePart bytes.
 std::string name_part(std::string_view text);
 
+/// The kinds of merges that fossil records: a whole branch, one check-in, or one check-in in reverse.
+enum class MergeKind : std::uint8_t { kMerge, kCherrypick, kBackout };
+
+/// A check-in that was merged into the check-out before the submission.
+struct MergedCheckIn {
+  MergeKind kind = MergeKind::kMerge;
+  artifact::HashName check_in;
+
+  friend bool operator==(const MergedCheckIn&, const MergedCheckIn&) = default;
+};
+
+/// Returns whether MERGES contains a whole branch.
+bool has_branch(const std::vector<MergedCheckIn>& merges);
+
+/// A renamed file. Both names are in Meta::files.
+struct Rename {
+  std::string from;
+  std::string to;
+
+  friend bool operator==(const Rename&, const Rename&) = default;
+};
+
 /// The contents of the meta file. All text is UTF-8 without control characters, except for newlines
 /// and tabs in the comment, which does not begin or end with a blank line. File names are simple
 /// paths (artifact::is_simple_path) without duplicates.
@@ -108,6 +131,8 @@ struct Meta {
   std::string comment;
   std::string author;  // empty if the submitter is the author
   std::string base;    // the check-in on which the changes are based (base_finder.h)
+  std::vector<Rename> renames;
+  std::vector<MergedCheckIn> merges;
   /// Unknown sections with their lines, except blank lines.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 

@@ -108,6 +108,9 @@ struct QueueOptions {
   /// the previous one. Must be false if there is a gate, because a gate could accept a job but
   /// defer the previous one.
   bool takes_lines = false;
+  /// Returns an error if the gate cannot be run. As long as it does, no job is executed, except
+  /// rollbacks. Optional.
+  std::function<base::Result<void>()> check_gate;
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };
 

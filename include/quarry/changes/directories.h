@@ -2,7 +2,9 @@
 // FILE.fossil.
 //
 //   BASE/tmp/            files that are being written
-//   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address
+//   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address. Missing
+//                        if the owner of the queue has put the tarball there; EXTRA in NAME is then
+//                        the submitter
 //   BASE/prequeue/ …     the job files, in one folder for each stage (job.h)
 //   BASE/log/            CSID: the log of a change set, for people and for look-ups
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes

@@ -9,7 +9,7 @@
 //   a disk is full                      kNoRoom
 //   exit code of the gate: 0            continues
 //   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
-//   the gate cannot be run              kDeferred
+//   the gate cannot be run              kNoRoom, or kDeferred if the tree cannot be read
 //   SIGTERM, SIGHUP, SIGUSR1            kTerminated, kAbandoned, kInterrupted; or kLanded if already
 //                                       stored
 //

@@ -23,10 +23,13 @@
 // versions are merged (merge.h). Otherwise, and if an order does not have a base, the files of the
 // change set replace the files of the tip.
 //
+// As in fossil, a renamed file has its old name in its F card, and its changes on the branch are
+// merged into the new file. Check-ins that the change set has merged are named in the P card, or in
+// a Q card if only their own changes were merged.
+//
 // A rollback is one check-in that rolls back other check-ins. As with `fossil merge --backout`,
-// their changes are merged in reverse, beginning with the last check-in, and each of them is named
-// in a Q card. Deleted files reappear under their old names. Fossil's records of renames are
-// ignored.
+// their changes and renames are merged in reverse, beginning with the last check-in, and each of
+// them is named in a Q card.
 //
 // The time of a landing depends on the change set and on the size of the tree. The manifest lists
 // every file in the tree. The R card is a checksum over all files in name order, so the contents of
@@ -60,8 +63,9 @@ namespace quarry::changes {
 /// A file as changed by a change set.
 struct ChangedFile {
   std::string name;
-  Content content;      // null if the file is deleted; the target of a symbolic link
-  char permission = 0;  // 'x', 'l' or 0
+  Content content;         // null if the file is deleted; the target of a symbolic link
+  char permission = 0;     // 'x', 'l' or 0
+  std::string prior = {};  // if the file is renamed: its name in the base
 };
 
 /// A change set to land as one check-in.
@@ -74,6 +78,7 @@ struct LandingOrder {
   std::string address;             // address of the submitter
   std::string base;                // as accepted by CheckIns::named(); empty for the tip
   std::vector<ChangedFile> files;  // the changed files; empty for a rollback
+  std::vector<MergedCheckIn> merges = {};
   /// A landed change set. If this order is a rollback, `rolls_back` lists the change sets to roll
   /// back.
   struct LandedChangeSet {
@@ -88,7 +93,7 @@ enum class RefusalKind : std::uint8_t {
   kNoBranch,   // the branch does not exist
   kClosed,     // the branch is closed
   kForked,     // the branch has several open leaves, which have to be merged or closed
-  kNoBase,     // the base is not a check-in, or is private
+  kNoBase,     // the base or a merged check-in is not a check-in, or is private
   kConflict,   // the branch has conflicting changes
   kNothing,    // the branch already contains all changes
   kBadFile,    // the name or content of a file is invalid or not accepted

@@ -111,6 +111,9 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
+  /// Returns the more urgent waiting job that depends on ID and because of which ID goes before
+  /// others, or nullopt if ID has its own place in the order.
+  std::optional<ChangeSetId> raised_by(const ChangeSetId& id) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 

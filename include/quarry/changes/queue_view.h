@@ -40,6 +40,8 @@ struct JobView {
   std::string remark;
   /// Output of the job's execution: conflicts, or the output of a gate. Set only by view_job().
   std::string output;
+  /// The change sets that depend on this one. Set only by view_job().
+  std::vector<ChangeSetId> dependents;
 };
 
 /// Returns a description of JOB in one line: the first line of its comment or, for a rollback
@@ -52,6 +54,7 @@ struct QueueView {
   /// The bookmarks at which the lists continue. Empty if all jobs are shown.
   std::string more_waiting;
   std::string more_over;
+  std::string stopped;  // the reason if the queue has stopped
 };
 
 /// The last job of a page. It marks a position in the list, even if the job moves afterwards.

@@ -36,7 +36,7 @@ enum class Verdict : std::uint8_t {
   kSkipped = 99,      // another process executes the job, or the gate skipped it
   kFailed = 100,      // permanent failure
   kDeferred = 111,    // temporary failure
-  kNoRoom = 112,      // a disk is full: temporary, and never makes the job fail
+  kNoRoom = 112,      // a disk is full, or the gate cannot be run: never makes the job fail
   kTerminated = 15,   // SIGTERM
   kAbandoned = 1,     // SIGHUP
   kInterrupted = 10,  // SIGUSR1: the server stops, and the job is executed again later

@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +30,11 @@ struct BranchTip {
 /// A receipt (rcvfrom.rcvid) after all others.
 inline constexpr std::int64_t kLatestReceipt = std::numeric_limits<std::int64_t>::max();
 
+/// Renamed files: their old names with their new names.
+using Renames = std::map<std::string, std::string, std::less<>>;
+/// Returns the renames EARLIER, followed by the renames LATER.
+Renames joined(Renames earlier, Renames later);
+
 class CheckIns {
  public:
   /// REPOSITORY is not owned.
@@ -37,6 +45,8 @@ class CheckIns {
   /// Returns the tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is
   /// closed).
   base::Result<BranchTip> tip(std::string_view branch);
+  /// Checks that BRANCH exists. It can be closed. Error: kNotFound.
+  base::Result<void> require_branch(std::string_view branch);
   /// Returns the tip that BRANCH had when RECEIPT was the last receipt: the nearest of the tip and
   /// its first parents that no later receipt brought. Errors: the same as for tip(); kNotFound also
   /// if all of them are later.
@@ -53,6 +63,10 @@ class CheckIns {
   /// a pushed check-in. Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
+  /// Returns the renames between the check-in FROM and its descendant TO. Follows primary parents.
+  /// Returns an empty map if FROM is not among the LIMIT check-ins before TO.
+  base::Result<Renames> renames(const artifact::HashName& from, const artifact::HashName& to,
+                                std::size_t limit = 10'000);
 
  private:
   Repository& repository_;

@@ -195,6 +195,9 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
     queue.children = options.children;
     queue.batch = changes::batch_of(options);
     queue.takes_lines = options.gate.program.empty();
+    if (!options.gate.program.empty()) {
+      queue.check_gate = [gate = gate_of(options, queue)] { return changes::check_gate(gate); };
+    }
     queues.push_back(std::move(queue));
   }
   return queues;

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "quarry/base/log.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/moved.h"
 #include "sections.h"
 
@@ -133,6 +134,8 @@ Result<void> Execution::put_back() {
 }
 
 Result<void> Execution::begin() {
+  // A previous daemon might have left the note.
+  QUARRY_TRY(note_stop(context_.directories, {}));
   QUARRY_TRY(recover());
   return put_back();
 }
@@ -219,6 +222,20 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   return true;
 }
 
+/// Checks the gate, and records if the queue stops or continues.
+Result<bool> Execution::can_run_gate() {
+  const auto checked = context_.options.check_gate ? context_.options.check_gate() : Result<void>();
+  const bool is_stopped = !checked;
+  if (is_stopped != is_stopped_) {
+    // Readers must not see paths on the server (kServersTrouble).
+    QUARRY_TRY(note_stop(context_.directories,
+                         is_stopped ? "the gate cannot be run: see the server's log" : ""));
+    if (is_stopped) context_.log(checked.error());
+    is_stopped_ = is_stopped;
+  }
+  return !is_stopped;
+}
+
 Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
   const auto ready = tracker_.model().ready(context_.clock.now());
@@ -226,6 +243,9 @@ Result<void> Execution::start() {
   if (first && first->name.type == MoveType::kRollback && first->stage == Stage::kPending) {
     return rollback_.begin(ChangeSetName(first->name));
   }
+  if (ready.empty() && !is_stopped_) return {};
+  QUARRY_TRY_ASSIGN(const bool is_open, can_run_gate());
+  if (!is_open) return {};
   for (const ChangeSetId& id : ready) {
     if (children_.busy() >= context_.options.children) return {};
     const ModelJob* known = tracker_.model().find(id);
@@ -274,9 +294,12 @@ Result<void> Execution::run(Scan scan) {
   // might still be executing jobs there.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
-  // A job that was moved back, for example because it is held now, keeps its position: later jobs
-  // in pending/ wait for it.
-  if (!rollback_.is_under_way()) QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
+  if (!rollback_.is_under_way()) {
+    // A job that was moved back, for example because it is held now, keeps its position: later jobs
+    // in pending/ wait for it.
+    QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
+    QUARRY_TRY(tracker_.read_urgent());
+  }
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
   started_at_ = context_.clock.now();
@@ -295,7 +318,11 @@ std::optional<base::UnixMillis> Execution::next_time() const {
 
 bool Execution::is_idle() const {
   if (children_.busy() > 0 || rollback_.is_under_way()) return false;
-  return is_finishing_ || tracker_.model().ready(context_.clock.now()).empty();
+  if (is_finishing_ || is_stopped_) return true;
+  const Model& model = tracker_.model();
+  return std::ranges::none_of(model.ready(context_.clock.now()), [&](const ChangeSetId& id) {
+    return model.find(id)->stage == Stage::kPending;
+  });
 }
 
 }  // namespace quarry::changes

@@ -44,6 +44,7 @@ class Execution final : public QueueWorker {
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
   base::Result<void> stop_requested();
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
+  base::Result<bool> can_run_gate();
   base::Result<void> start();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);
@@ -56,6 +57,7 @@ class Execution final : public QueueWorker {
   std::set<ChangeSetId> stuck_;  // jobs in run/ that have an outcome but could not be moved
   std::set<ChangeSetId> begun_;  // jobs that were reported as running, but not as finished
   base::UnixMillis started_at_;  // time at which ready jobs were last started
+  bool is_stopped_ = false;      // the gate cannot be run
   bool is_finishing_ = false;
 };
 

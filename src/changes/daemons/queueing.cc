@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/moved.h"
 
 namespace quarry::changes {
@@ -20,6 +21,7 @@ constexpr std::size_t kMaxPending = 64;
 }  // namespace
 
 Result<void> Queueing::begin() {
+  QUARRY_TRY(note_urgent(context_.directories, urgent_));
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
     QUARRY_TRY(tracker_.scan({stage}));
   }
@@ -160,12 +162,22 @@ Result<void> Queueing::stage() {
 }
 
 Result<void> Queueing::run(Scan scan) {
+  // If the disk is full, try again in the next run.
+  if (!has_noted_rules_) {
+    const auto noted = note_rules(context_.directories, context_.options.rules);
+    if (!noted) context_.log(noted.error());
+    has_noted_rules_ = noted.has_value();
+  }
   const auto work = [&]() -> Result<void> {
     QUARRY_TRY(report_moves());
     QUARRY_TRY(scan_folders(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
+    if (std::string urgent = tracker_.urgent(); urgent != urgent_) {
+      QUARRY_TRY(note_urgent(context_.directories, urgent));
+      urgent_ = std::move(urgent);
+    }
     // The folders need not be synced first (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);
     return stage();

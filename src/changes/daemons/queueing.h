@@ -39,6 +39,8 @@ class Queueing final : public QueueWorker {
   Tracker tracker_;
   JointMove moving_;  // moves that are already recorded in the tracker
   Cleaning cleaning_;
+  std::string urgent_;  // the list in ctrl/urgent
+  bool has_noted_rules_ = false;
   bool is_finishing_ = false;
 };
 

@@ -1,8 +1,11 @@
 #include "tracker.h"
 
+#include <numeric>
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/split.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/frozen.h"
 
 namespace quarry::changes {
@@ -135,14 +138,39 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
   return {};
 }
 
+/// Adds the job NAME, whose stage is not known.
+Result<void> Tracker::add(const ChangeSetName& name) {
+  ModelJob known;
+  known.name = name;
+  put(std::move(known));
+  return locate(name.id);
+}
+
+std::string Tracker::urgent() const {
+  std::set<std::string> lines;
+  for (const ChangeSetId& id : at_[static_cast<std::size_t>(Stage::kPending)]) {
+    const auto lender = model_->raised_by(id);
+    const ModelJob* known = lender ? model_->find(*lender) : nullptr;
+    const bool waits = known && (known->stage == Stage::kQueue || known->stage == Stage::kStaging);
+    if (waits) lines.insert(known->name.text() + "\n");
+  }
+  return std::accumulate(lines.begin(), lines.end(), std::string());
+}
+
+Result<void> Tracker::read_urgent() {
+  const std::string names = noted_urgent(directories_);
+  for (std::string_view rest = names; !rest.empty();) {
+    const auto name = ChangeSetName::parse(base::take_until(rest, '\n'));
+    if (name && !model_->find(name->id)) QUARRY_TRY(add(*name));
+  }
+  return {};
+}
+
 Result<void> Tracker::resolve() {
   for (const ChangeSetId& id : model_->unknown()) {
     const auto record = log_.read(id);
     if (record && record->name) {
-      ModelJob known;
-      known.name = *record->name;
-      put(std::move(known));
-      QUARRY_TRY(locate(id));
+      QUARRY_TRY(add(*record->name));
       continue;
     }
     QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));

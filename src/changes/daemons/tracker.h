@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -30,6 +31,11 @@ class Tracker {
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Reads the jobs that are missing in the model although jobs in the model refer to them.
   base::Result<void> resolve();
+  /// Returns the names of the jobs in queue/ and staging/ because of which jobs in pending/ go before
+  /// others, one per line.
+  std::string urgent() const;
+  /// Reads the jobs in ctrl/urgent that are not known.
+  base::Result<void> read_urgent();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);
   /// Finds the current stages of the known jobs in STAGES.
@@ -44,6 +50,7 @@ class Tracker {
 
  private:
   void put(ModelJob known);
+  base::Result<void> add(const ChangeSetName& name);
   base::Result<bool> read(Stage stage, const ChangeSetName& name);
   void forget_what_is_over();
 

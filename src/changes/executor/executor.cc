@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,7 @@ LandingOrder order_of(const Job& job) {
           .address = job.address,
           .base = job.meta.base,
           .files = {},
+          .merges = job.meta.merges,
           .rolls_back = {}};
 }
 
@@ -102,10 +104,14 @@ base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path&
   QUARRY_TRY_ASSIGN(const ChangeSetContent content,
                     open_tarball(readers, job.name, tarball, options));
   LandingOrder order = order_of(job);
+  std::unordered_map<std::string_view, std::string_view> old_names;
+  for (const Rename& each : job.meta.renames) old_names.emplace(each.to, each.from);
   for (const SubmittedFile& file : content.files()) {
     QUARRY_TRY_ASSIGN(std::string text, content.read(file));
+    const auto old_name = old_names.find(file.name);
     order.files.push_back(
-        {file.name, std::make_shared<const std::string>(std::move(text)), file.permission});
+        {file.name, std::make_shared<const std::string>(std::move(text)), file.permission,
+         std::string(old_name == old_names.end() ? std::string_view() : old_name->second)});
   }
   for (std::string& name : content.deletions()) {
     order.files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});
@@ -231,7 +237,11 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
     base::log(base::LogLevel::kError, "cannot run the gate: {}", verdict.error().message);
-    decided = outcome(Verdict::kDeferred, "the gate cannot be run: see the server's log");
+    // If the server is to blame, the job must not fail, however long it takes to mend the server.
+    const ErrorCode code = verdict.error().code;
+    const bool is_servers = code == ErrorCode::kInvalid || code == ErrorCode::kDenied;
+    decided = outcome(is_servers ? Verdict::kNoRoom : Verdict::kDeferred,
+                      "the gate cannot be run: see the server's log");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {

@@ -111,7 +111,7 @@ Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& op
   if (!code) {
     std::string output = process.output();
     output.resize(std::min<std::size_t>(output.size(), 500));
-    return fail(ErrorCode::kIo, "cannot set up the sandbox of the gate: " + output);
+    return fail(ErrorCode::kDenied, "cannot set up the sandbox of the gate: " + output);
   }
   GateVerdict verdict = verdict_of(*code);
   verdict.output = process.output();
@@ -132,16 +132,22 @@ Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
 
 }  // namespace
 
-Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
-                             const std::function<bool()>& interrupted) {
+Result<void> check_gate(const GateOptions& options) {
   QUARRY_TRY(check_options(options));
   QUARRY_TRY_ASSIGN(const auto user, gate_user(options));
+  if (options.is_sandboxed && base::find_program("bwrap").empty()) {
+    return fail(ErrorCode::kNotFound,
+                "the sandbox of gates needs bwrap: apt-get install bubblewrap (or, if all "
+                "submitters are trusted, set changes.gate_sandbox = no)");
+  }
+  return check_program(options.command.front(), user);
+}
+
+Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
+                             const std::function<bool()>& interrupted) {
+  QUARRY_TRY(check_gate(options));
+  QUARRY_TRY_ASSIGN(const auto user, gate_user(options));
   if (options.is_sandboxed) {
-    if (base::find_program("bwrap").empty()) {
-      return fail(ErrorCode::kNotFound,
-                  "the sandbox of gates needs bwrap: apt-get install bubblewrap (or, if all "
-                  "submitters are trusted, set changes.gate_sandbox = no)");
-    }
     return run(options, gate_case, sandbox_words(options, gate_case, user), "/", interrupted);
   }
   QUARRY_TRY_ASSIGN(const auto folder, BareFolder::make(user));

@@ -2,14 +2,17 @@
 
 #include <fmt/core.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::changes {
 namespace {
@@ -131,6 +134,32 @@ Result<void> check_options(const GateOptions& options) {
                                                  base::printable(path)));
   }
   return {};
+}
+
+Result<void> check_program(const std::string& program, const std::optional<GateUser>& user) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("changes.gate: cannot execute {}: {}", base::printable(program), why));
+  };
+  // If a program in the tree cannot be executed, the change set fails.
+  if (program.contains('/') && !program.starts_with('/')) return {};
+  const std::string path = base::find_program(program, kPath);
+  struct stat status {};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0) {
+    return refuse("it does not exist or is not an executable file");
+  }
+  if (user) {
+    const mode_t needed = status.st_uid == user->user    ? S_IXUSR
+                          : status.st_gid == user->group ? S_IXGRP
+                                                         : S_IXOTH;
+    if ((status.st_mode & needed) == 0) return refuse("changes.gate_user may not execute it");
+  }
+  // "#!INTERPRETER ARGUMENT"
+  std::ifstream file(path, std::ios::binary);
+  std::string interpreter;
+  if (file.get() != '#' || file.get() != '!' || !(file >> interpreter)) return {};
+  if (!base::find_program(interpreter).empty()) return {};
+  return refuse(fmt::format("its interpreter {} does not exist", base::printable(interpreter)));
 }
 
 Result<std::optional<GateUser>> gate_user(const GateOptions& options) {

@@ -23,6 +23,10 @@ struct GateUser {
 /// Errors: kInvalid, kDenied, kNotFound.
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
+/// Checks that USER can execute PROGRAM, a path or a name. A null USER is the user of this process.
+/// Does not check a program in the tree. Error: kDenied.
+base::Result<void> check_program(const std::string& program, const std::optional<GateUser>& user);
+
 /// The descriptors that bwrap inherits in addition to the standard streams: it writes its status to
 /// kStatusDescriptor, reads the filter of system calls from kCallsDescriptor, and reads
 /// gate_files() from kFirstFileDescriptor and the following descriptors.

@@ -114,17 +114,32 @@ base::Result<Content> Preparation::find_content(const HashName& name) {
   return stored_.content(name);
 }
 
-Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
-  const auto name = check_ins_.named(order.base);
-  if (!name) {
-    const base::Error& error = name.error();
-    if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
-      return std::unexpected<LandingError>(error);
-    }
-    return refuse(RefusalKind::kNoBase, "its base: " + error.message);
+/// Returns the check-in NAME, which is WHAT to the change set.
+Attempt<HashName> Preparation::find_check_in(std::string_view name, std::string_view what) {
+  const auto found = check_ins_.named(name);
+  if (found) return *found;
+  const base::Error& error = found.error();
+  if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
+    return std::unexpected<LandingError>(error);
   }
-  QUARRY_TRY_ASSIGN(CheckInPtr base, stored_.check_in(*name));
+  return refuse(RefusalKind::kNoBase, fmt::format("{}: {}", what, error.message));
+}
+
+Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
+  QUARRY_TRY_ASSIGN(const HashName name, find_check_in(order.base, "its base"));
+  QUARRY_TRY_ASSIGN(CheckInPtr base, stored_.check_in(name));
   return base;
+}
+
+/// Finds the check-ins that ORDER merges. As in fossil, a check-in does not merge its parent.
+Attempt<void> Preparation::find_merges(const LandingOrder& order) {
+  for (const auto& [kind, check_in] : order.merges) {
+    QUARRY_TRY(find_check_in(check_in.str(), "a merged check-in"));
+    const MergedCheckIn merge{kind, check_in};
+    const bool is_new = std::ranges::find(merges_, merge) == merges_.end();
+    if (is_new && check_in != *parent_) merges_.push_back(merge);
+  }
+  return {};
 }
 
 /// Rolls back the change sets of ORDER, the last one first, so that each rollback finds the files
@@ -145,9 +160,15 @@ Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& chan
     QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
     labels.theirs = fmt::format("before change set {}", id.str());
-    QUARRY_TRY(change.roll_back(after->files, before->files, labels));
-    const auto parsed = artifact::parse_structural(*after->manifest);
-    rolled_back_.push_back({id, *name, parsed ? std::string(parsed->comment) : std::string()});
+    // check_in() has parsed the manifest before.
+    const auto parsed = *artifact::parse_structural(*after->manifest);
+    repository::Renames renames;
+    for (const artifact::FileCard& file : parsed.files) {
+      if (before->files.contains(file.prior)) renames.emplace(file.prior, file.name);
+    }
+    QUARRY_TRY(change.roll_back(after->files, before->files, renames, labels));
+    rolled_back_.push_back({id, *name, std::string(parsed.comment)});
+    merges_.push_back({MergeKind::kBackout, *name});
   }
   std::ranges::reverse(rolled_back_);
   return {};
@@ -156,11 +177,16 @@ Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& chan
 Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& change,
                                        const MergeLabels& labels) {
   if (!order.rolls_back.empty()) return roll_back(order, change, labels);
-  if (order.base.empty()) return change.apply(order.files, nullptr, labels);
+  QUARRY_TRY(find_merges(order));
+  if (order.base.empty()) return change.apply(order.files, nullptr, {}, labels);
   QUARRY_TRY_ASSIGN(const CheckInPtr base, base_of(order));
   MergeLabels with_base = labels;
   with_base.base = fmt::format("base ({})", brief(base->name));
-  return change.apply(order.files, &base->files, with_base);
+  const auto renames = [&]() -> base::Result<repository::Renames> {
+    QUARRY_TRY_ASSIGN(auto stored, check_ins_.renames(base->name, *prospect_.tip));
+    return repository::joined(std::move(stored), renames_);
+  };
+  return change.apply(order.files, &base->files, renames, with_base);
 }
 
 /// Returns whether an artifact can be stored as a delta on NAME. This is allowed if all clients
@@ -210,7 +236,8 @@ base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   return checksum;
 }
 
-Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
+Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const TreeChange& change) {
+  const FileTree& tree = change.tree();
   artifact::CheckInText text{.comment = comment_of(order.comment, rolled_back_),
                              .date = prospect_.date,
                              .user = order.author,
@@ -219,11 +246,19 @@ Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const F
                              .cherrypicks = {},
                              .repository_checksum = {},
                              .tags = {{'+', tag_of(order.id), ""}}};
-  for (const RolledBackCheckIn& each : rolled_back_) text.cherrypicks.push_back({true, each.name});
+  for (const auto& [kind, check_in] : merges_) {
+    if (kind == MergeKind::kMerge) {
+      text.parents.push_back(check_in);
+    } else {
+      text.cherrypicks.push_back({kind == MergeKind::kBackout, check_in});
+    }
+  }
   QUARRY_TRY_ASSIGN(text.repository_checksum, checksum_of(tree));
   text.files.reserve(tree.size());
   for (const auto& [name, file] : tree) {
-    text.files.push_back({name, file.hash, file.permission, {}});
+    const auto prior = change.prior_names().find(name);
+    text.files.push_back({name, file.hash, file.permission,
+                          prior == change.prior_names().end() ? std::string() : prior->second});
   }
   std::string manifest = artifact::format_check_in(std::move(text));
   const auto parsed = artifact::parse_structural(manifest);
@@ -243,9 +278,11 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
       prospect_.tree, [&](const HashName& name) { return find_content(name); }, algorithm,
       repository_.options().max_artifact_size);
   rolled_back_.clear();
+  merges_.clear();
   fresh_.clear();
   QUARRY_TRY(change_tree(order, change, labels));
-  QUARRY_TRY_ASSIGN(const auto added, change.finish(labels));
+  // A merge of a branch is recorded even if it does not change any file.
+  QUARRY_TRY_ASSIGN(const auto added, change.finish(labels, has_branch(merges_)));
 
   Prospect::CheckIn check_in{.order = number,
                              .name = *parent_,
@@ -259,11 +296,14 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
   for (const TreeChange::Added& each : added) QUARRY_TRY(add_artifact(check_in, each));
   const base::UnixMillis now = repository_.options().clock->now();
   prospect_.date = std::max(now, base::UnixMillis{prospect_.date.value + 1});
-  QUARRY_TRY_ASSIGN(std::string manifest, manifest_of(order, change.tree()));
+  QUARRY_TRY_ASSIGN(std::string manifest, manifest_of(order, change));
   check_in.name = HashName::of(algorithm, manifest);
   QUARRY_TRY(add_artifact(
       check_in,
       {check_in.name, std::make_shared<const std::string>(std::move(manifest)), parent_}));
+  repository::Renames renames;
+  for (const auto& [new_name, old_name] : change.prior_names()) renames.emplace(old_name, new_name);
+  renames_ = repository::joined(std::move(renames_), std::move(renames));
   prospect_.tree = std::move(change.tree());
   parent_ = check_in.name;
   prospect_.check_ins.push_back(std::move(check_in));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comment.h"
@@ -32,11 +33,13 @@ class Preparation {
   Attempt<Landed> make(const LandingOrder& order, std::size_t number);
   Attempt<void> change_tree(const LandingOrder& order, TreeChange& change,
                             const MergeLabels& labels);
+  Attempt<artifact::HashName> find_check_in(std::string_view name, std::string_view what);
   Attempt<CheckInPtr> base_of(const LandingOrder& order);
+  Attempt<void> find_merges(const LandingOrder& order);
   Attempt<void> roll_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
   Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
   base::Result<std::string> checksum_of(const FileTree& tree);
-  Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
+  Attempt<std::string> manifest_of(const LandingOrder& order, const TreeChange& change);
   base::Result<Content> find_content(const artifact::HashName& name);
   base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id,
                                                          const std::string& submitter);
@@ -49,7 +52,9 @@ class Preparation {
 
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;    // parent of the next check-in
+  repository::Renames renames_;                 // by the check-ins of prospect_
   std::vector<RolledBackCheckIn> rolled_back_;  // check-ins that the current check-in rolls back
+  std::vector<MergedCheckIn> merges_;           // for its P and Q cards
   std::vector<artifact::HashName> fresh_;       // artifacts that the current check-in has added
 };
 

@@ -104,13 +104,61 @@ void TreeChange::put(const std::string& name, const MaybeFile& file) {
     tree_.insert_or_assign(name, *file);
   } else {
     tree_.erase(name);
+    prior_names_.erase(name);
   }
 }
 
-Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
-                                const MaybeFile& theirs, const MergeLabels& labels) {
-  const MaybeFile ours = find(tree_, name);
-  if (ours == theirs || theirs == base) return {};
+/// Applies CHANGES, in which `ours` and `occupant` are not set yet. BASE is the tree that contains
+/// the files of `base`.
+Attempt<void> TreeChange::merge_all(std::vector<FileChange> changes, const FileTree& base,
+                                    const MergeLabels& labels) {
+  repository::Renames moved;  // the old names of renamed files, with their names in the parent
+  for (FileChange& change : changes) {
+    change.ours = find(tree_, change.prior.empty() ? change.name : change.prior);
+    if (change.prior.empty()) continue;
+    change.occupant = find(tree_, change.name);
+    change.expected_occupant = find(base, change.name);
+    const auto earlier = prior_names_.find(change.prior);
+    moved.emplace(change.prior, earlier == prior_names_.end() ? change.prior : earlier->second);
+  }
+  // Renames can form chains and circles. Therefore, all files are removed from their old names
+  // before any file gets its new name.
+  for (const auto& [old_name, original] : moved) put(old_name, std::nullopt);
+  for (FileChange& change : changes) {
+    if (!change.prior.empty()) {
+      if (moved.contains(change.name)) change.occupant = change.expected_occupant = std::nullopt;
+      const std::string& original = moved.at(change.prior);
+      if (original != change.name) prior_names_.insert_or_assign(change.name, original);
+    } else if (moved.contains(change.name)) {
+      // The file is new, or deleted, because it was the renamed file that had this name.
+      change.base = change.ours = std::nullopt;
+    }
+    QUARRY_TRY(merge(change, labels));
+  }
+  return {};
+}
+
+Attempt<void> TreeChange::merge(const FileChange& change, const MergeLabels& labels) {
+  const auto& [name, prior, base, ours, theirs, occupant, expected_occupant] = change;
+  if (!prior.empty()) {
+    if (!ours && occupant == theirs) {
+      // The branch has the same rename.
+      prior_names_.erase(name);
+      return {};
+    }
+    const char* const reason = !ours ? "renamed, but deleted or renamed on the branch"
+                               : occupant != expected_occupant
+                                   ? "renamed to a name that the branch has added or changed"
+                                   : nullptr;
+    if (reason != nullptr) {
+      conflicts_.push_back({name, {fmt::format("{}: {}", prior, reason), {}}});
+      return {};
+    }
+  }
+  if (ours == theirs || theirs == base) {
+    if (!prior.empty()) put(name, ours);
+    return {};
+  }
   if (ours == base) {
     put(name, theirs);
     return {};
@@ -143,27 +191,73 @@ Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
   return {};
 }
 
-Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const FileTree* base,
-                                const MergeLabels& labels) {
-  std::unordered_set<std::string_view> names;
-  for (const ChangedFile& file : files) {
-    QUARRY_TRY(check(file));
-    if (!names.insert(file.name).second) return bad(file.name, "it is listed twice");
-    const MaybeFile ours = find(tree_, file.name);
-    const MaybeFile old = base != nullptr ? find(*base, file.name) : ours;
-    if (!file.content && !old) {
-      return bad(file.name, fmt::format("cannot delete it: {} does not contain it",
-                                        base != nullptr ? labels.base : labels.ours));
+/// Follows the renames of the branch in CHANGES: changes of a file apply to its new name.
+Attempt<void> TreeChange::follow(std::vector<FileChange>& changes, const RenamesOnBranch& renames) {
+  std::optional<repository::Renames> new_names;
+  for (FileChange& change : changes) {
+    if (!change.base || change.ours) continue;
+    if (!new_names) {
+      QUARRY_TRY_ASSIGN(new_names, renames());
     }
-    MaybeFile theirs;
-    if (file.content) theirs = TreeFile{name_of(file.content, ours, old), file.permission};
-    QUARRY_TRY(merge(file.name, old, theirs, labels));
+    const auto found = new_names->find(change.prior.empty() ? change.name : change.prior);
+    if (found == new_names->end() || !tree_.contains(found->second)) continue;
+    // If both sides have given different names to the file, merge() finds the conflict.
+    if (!change.prior.empty() && change.name != found->second) continue;
+    change.name = found->second;
+    change.prior.clear();
+    change.ours = find(tree_, change.name);
   }
   return {};
 }
 
+Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const FileTree* base,
+                                const RenamesOnBranch& renames, const MergeLabels& labels) {
+  const FileTree& from = base != nullptr ? *base : tree_;
+  const std::string& from_label = base != nullptr ? labels.base : labels.ours;
+  std::unordered_set<std::string_view> names, old_names;
+  for (const ChangedFile& file : files) {
+    if (!file.prior.empty()) old_names.insert(file.prior);
+  }
+  std::vector<FileChange> changes;
+  changes.reserve(files.size());
+  for (const ChangedFile& file : files) {
+    QUARRY_TRY(check(file));
+    if (!names.insert(file.name).second) return bad(file.name, "it is listed twice");
+    const bool is_renamed = !file.prior.empty();
+    const std::string& old_name = is_renamed ? file.prior : file.name;
+    FileChange change{file.name, file.prior, find(from, old_name), find(tree_, old_name), {}};
+    if (is_renamed && (!file.content || !change.base)) {
+      return bad(file.name, fmt::format("cannot rename {}: {} does not contain it", file.prior,
+                                        file.content ? from_label : labels.theirs));
+    }
+    if (!file.content && !change.base) {
+      return bad(file.name, fmt::format("cannot delete it: {} does not contain it", from_label));
+    }
+    if (file.content) {
+      change.theirs = TreeFile{name_of(file.content, change.ours, change.base), file.permission};
+    }
+    if (!is_renamed && old_names.contains(file.name)) {
+      // The file that had this name was renamed. This is a new file, or none.
+      if (!file.content) continue;
+      change.base = std::nullopt;
+    }
+    changes.push_back(std::move(change));
+  }
+  if (base != nullptr) QUARRY_TRY(follow(changes, renames));
+  return merge_all(std::move(changes), from, labels);
+}
+
 Attempt<void> TreeChange::roll_back(const FileTree& after, const FileTree& before,
-                                    const MergeLabels& labels) {
+                                    const repository::Renames& renames, const MergeLabels& labels) {
+  std::vector<FileChange> changes;
+  const auto add = [&](const std::string& name, const MaybeFile& now, const MaybeFile& then) {
+    FileChange change{name, {}, now, {}, then};
+    if (const auto renamed = renames.find(name); then && renamed != renames.end()) {
+      change.prior = renamed->second;
+      change.base = find(after, change.prior);
+    }
+    changes.push_back(std::move(change));
+  };
   auto now = after.begin();
   auto then = before.begin();
   while (now != after.end() || then != before.end()) {
@@ -171,16 +265,16 @@ Attempt<void> TreeChange::roll_back(const FileTree& after, const FileTree& befor
     const bool is_removed =
         now == after.end() || (then != before.end() && then->first < now->first);
     if (is_added) {
-      QUARRY_TRY(merge(now->first, now->second, std::nullopt, labels));
+      add(now->first, now->second, std::nullopt);
     } else if (is_removed) {
-      QUARRY_TRY(merge(then->first, std::nullopt, then->second, labels));
-    } else if (now->second != then->second) {
-      QUARRY_TRY(merge(now->first, now->second, then->second, labels));
+      add(then->first, std::nullopt, then->second);
+    } else if (now->second != then->second || renames.contains(then->first)) {
+      add(then->first, now->second, then->second);
     }
     if (!is_removed) ++now;
     if (!is_added) ++then;
   }
-  return {};
+  return merge_all(std::move(changes), after, labels);
 }
 
 void TreeChange::find_obstacles() {
@@ -209,12 +303,13 @@ std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
                 std::move(log));
 }
 
-Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels) {
+Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels,
+                                                           bool may_be_empty) {
   find_obstacles();
   if (!conflicts_.empty()) return conflict(labels);
   std::vector<Added> added;
   std::unordered_set<HashName> known;
-  bool is_changed = false;
+  bool is_changed = may_be_empty || !prior_names_.empty();
   for (const auto& [name, before] : touched_) {
     const MaybeFile now = find(tree_, name);
     is_changed |= now != before;

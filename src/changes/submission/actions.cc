@@ -166,8 +166,9 @@ Deed deed_of(Action action) {
 Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {
   const Action action = request.action;
   if (!may_be_in(action, stage)) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} cannot be {}: it is in {}/", job.name.id.str(),
-                                                 done_of(action), word_of(stage)));
+    return fail(ErrorCode::kConflict,
+                fmt::format("{} cannot be {}: it is in {}/", job.name.id.str(), done_of(action),
+                            word_of(stage)));
   }
   ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};
   switch (action) {

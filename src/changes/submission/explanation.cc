@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/model.h"
 #include "sections.h"
@@ -80,8 +81,11 @@ class Reading {
 /// space.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// Returns a remark for waiting jobs if the disk of the queue is full, otherwise an empty string.
+/// Returns a remark for waiting jobs if the queue has stopped, otherwise an empty string.
 std::string why_stuck(const Directories& directories) {
+  if (const std::string reason = stop_reason(directories); !reason.empty()) {
+    return "; the queue has stopped: " + reason;
+  }
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
   const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;

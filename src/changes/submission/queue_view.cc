@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "quarry/changes/change_log.h"
+#include "quarry/changes/daemon_notes.h"
 
 namespace quarry::changes {
 namespace {
@@ -237,6 +238,7 @@ std::string headline(const Job& job) {
 
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
+  view.stopped = stop_reason(directories);
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // Select one job more than is shown or read, to find out whether more jobs exist.
   const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;
@@ -265,8 +267,14 @@ Result<JobView> view_job(const Directories& directories, const JobLocation& loca
   JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {
-      if (auto log = ChangeLog(directories).read(location.name.id)) {
+      const ChangeLog logs(directories);
+      if (auto log = logs.read(location.name.id)) {
         view->output = std::move(log->output);
+        for (const ChangeSetId& id : log->supports) {
+          // Deleted change sets have no log. A rollback names change sets, but does not need them.
+          const auto name = logs.name_of(id);
+          if (name && name->type != MoveType::kRollback) view->dependents.push_back(id);
+        }
       }
       return std::move(*view);
     }

@@ -67,6 +67,7 @@ Json document_of(const JobView& view, bool whole) {
   if (!job.history.empty()) json["why"] = job.history.back().why;
   put_unless_empty(json, "remark", view.remark);
   if (whole) add_details(json, job);
+  if (whole) json["dependents"] = names_of(view.dependents);
   if (whole) put_unless_empty(json, "output", view.output);
   return json;
 }
@@ -85,8 +86,10 @@ std::string json_of(const QueueView& view, std::string_view more) {
   Json next = Json::object();
   put_unless_empty(next, "waiting", view.more_waiting);
   put_unless_empty(next, "over", view.more_over);
-  return fmt::format("{{{}\"counts\":{},\"jobs\":{},\"next\":{}}}", more, text_of(counts),
-                     text_of(jobs), text_of(next));
+  const std::string stopped =
+      view.stopped.empty() ? "" : fmt::format("\"stopped\":{},", text_of(view.stopped));
+  return fmt::format("{{{}{}\"counts\":{},\"jobs\":{},\"next\":{}}}", more, stopped,
+                     text_of(counts), text_of(jobs), text_of(next));
 }
 
 }  // namespace quarry::changes

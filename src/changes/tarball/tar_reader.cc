@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "expansion.h"
 #include "quarry/base/escape.h"
@@ -122,6 +124,7 @@ class TarReader {
       end_of_entry_ = position();
     }
     QUARRY_TRY(check_end());
+    restore_names();
     return std::move(entries_);
   }
 
@@ -135,6 +138,28 @@ class TarReader {
     const char* why = ::archive_error_string(archive_.get());
     return fail(ErrorCode::kInvalid, fmt::format("not a tarball, or damaged: {}",
                                                  base::printable(why != nullptr ? why : "?")));
+  }
+
+  /// Returns NAME in composed Unicode (NFC).
+  std::string composed(const std::string& name) const {
+    const std::unique_ptr<archive_entry, decltype(&::archive_entry_free)> entry(
+        ::archive_entry_new2(archive_.get()), &::archive_entry_free);
+    ::archive_entry_update_pathname_utf8(entry.get(), name.c_str());
+    const char* const text = ::archive_entry_pathname(entry.get());
+    return text != nullptr ? text : name;
+  }
+
+  /// libarchive composes names in pax headers. Gives such files the names that they have in the meta
+  /// file.
+  void restore_names() {
+    const auto meta = Meta::parse(entries_.meta);
+    if (!meta) return;
+    std::map<std::string, std::string_view> names;
+    for (const std::string& name : meta->files) names.emplace(name, name);
+    for (const std::string& name : meta->files) names.emplace(composed(name), name);
+    for (SubmittedFile& file : entries_.files) {
+      if (const auto found = names.find(file.name); found != names.end()) file.name = found->second;
+    }
   }
 
   Result<void> take(archive_entry* entry) {

@@ -9,7 +9,6 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/changes/tarball.h"
-#include "utf8_locale.h"
 
 namespace quarry::changes {
 
@@ -56,7 +55,9 @@ Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compress
   archive* out = writer.state_->writer;
   // This format allows all names, and is the same as ustar for ordinary names.
   ::archive_write_set_format_pax_restricted(out);
-  int code = ARCHIVE_OK;
+  // Keeps libarchive from composing names in decomposed Unicode, which would name other files.
+  int code = ::archive_write_set_format_option(out, "pax", "hdrcharset", "BINARY");
+  if (code != ARCHIVE_OK) return fail(ErrorCode::kIo, "libarchive cannot write names unchanged");
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
   if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
   if (code != ARCHIVE_OK)
@@ -80,7 +81,6 @@ Result<void> TarballWriter::outcome(int code) {
 }
 
 Result<void> TarballWriter::add(std::string_view path, char permission, std::string_view content) {
-  const Utf8Locale locale;
   archive* out = state_->writer;
   const std::unique_ptr<archive_entry, decltype(&::archive_entry_free)> entry(
       ::archive_entry_new(), &::archive_entry_free);

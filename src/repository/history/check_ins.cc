@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "quarry/artifact/structural.h"
 #include "quarry/base/hex.h"
@@ -101,11 +102,29 @@ bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
   });
 }
 
+/// Returns the renames between the primary parent of the check-in RID and RID.
+Renames renames_in(RepositoryState& state, Rid rid) {
+  Renames renames;
+  Query rows = state.database.query(
+      "SELECT (SELECT name FROM filename WHERE fnid=pfnid),"
+      " (SELECT name FROM filename WHERE fnid=mlink.fnid)"
+      " FROM mlink INDEXED BY mlink_i1 WHERE mid=?1 AND pfnid>0 AND NOT isaux",
+      rid);
+  while (rows.step()) renames.emplace(rows.text(0), rows.text(1));
+  return renames;
+}
+
 }  // namespace
 
 base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
   return guarded(repository_.internals(),
                  [&](RepositoryState& state) { return tip_of(state, branch); });
+}
+
+base::Result<void> CheckIns::require_branch(std::string_view branch) {
+  const auto found = tip(branch);
+  if (found || found.error().code == base::ErrorCode::kConflict) return {};
+  return std::unexpected(found.error());
 }
 
 base::Result<HashName> CheckIns::tip_at(std::string_view branch, std::int64_t receipt) {
@@ -150,6 +169,34 @@ base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std
       if (puts_on_itself(state, rows.integer(0), tag)) found.push_back(*name);
     }
     return found;
+  });
+}
+
+Renames joined(Renames earlier, Renames later) {
+  for (auto& [old_name, name] : earlier) {
+    const auto again = later.find(name);
+    if (again == later.end()) continue;
+    name = std::move(again->second);
+    later.erase(again);
+  }
+  earlier.merge(later);
+  return earlier;
+}
+
+base::Result<Renames> CheckIns::renames(const HashName& from, const HashName& to,
+                                        std::size_t limit) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    Renames all;
+    const Rid first = state.names.find(from.str());
+    Rid rid = state.names.find(to.str());
+    for (std::size_t count = 0; rid != first; ++count) {
+      const Rid parent = state.database.first_integer(
+          "SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim", rid);
+      if (parent == 0 || count == limit) return Renames();
+      all = joined(renames_in(state, rid), std::move(all));
+      rid = parent;
+    }
+    return all;
   });
 }
 

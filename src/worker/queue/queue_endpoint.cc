@@ -19,6 +19,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
+#include "quarry/repository/check_ins.h"
 #include "quarry/repository/received_list.h"
 #include "quarry/sync/signed_request.h"
 #include "queue_page.h"
@@ -222,6 +223,9 @@ class Answer {
       reply_.body = fmt::format("{{\"project_code\":{}}}\n", json_string(project_code_));
       return {};
     }
+    if (wants_json() && http::form_value(request_.query, "ask") == "check-in") {
+      return answer_check_in();
+    }
     QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
     QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
@@ -235,6 +239,17 @@ class Answer {
         view, fmt::format("\"repository\":{},\"project_code\":{},\"frozen\":[{}],",
                           json_string(request_.name), json_string(project_code_), branches));
     reply_.body += "\n";
+    return {};
+  }
+
+  Result<void> answer_check_in() {
+    const std::string name = http::form_value(request_.query, "name").value_or("");
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    const auto found = repository::CheckIns(repository_).named(name);
+    const bool is_missing = !found && (found.error().code == ErrorCode::kNotFound ||
+                                       found.error().code == ErrorCode::kInvalid);
+    if (!found && !is_missing) return std::unexpected(found.error());
+    reply_.body = fmt::format("{{\"check_in\":{}}}\n", found ? json_string(found->str()) : "null");
     return {};
   }
 
@@ -392,6 +407,10 @@ class Answer {
           changes::not_permitted("freezing a branch", changes::Deed::kFreeze, options_.rights));
     }
     QUARRY_TRY(login_.confirm());
+    if (is_frozen) {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+      QUARRY_TRY(repository::CheckIns(repository_).require_branch(*branch));
+    }
     QUARRY_TRY(changes::make_folders(directories_));
     QUARRY_TRY(check_first(now));
     QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));

@@ -200,6 +200,7 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
     page.raw("</td></tr>\n");
   }
   add_ids(page, "Depends on", job.meta.dependencies, base);
+  add_ids(page, "Needed by", view.dependents, base);
   add_ids(page, "Comes after", job.meta.precursors, base);
   page.raw("</table>\n");
 }
@@ -228,6 +229,9 @@ std::string queue_page(const QueueView& view, const PageContext& context, std::s
   add_top(page, context);
   page.raw("<h1>Change sets of ").text(context.repository).raw("</h1>\n<p>");
   add_counts(page, view, base, query);
+  if (!view.stopped.empty()) {
+    page.raw("</p>\n<p><strong>The queue has stopped:</strong> ").text(view.stopped);
+  }
   page.raw("</p>\n<h2>In the queue</h2>\n");
   add_list(page, view, context, /*is_over=*/false);
   add_more(page, view.more_waiting, base, query);

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tarfile
 import time
 
 import pytest
@@ -252,6 +253,7 @@ def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     assert "it is in abandon/" in queue_command.refused("hold", third)
     queue_command("retry", third)
     assert queue.stage_of(third) == "queue"
+    assert "branch nosuch does not exist" in queue_command.refused("freeze", "nosuch")
     queue_command("freeze", "trunk")
     assert "frozen       trunk" in queue_command("status")
     assert "frozen" in queue_command("why", first)
@@ -281,6 +283,27 @@ def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
     assert quarry.attempt("queue", "list", "-R", fresh, "--to", "http://x/")[0] == 2
     assert quarry.attempt("queue", "hold", "-R", fresh)[0] == 2
     assert quarry.attempt("submit", "--to", "http://x/", "--target", "t")[0] == 2
+
+
+def test_a_link_that_the_checkout_has_as_a_file_stays_a_link(submit, checkout, fossil, fresh, tmp_path):
+    checkout("settings", "allow-symlinks", "on")
+    for name in ("kept", "edited"):
+        (checkout.folder / name).symlink_to("target")
+    checkout("addremove")
+    checkout.commit("links")
+    checkout("settings", "allow-symlinks", "off")
+    plain = Checkout(fossil, fresh, tmp_path / "plain")
+    assert not (plain.folder / "kept").is_symlink() and (plain.folder / "kept").read_text() == "target"
+    status, _, errors = submit(folder=plain.folder)
+    assert status == 1 and "nothing has changed" in errors
+    plain.write("edited", "elsewhere")
+    plain.write("new.txt", "new\n")
+    plain("add", "new.txt")
+    status, id_, errors = submit(folder=plain.folder)
+    assert status == 0, errors
+    with tarfile.open(Queue.of(fresh).tarball_of(id_)) as archive:
+        entries = {entry.name: entry.linkname for entry in archive}
+    assert entries == {"meta": "", "lroot/edited": "elsewhere", "lroot/new.txt": ""}
 
 
 def test_quarry_http_serves_the_queue(fresh, quarry, fossil):

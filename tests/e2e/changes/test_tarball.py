@@ -55,6 +55,21 @@ def test_pythons_tarfile(change_set: Path, form: int):
     assert read(path) == EXPECTED
 
 
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_names_in_decomposed_unicode_stay_as_they_are(tmp_path: Path, form: int):
+    """macOS decomposes names. Repositories contain both forms."""
+    names = ["u\u0308", "o\u0308/a\u030a", "\u00fc"]
+    if form == tarfile.PAX_FORMAT:
+        names.pop()  # libarchive cannot tell it from the first name
+    meta = "##movetype\nBF\n##target\ntrunk\n##files\n" + "\n".join(names) + "\n##comment\nFix it\n"
+    with tarfile.open(tmp_path / "t", "w", format=form) as archive:
+        for name, content in {**{f"lroot/{name}": f"{i}" for i, name in enumerate(names)}, "meta": meta}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content.encode())
+            archive.addfile(entry, io.BytesIO(content.encode()))
+    assert sorted(read(tmp_path / "t")[1:]) == sorted(f". {name} {i}" for i, name in enumerate(names))
+
+
 def test_unexpected_entries_are_named(change_set: Path):
     path = change_set.parent / "t"
     subprocess.run(["tar", "-C", change_set, "-czf", path, "."], check=True)

@@ -2,8 +2,11 @@
 back."""
 
 import contextlib
+import html
 import json
+import os
 import subprocess
+import time
 
 import pytest
 
@@ -65,8 +68,12 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     plain.mkdir()
     (plain / "note.txt").write_text("from a folder\n")
     second = submit(plain, "note.txt", "")
+    decomposed = "u\u0308.txt"
+    (plain / decomposed).write_text("decomposed Unicode\n")
+    third = submit(plain, decomposed, "")
     assert content(fossil, fresh, "new.txt") == "from a check-out\n"
     assert content(fossil, fresh, "note.txt") == "from a folder\n"
+    assert content(fossil, fresh, decomposed) == "decomposed Unicode\n"
     timeline = fossil("timeline", "-n", 5, "-W", 0, "-R", fresh)
     assert "say new.txt (user: writer" in timeline and "say note.txt (user: writer" in timeline
 
@@ -76,10 +83,52 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     assert status != 0
     assert content(fossil, fresh, "note.txt") == "from a folder\n"
     listed = json.loads(quarry("queue", "list", "-R", fresh, "--json"))
-    assert {each["id"] for each in listed["jobs"]} == {first, second, id_}
+    assert {each["id"] for each in listed["jobs"]} == {first, second, third, id_}
     assert fossil.integrity(fresh) == ""
     server.stop()
     proof.check(fresh, fossil)
+
+
+def test_the_owner_of_a_queue_submits_without_a_server(server, writer, fresh, fossil):
+    queue = Queue.of(fresh)
+    wait_until(lambda: (queue.base / "prequeue").is_dir(), "the queue has folders")
+    name = f"{os.urandom(8).hex()}_{2**62 + 10 + int(time.time()):016x}00000000_1_host_DC_writer"
+    (queue.base / "tmp" / name).write_bytes(tarball({"by hand.txt": b"by hand\n"}))
+    (queue.base / "tmp" / name).rename(queue.base / "data" / name)
+    (queue.base / "prequeue" / name).touch()
+    assert outcome(writer, name[:16])["stage"] == "done"
+    assert content(fossil, fresh, "by hand.txt") == "by hand\n"
+    assert "user: writer" in fossil("timeline", "-n", 1, "-W", 0, "-R", fresh)
+
+
+def test_reasons_in_a_local_queue_follow_the_rules_of_the_pool(launch, fresh, quarry):
+    writer = somebody(launch(fresh, settings={**ON, "changes.needs_approval": "DC"}).port, fresh)
+    id_ = writer.submit(tarball({"a.txt": b"1\n"})).json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging"), "the change set waits")
+    reason = "it is waiting for an approval"
+    assert reason in quarry("queue", "why", id_, "-R", fresh)
+    job, = json.loads(quarry("queue", "list", "-R", fresh, "--json"))["jobs"]
+    assert reason in job["remark"] and "expected_ms" not in job
+
+
+def test_a_gate_that_cannot_be_executed_stops_the_queue(launch, fresh, fossil, quarry, everybodys, tmp_path):
+    Checkout(fossil, fresh, tmp_path / "base").commit_file("a.txt", "a\n", "base")
+    gate = everybodys / "gate"
+    server = launch(fresh, settings={**ON, "changes.gate": gate,
+                                     **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
+    writer = somebody(server.port, fresh)
+    ids = [writer.submit(tarball({f"f{i}.txt": b"1\n"})).json["id"] for i in range(3)]
+    reason = "the gate cannot be run: see the server's log"
+    wait_until(lambda: writer.get("/queue.json").json.get("stopped") == reason, "the queue has stopped")
+    wait_until(lambda: all(Queue.of(fresh).is_in(id_, "pending") for id_ in ids), "they wait")
+    assert reason in quarry("queue", "status", "-R", fresh) and reason in quarry("queue", "why", ids[0], "-R", fresh)
+    assert f"The queue has stopped:</strong> {reason}" in html.unescape(writer.get("/queue").body.decode())
+    assert f"cannot execute {gate}: it does not exist" in server.all_logs()
+    gate.write_text("#!/bin/sh\nexit 0\n")
+    gate.chmod(0o755)
+    for id_ in ids:
+        assert outcome(writer, id_)["stage"] == "done" and outcome(writer, id_)["put_off"] == 0
+    assert "stopped" not in writer.get("/queue.json").json
 
 
 def test_the_history_says_why_a_change_set_failed(writer, fresh):

@@ -135,11 +135,13 @@ class Queue:
         name = next(each for each in self.names(stage) if each.startswith(id_))
         return (self.base / stage / name).read_text()
 
+    def tarball_of(self, id_: str) -> Path:
+        return next(each for each in (self.base / "data").iterdir()
+                    if each.name.startswith(id_) and not each.name.endswith(".submission"))
+
     def content(self, id_: str) -> dict[str, bytes]:
         """Returns the files in the tarball."""
-        path = next(each for each in (self.base / "data").iterdir()
-                    if each.name.startswith(id_) and not each.name.endswith(".submission"))
-        with tarfile.open(path) as archive:
+        with tarfile.open(self.tarball_of(id_)) as archive:
             return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
 
     def take(self, id_: str, stage: str = "queue") -> None:

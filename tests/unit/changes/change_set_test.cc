@@ -1,6 +1,7 @@
 #include "quarry/changes/change_set.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ Meta full_meta() {
           .comment = "What it does\n\n##not a section\n\\n\tindented\nlast",
           .author = "Ann Other",
           .base = "trunk~",
+          .renames = {{"a.txt", "folder/with space.c"}, {"\\odd", "ünï"}},
+          .merges = {{MergeKind::kMerge,
+                      quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, "")},
+                     {MergeKind::kBackout, quarry::artifact::HashName::of(
+                                               quarry::artifact::HashAlgorithm::kSha3_256, "")}},
           .others = {{"reviewed-by", {"bob", "##carol"}}, {"x_9", {"y"}}}};
 }
 
@@ -159,6 +165,27 @@ TEST_CASE("file names stay inside the tree and are unique") {
               .starts_with("##files:"));
   }
   CHECK(error_of("##movetype\nDC\n##target\nt\n##files\na\nb\na\n").starts_with("##files: \"a\""));
+}
+
+TEST_CASE("renames are of files of the change set, and merges are of check-ins") {
+  for (const std::string_view renames :
+       {"a", "a\t", "\ta", "a\ta", "a\tb\tc", "a\tz", "z\ta", "a\tb\na\tc", "a\tc\nb\tc"}) {
+    CAPTURE(renames);
+    CHECK(error_of(fmt::format("##movetype\nDC\n##target\nt\n##files\na\nb\nc\n##renames\n{}\n",
+                               renames))
+              .starts_with("##renames:"));
+  }
+  const std::string hash(40, '0');
+  for (const std::string& merge :
+       std::vector<std::string>{hash, "merge abc", "merge " + hash + " x", "integrate " + hash}) {
+    CAPTURE(merge);
+    CHECK(error_of(with("##merges\n" + merge + "\n")).starts_with("##merges:"));
+  }
+  CHECK(Meta::parse("##movetype\nDC\n##target\nt\n##merges\nmerge " + hash + "\n"));
+  CHECK(error_of("##movetype\nDC\n##target\nt\n##merges\nbackout " + hash + "\n")
+            .starts_with("##files:"));
+  CHECK(error_of("##movetype\nRB\n##dependencies\n0123456789abcdef\n##merges\nmerge " + hash + "\n")
+            .starts_with("##files"));
 }
 
 TEST_CASE("submitters cannot write the queue's own sections") {

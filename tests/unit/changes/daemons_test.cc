@@ -8,6 +8,9 @@
 #include "daemon_queue.h"
 #include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
+#include "quarry/changes/daemon_notes.h"
+#include "quarry/changes/explanation.h"
+#include "quarry/changes/queue_view.h"
 #include "temporary_folder.h"
 
 using namespace quarry::changes;
@@ -74,6 +77,46 @@ TEST_CASE("change sets with the same file land in order, an emergency first, oth
   CHECK(numbers_of(queue.job_of(2).meta.precursors) == std::vector<std::uint64_t>{1});
 }
 
+TEST_CASE("an emergency raises the pending change set on which it depends") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.children = 1;
+  queue.submit(1, {"x"}, "wait");
+  queue.until_waiting(1);
+  for (std::uint64_t i = 2; i <= 4; ++i) {
+    queue.submit(i, {std::to_string(i)});
+    queue.until(i, Stage::kPending);
+  }
+  queue.submit(5, {"e"}, "land", {4}, MoveType::kEmergency);
+  queue.until(5, Stage::kStaging);
+  queue.turn();
+  request_stop(queue, "abandon", 1);
+  for (std::uint64_t i = 2; i <= 5; ++i) queue.until(i, Stage::kDone);
+  CHECK(queue.lines().front() == landing(4));
+  queue.turn(Scan::kAll);
+  CHECK(queue.execution.is_idle());
+}
+
+TEST_CASE("an emergency that is abandoned no longer holds up others") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.children = 1;
+  queue.submit(1, {"x"}, "wait");
+  queue.until_waiting(1);
+  for (std::uint64_t i = 2; i <= 3; ++i) {
+    queue.submit(i, {std::to_string(i)});
+    queue.until(i, Stage::kPending);
+  }
+  queue.submit(4, {"2", "3"}, "land", {3}, MoveType::kEmergency);
+  queue.until(4, Stage::kStaging);
+  queue.turn();
+  REQUIRE(act(queue.directories, id_of(4), {Action::kAbandon, "eve", ""}, queue.clock.now(), {}));
+  queue.turn(Scan::kAll);
+  request_stop(queue, "abandon", 1);
+  for (std::uint64_t i = 2; i <= 3; ++i) queue.until(i, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(2), landing(3)});
+}
+
 TEST_CASE("an invalid change set fails with the reason") {
   const TemporaryFolder folder;
   Queue queue(folder);
@@ -99,11 +142,73 @@ TEST_CASE("if files of the queue are missing, the reason does not show paths") {
   const auto tarball = queue.directories.tarball_of(name_of(1, MoveType::kDevelopment));
   FileSystem::real().remove(tarball).value();
   const auto other = queue.directories.tarball_of(name_of(2, MoveType::kDevelopment));
-  FileSystem::real().remove(other.string() + ".submission").value();
+  std::ofstream(other.string() + ".submission") << "damaged\n";
   for (std::uint64_t i = 1; i <= 2; ++i) {
     queue.until(i, Stage::kFail);
     CHECK(queue.job_of(i).history.back().why == kServersTrouble);
   }
+}
+
+TEST_CASE("while the gate cannot be run, the queue stops, and no change set fails") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  bool is_broken = true;
+  queue.options.check_gate = [&]() -> quarry::base::Result<void> {
+    if (!is_broken) return {};
+    return quarry::base::fail(quarry::base::ErrorCode::kNotFound, "/srv/gate does not exist");
+  };
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kPending);
+  for (int i = 0; i < 3; ++i) queue.turn(Scan::kAll);
+  CHECK(queue.execution.is_idle());
+  CHECK(queue.stage_of(1) == Stage::kPending);
+  CHECK(queue.job_of(1).history.back().state == 'P');
+  const std::string reason = stop_reason(queue.directories);
+  CHECK(reason == "the gate cannot be run: see the server's log");
+  const auto why = why_waits(queue.directories, {}, id_of(1), queue.clock.now());
+  REQUIRE(why);
+  CHECK(why->find("the queue has stopped: " + reason) != std::string::npos);
+  CHECK(view_queue(queue.directories, {})->stopped == reason);
+  is_broken = false;
+  queue.until(1, Stage::kDone);
+  CHECK(queue.job_of(1).deferrals == 0);
+  CHECK(stop_reason(queue.directories).empty());
+}
+
+TEST_CASE("the rules of the pool are recorded for commands of the queue's owner") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  CHECK(noted_rules(queue.directories).max_rollback == Rules().max_rollback);
+  Rules rules;
+  rules.retry_delay = std::chrono::seconds(90);
+  rules.max_rollback = 7;
+  rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  rules.needs_approval[static_cast<std::size_t>(MoveType::kDevelopment)] = true;
+  REQUIRE(note_rules(queue.directories, rules));
+  CHECK(noted_rules(queue.directories).retry_delay == rules.retry_delay);
+  CHECK(noted_rules(queue.directories).max_rollback == 7);
+  CHECK(noted_rules(queue.directories).needs_approval == rules.needs_approval);
+}
+
+TEST_CASE("a tarball that the owner of the queue puts into its folders needs no submission") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  ChangeSetName name = name_of(1);
+  name.extra = "bob";
+  Meta meta;
+  meta.target = "trunk";
+  meta.files = {"a"};
+  meta.comment = "land";
+  std::ofstream(queue.directories.tarball_of(name)) << meta.text();
+  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "";
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.directories.stage_of(name).value() == Stage::kDone;
+  }));
+  const auto job = queue.directories.read(Stage::kDone, name);
+  REQUIRE(job);
+  CHECK(job->submitter == "bob");
+  CHECK(job->address == "localhost");
 }
 
 TEST_CASE("a retried change set with an invalid meta file fails again for it") {
@@ -183,7 +288,7 @@ TEST_CASE("a running job can be stopped, to term/ and to abandon/") {
   CHECK(queue.job_of(1).history.back().why == "asked to stop");
   CHECK(queue.job_of(2).history.back().why == "by bob: not\\x09now");
   queue.turn();
-  CHECK(FileSystem::real().list(queue.directories.control(""))->empty());
+  CHECK(*FileSystem::real().list(queue.directories.control("")) == Lines{"rules"});
   CHECK(queue.lines().empty());
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("moves by users are reported too") {
   CHECK(recorder.of(2) == Moves{"prequeue>queue: checked", "queue>queue: held by bob",
                                 "queue>staging: it is held by bob",
                                 "staging>abandon: abandoned by bob"});
-  CHECK(queue.directories.files().list(queue.directories.control(""))->empty());
+  CHECK(*queue.directories.files().list(queue.directories.control("")) == Lines{"rules"});
 }
 
 TEST_CASE("a rollback and the jobs that it stops are reported") {

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/blanks.h"
 #include "quarry/base/command.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
@@ -24,6 +26,12 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
+
+// Values in the check-out database: of vfile.chnged for a symbolic link that is now a file with the
+// link's target as its content, and of vmerge.id.
+constexpr std::string_view kUnlinked = "9";
+constexpr std::string_view kCherrypicked = "-1";
+constexpr std::string_view kBackedOut = "-2";
 
 /// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
@@ -93,6 +101,16 @@ Result<void> scan_files(const Checkout& checkout) {
   return {};
 }
 
+/// Returns whether CHECKOUT has real symbolic links (the setting allow-symlinks).
+Result<bool> has_symbolic_links(const Checkout& checkout) {
+  QUARRY_TRY_ASSIGN(const std::string text,
+                    ask_fossil(checkout.root, {"settings", "--exact", "allow-symlinks"}));
+  const std::string_view line =
+      base::trim_blanks(std::string_view(text).substr(0, text.find('\n')));
+  const std::string_view value = line.substr(line.find_last_of(' ') + 1);
+  return value == "on" || value == "1" || value == "yes" || value == "true";
+}
+
 /// Returns the name in the repository of the file PATH. ROOT is the root of the check-out.
 Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   std::string name = path.lexically_relative(root).generic_string();
@@ -130,32 +148,69 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
       const Rows rows,
       ask_database(checkout.root,
                    "SELECT deleted || '|' || hex(pathname) || '|' || "
-                   "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
+                   "hex(coalesce(origname, pathname)) || '|' || "
+                   "(coalesce(origname, pathname) IN (SELECT filename FROM files_of_checkin("
+                   "(SELECT value FROM vvar WHERE name = 'checkout-hash')))) || '|' || chnged || "
+                   "'|' || islink FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // Maps the name of each changed file to whether the change set deletes the file. If a file was
-  // deleted or renamed, and another file now has its old name, the change set does not delete the
-  // file with this name.
-  std::map<std::string, bool> is_deletion;
+  // The changed files by their current names. If a file was deleted or renamed, and another file now
+  // has its old name, the change set does not delete the file with this name.
+  std::map<std::string, ChangedFile> files;
   std::vector<std::string> gone;
+  std::optional<bool> has_links;
   for (const auto& row : rows) {
-    if (row.size() != 4) continue;
+    if (row.size() != 6) continue;
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // A file that was added after the check-in is not in the repository, so it does not have to be
-    // deleted there.
+    // Files that were added after the check-in, or by a merge, do not have to be deleted.
     const bool was_there = row[3] == "1";
-    if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
+    const bool is_renamed = was_there && before != name;
+    ChangedFile file{.name = name, .path = checkout.root / name};
+    std::error_code error;
+    if (!is_deleted && row[5] == "1" && !fs::is_symlink(file.path, error)) {
+      if (!has_links) {
+        QUARRY_TRY_ASSIGN(has_links, has_symbolic_links(checkout));
+      }
+      file.is_link = !*has_links;
+      // `fossil commit` would replace the link with a file, but nobody has edited it.
+      if (file.is_link && row[4] == kUnlinked && !is_renamed) continue;
+    }
+    if (was_there && (is_deleted || is_renamed)) gone.push_back(before);
     if (is_deleted) continue;
-    is_deletion[std::move(name)] = false;
+    if (is_renamed) file.prior = std::move(before);
+    files.insert_or_assign(std::move(name), std::move(file));
   }
-  for (std::string& name : gone) is_deletion.try_emplace(std::move(name), true);
-  std::vector<ChangedFile> files;
-  for (const auto& [name, deletes] : is_deletion) {
-    files.push_back({.name = name, .path = checkout.root / name, .is_deletion = deletes});
+  for (std::string& name : gone) {
+    files.try_emplace(name,
+                      ChangedFile{.name = name, .path = checkout.root / name, .is_deletion = true});
   }
-  return files;
+  std::vector<ChangedFile> all;
+  for (auto& [name, file] : files) all.push_back(std::move(file));
+  return all;
+}
+
+Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) {
+  // As in `fossil commit`, a public check-in does not name private check-ins.
+  QUARRY_TRY_ASSIGN(const Rows rows,
+                    ask_database(checkout.root,
+                                 "SELECT id || '|' || mhash FROM vmerge WHERE id <= 0 AND "
+                                 "merge NOT IN (SELECT rid FROM private) ORDER BY id DESC, mhash"));
+  std::vector<changes::MergedCheckIn> merges;
+  for (const auto& row : rows) {
+    if (row.size() != 2) continue;
+    const auto hash = artifact::HashName::parse(row[1]);
+    if (!hash) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("unexpected output of fossil sql: \"{}\"", base::printable(row[1])));
+    }
+    const changes::MergeKind kind = row[0] == kCherrypicked ? changes::MergeKind::kCherrypick
+                                    : row[0] == kBackedOut  ? changes::MergeKind::kBackout
+                                                            : changes::MergeKind::kMerge;
+    if (hash->str() != checkout.check_in) merges.push_back({kind, *hash});
+  }
+  return merges;
 }
 
 Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
@@ -163,7 +218,8 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
                                              bool as_deletions) {
   std::map<std::string, ChangedFile> files;
   const auto add = [&](const fs::path& path, const std::string& name) {
-    files.insert_or_assign(name, ChangedFile{name, path, as_deletions});
+    files.insert_or_assign(name,
+                           ChangedFile{.name = name, .path = path, .is_deletion = as_deletions});
   };
   for (const std::string& each : names) {
     const fs::path path = (fs::absolute(folder) / each).lexically_normal();
@@ -189,7 +245,9 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
   return all;
 }
 
-Result<char> permission_of(const fs::path& path) {
+Result<char> permission_of(const ChangedFile& file) {
+  if (file.is_link) return 'l';
+  const fs::path& path = file.path;
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return base::fail_errno(path.string());
   if (S_ISLNK(status.st_mode)) return 'l';

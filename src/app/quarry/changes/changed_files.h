@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/changes/change_set.h"
 
 namespace quarry::app {
 
@@ -15,6 +16,8 @@ struct ChangedFile {
   std::string name;  // name in the repository
   std::filesystem::path path;
   bool is_deletion = false;
+  std::string prior = {};  // if the file was renamed: its name in the current check-in
+  bool is_link = false;    // a symbolic link that the check-out has as a file with its target
 };
 
 /// An open check-out.
@@ -33,6 +36,9 @@ base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& f
 /// missing or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
+/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record.
+base::Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
+
 /// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative
 /// to ROOT. If AS_DELETIONS, the files are to be deleted and do not have to exist. Errors:
 /// kNotFound, kInvalid.
@@ -41,9 +47,9 @@ base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string
                                                    const std::filesystem::path& root,
                                                    bool as_deletions);
 
-/// Return the permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
-/// Errors: kIo, kInvalid if PATH is neither a regular file nor a symbolic link.
-base::Result<char> permission_of(const std::filesystem::path& path);
+/// Return the permission of FILE ('x', 'l' for a symbolic link, or 0), and its content. Errors: kIo,
+/// kInvalid if its path is neither a regular file nor a symbolic link.
+base::Result<char> permission_of(const ChangedFile& file);
 base::Result<std::string> content_of(const std::filesystem::path& path);
 
 }  // namespace quarry::app

@@ -83,12 +83,6 @@ void add_looking(CLI::App& queue, Run& run) {
   auto& why = add_command(queue, run, "why", "Show what a change set is waiting for", explain);
   add_id(queue, "why", why);
   add_json(queue, "why", why);
-  queue.get_subcommand("why")
-      ->add_option("--needs-approval", why.needs_approval,
-                   "Move type that needs an approval (see changes.needs_approval); may be repeated")
-      ->needs("--repository")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"RB", "EM", "BF", "DC"}));
 }
 
 void add_action(CLI::App& queue, Run& run, changes::Action action, const char* description,

@@ -46,9 +46,8 @@ struct QueueArguments {
   changes::Action action = changes::Action::kHold;
   std::vector<std::string> ids;
   std::string branch;
-  std::string text;                         // a reason, or the reference of an approval
-  std::vector<std::string> needs_approval;  // move types
-  std::vector<std::string> settings;        // DIRECTIVE=VALUE
+  std::string text;                   // a reason, or the reference of an approval
+  std::vector<std::string> settings;  // DIRECTIVE=VALUE
   bool as_json = false;
   bool dry_run = false;
   bool once = false;

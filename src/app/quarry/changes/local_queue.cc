@@ -12,10 +12,13 @@
 #include "common/owner.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/explanation.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/options.h"
 #include "quarry/changes/triggers.h"
+#include "quarry/repository/check_ins.h"
+#include "quarry/repository/repository.h"
 #include "queue_access.h"
 
 namespace quarry::app {
@@ -30,9 +33,10 @@ using changes::ChangeSetId;
 
 class LocalQueue : public QueueAccess {
  public:
-  LocalQueue(fs::path base, changes::Rules rules, std::string login)
-      : directories_(base::FileSystem::real(), std::move(base)),
-        rules_(std::move(rules)),
+  LocalQueue(fs::path repository, fs::path base, std::string login)
+      : repository_(std::move(repository)),
+        directories_(base::FileSystem::real(), std::move(base)),
+        rules_(changes::noted_rules(directories_)),
         login_(std::move(login)) {}
 
   Result<std::string> list(const ListArguments& wanted) override {
@@ -83,6 +87,11 @@ class LocalQueue : public QueueAccess {
     return {};
   }
   Result<void> freeze(const std::string& branch, bool is_frozen) override {
+    if (is_frozen) {
+      QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(repository_));
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
+      QUARRY_TRY(repository::CheckIns(*repository).require_branch(branch));
+    }
     QUARRY_TRY(changes::set_frozen(directories_, branch, is_frozen));
     wake_queueing();
     return {};
@@ -102,6 +111,7 @@ class LocalQueue : public QueueAccess {
   static base::UnixMillis now() { return base::system_clock().now(); }
   void wake_queueing() const { changes::pull(directories_.control(""), changes::Trigger::kQueue); }
 
+  fs::path repository_;
   changes::Directories directories_;
   changes::Rules rules_;
   std::string login_;
@@ -129,14 +139,9 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
                 fmt::format("{} has no queue of change sets: {} does not exist", repository,
                             (base / "queue").string()));
   }
-  changes::Rules rules;
-  for (const std::string& each : arguments.needs_approval) {
-    const auto type = changes::move_type_named(each);
-    if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
-  }
   const std::string login = own_login();
   QUARRY_TRY(act_as_owner_of(base));
-  return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(base, rules, login));
+  return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(repository, base, login));
 }
 
 }  // namespace quarry::app

@@ -11,6 +11,7 @@
 #include "quarry/base/time.h"
 #include "quarry/changes/queue_view.h"
 #include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 #include "quarry/sync/signed_request.h"
 #include "quarry/transport/http_exchange.h"
 #include "queue_text.h"
@@ -137,6 +138,13 @@ Result<std::string> QueueClient::ask(std::string_view method, std::string_view p
   QUARRY_TRY_ASSIGN(auto reply, transport::exchange(request, options_));
   if (reply.status == 200 || reply.status == 202) return std::move(reply.body);
   return refused(base_, reply);
+}
+
+Result<bool> QueueClient::has_check_in(std::string_view name) const {
+  QUARRY_TRY_ASSIGN(const std::string reply,
+                    get("", "ask=check-in&name=" + http::percent_encode(name)));
+  QUARRY_TRY_ASSIGN(const json document, document_in(reply));
+  return !document.contains("check_in") || document["check_in"].is_string();
 }
 
 Result<changes::ChangeSetId> QueueClient::submit(changes::MoveType type,

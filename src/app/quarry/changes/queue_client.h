@@ -33,6 +33,9 @@ class QueueClient {
   base::Result<std::string> get(std::string_view path, std::string_view query = {}) const;
   base::Result<std::string> post(std::string_view path, std::string_view query,
                                  std::string_view content_type, std::string_view body) const;
+  /// Returns whether the server's repository has the check-in NAME. Returns true if the server does
+  /// not answer this question. Errors: the same as for get().
+  base::Result<bool> has_check_in(std::string_view name) const;
   /// Submits TARBALL and returns its id on the server. Errors: the same as for post().
   base::Result<changes::ChangeSetId> submit(changes::MoveType type, std::string_view tarball) const;
 

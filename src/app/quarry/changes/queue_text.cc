@@ -106,6 +106,7 @@ std::string status_text(const json& queue) {
   }
   std::string text;
   for (const auto& [group, count] : groups) text += fmt::format("{:<12} {}\n", group, count);
+  add(text, "stopped", text_in(queue, "stopped"));
   for (const json& branch : array_in(queue, "frozen")) {
     if (branch.is_string()) add(text, "frozen", branch.get<std::string>());
   }
@@ -162,6 +163,7 @@ std::string change_set_text(const json& change_set) {
     add(text, "rolled back", "by " + by);
   }
   add(text, "depends on", ids_text(array_in(change_set, "dependencies")));
+  add(text, "needed by", ids_text(array_in(change_set, "dependents")));
   add(text, "comes after", ids_text(array_in(change_set, "precursors")));
   text += "\n";
   add_lines(text, text_in(change_set, "comment"), "    ");

@@ -16,7 +16,8 @@ base::Result<nlohmann::json> document_in(std::string_view text);
 /// Returns the string member NAME of DOCUMENT, or "" if it is missing.
 std::string text_in(const nlohmann::json& document, const char* name);
 
-/// Returns one line for each group of stages, followed by the frozen branches.
+/// Returns one line for each group of stages, followed by the reason if the queue has stopped, and
+/// by the frozen branches.
 std::string status_text(const nlohmann::json& queue);
 /// Returns a table of CHANGE_SETS, an array.
 std::string list_text(const nlohmann::json& change_sets);

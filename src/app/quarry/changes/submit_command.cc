@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "changed_files.h"
 #include "changes_commands.h"
@@ -40,7 +41,8 @@ constexpr milliseconds kLongestPause{1'000};
 constexpr milliseconds kRetryTime{60'000};
 
 /// Returns the elements of CHANGED that match NAMES, which are files or folders relative to FOLDER.
-/// Errors: one of NAMES does not match any element.
+/// The old and the new name of a renamed file are chosen together. Errors: one of NAMES does not
+/// match any element.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {
@@ -57,6 +59,17 @@ Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
       return fail(ErrorCode::kNotFound, fmt::format("{} has not changed", base::printable(name)));
     }
   }
+  // Renames can form chains.
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      if (changed[i].prior.empty()) continue;
+      const auto old = std::ranges::find(changed, changed[i].prior, &ChangedFile::name);
+      const auto before = static_cast<std::size_t>(old - changed.begin());
+      if (is_chosen[i] == is_chosen[before]) continue;
+      is_chosen[i] = is_chosen[before] = is_new = true;
+    }
+  }
   std::vector<ChangedFile> files;
   for (std::size_t i = 0; i < changed.size(); ++i) {
     if (is_chosen[i]) files.push_back(changed[i]);
@@ -64,8 +77,10 @@ Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
   return files;
 }
 
+/// Returns the files to submit. MERGES are the check-ins that were merged into CHECKOUT.
 Result<std::vector<ChangedFile>> files_of(const SubmitArguments& arguments,
-                                          const std::optional<Checkout>& checkout) {
+                                          const std::optional<Checkout>& checkout,
+                                          const std::vector<changes::MergedCheckIn>& merges) {
   const fs::path folder = fs::current_path();
   if (!checkout) {
     QUARRY_TRY_ASSIGN(auto files, files_named(arguments.files, folder, folder, false));
@@ -78,16 +93,22 @@ Result<std::vector<ChangedFile>> files_of(const SubmitArguments& arguments,
     return fail(ErrorCode::kInvalid, "in a check-out, use fossil rm instead of --delete");
   }
   QUARRY_TRY_ASSIGN(auto files, changes_in(*checkout));
+  const bool has_merge = changes::has_branch(merges);
   if (!arguments.files.empty()) {
+    if (has_merge) {
+      return fail(ErrorCode::kInvalid,
+                  "a merge cannot be submitted in parts: submit it without naming files");
+    }
     QUARRY_TRY_ASSIGN(files, chosen(files, arguments.files, folder));
   }
-  if (!files.empty()) return files;
+  if (!files.empty() || has_merge) return files;
   return fail(ErrorCode::kInvalid, "nothing has changed in this check-out");
 }
 
 Result<changes::Meta> meta_of(const SubmitArguments& arguments,
                               const std::optional<Checkout>& checkout,
-                              const std::vector<ChangedFile>& files) {
+                              const std::vector<ChangedFile>& files,
+                              std::vector<changes::MergedCheckIn> merges) {
   changes::Meta meta;
   meta.type = *changes::move_type_named(arguments.type);
   meta.target = arguments.target;
@@ -105,15 +126,41 @@ Result<changes::Meta> meta_of(const SubmitArguments& arguments,
     }
     meta.dependencies.push_back(*id);
   }
-  for (const ChangedFile& file : files) meta.files.push_back(file.name);
+  for (const ChangedFile& file : files) {
+    meta.files.push_back(file.name);
+    if (!file.prior.empty()) meta.renames.push_back({.from = file.prior, .to = file.name});
+  }
+  meta.merges = std::move(merges);
   return meta;
+}
+
+/// Checks that the server has the check-ins on which META and CHECKOUT are based.
+Result<void> check_check_ins(const QueueClient& client, const changes::Meta& meta,
+                             const std::optional<Checkout>& checkout) {
+  const auto check = [&](std::string_view name, const char* what) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const bool is_known, client.has_check_in(name));
+    if (is_known) return {};
+    return fail(ErrorCode::kNotFound,
+                fmt::format("the server does not have the check-in {}, {}: send it with fossil "
+                            "push, and submit again",
+                            base::printable(name), what));
+  };
+  if (!meta.base.empty()) {
+    QUARRY_TRY(check(meta.base, "on which the changes are based"));
+  } else if (checkout) {
+    QUARRY_TRY(check(checkout->check_in, "which is checked out"));
+  }
+  for (const changes::MergedCheckIn& each : meta.merges) {
+    QUARRY_TRY(check(each.check_in.str(), "which is merged into the check-out"));
+  }
+  return {};
 }
 
 Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<ChangedFile>& files) {
   std::vector<changes::FileToSubmit> contents;
   for (const ChangedFile& file : files) {
     if (file.is_deletion) continue;
-    QUARRY_TRY_ASSIGN(const char permission, permission_of(file.path));
+    QUARRY_TRY_ASSIGN(const char permission, permission_of(file));
     contents.push_back({.name = file.name, .permission = permission, .read = [path = file.path] {
                           return content_of(path);
                         }});
@@ -182,10 +229,15 @@ int print_outcome(std::string_view id, const nlohmann::json& change_set) {
 
 Result<int> submit(const SubmitArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto checkout, checkout_at(fs::current_path()));
-  QUARRY_TRY_ASSIGN(const auto files, files_of(arguments, checkout));
-  QUARRY_TRY_ASSIGN(const auto meta, meta_of(arguments, checkout, files));
+  std::vector<changes::MergedCheckIn> merges;
+  if (checkout) {
+    QUARRY_TRY_ASSIGN(merges, merges_in(*checkout));
+  }
+  QUARRY_TRY_ASSIGN(const auto files, files_of(arguments, checkout, merges));
+  QUARRY_TRY_ASSIGN(const auto meta, meta_of(arguments, checkout, files, std::move(merges)));
   QUARRY_TRY_ASSIGN(const std::string tarball, tarball_of(meta, files));
   QUARRY_TRY_ASSIGN(const QueueClient client, QueueClient::open(arguments.server));
+  QUARRY_TRY(check_check_ins(client, meta, checkout));
   QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, client.submit(meta.type, tarball));
   if (!arguments.waits) {
     fmt::print("{}\n", id.str());

@@ -1,15 +1,19 @@
 // Tests the parts of a gate that do not start programs.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gate/bounded_output.h"
 #include "gate/gate_command.h"
 #include "quarry/base/result.h"
 #include "quarry/changes/gate.h"
+#include "temporary_folder.h"
 
 using namespace quarry::changes;
 using quarry::base::ErrorCode;
@@ -125,4 +129,37 @@ TEST_CASE("a gate's user must exist and not be root") {
     options.user.clear();
     CHECK_FALSE(gate_user(options)->has_value());
   }
+}
+
+TEST_CASE("a program that cannot be executed is named before a gate is started") {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, const char* text, int mode) {
+    const std::string path = folder / name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), static_cast<mode_t>(mode));
+    return path;
+  };
+  for (const std::string& good :
+       {std::string("sh"), std::string("/bin/sh"), std::string("./in/the/tree"),
+        write("script", "#! /bin/sh -e\n", 0755), write("empty", "", 0755)}) {
+    CAPTURE(good);
+    CHECK(check_program(good, {}));
+  }
+  for (const auto& [bad, why] :
+       {std::pair(std::string("no-such-program"), "does not exist"),
+        std::pair((folder / "none").string(), "does not exist"),
+        std::pair(write("plain", "#!/bin/sh\n", 0644), "is not an executable file"),
+        std::pair(std::string("/usr"), "is not an executable file"),
+        std::pair(write("old", "#!/nosuch/perl -w\n", 0755),
+                  "its interpreter /nosuch/perl does not exist")}) {
+    CAPTURE(bad);
+    const auto checked = check_program(bad, {});
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::kDenied);
+    CHECK(checked.error().message.find(why) != std::string::npos);
+  }
+  const std::string own = write("own", "", 0700);
+  CHECK(check_program(own, {}));
+  CHECK(check_program(own, GateUser{.user = ::geteuid(), .group = 1}));
+  CHECK_FALSE(check_program(own, GateUser{.user = ::geteuid() + 1, .group = ::getegid() + 1}));
 }

@@ -145,7 +145,7 @@ TEST_CASE("a running job stays in place, and its daemon is asked to stop it") {
   }
   Queue queue;
   queue.put(kName);
-  CHECK(act_as_eve(queue, Action::kTerminate).error().code == ErrorCode::kInvalid);
+  CHECK(act_as_eve(queue, Action::kTerminate).error().code == ErrorCode::kConflict);
 }
 
 TEST_CASE("an action without the right to it is denied, and changes nothing") {

@@ -242,6 +242,16 @@ TEST_CASE("the JSON of a queue and of its change sets") {
   CHECK(one["files"] == std::vector<std::string>{"a"});
   CHECK(one["history"].size() == whole->job.history.size());
   CHECK(one["output"] == whole->output);
+  CHECK(one["dependents"].empty());
+  for (const auto& name : {named("c1"), named("d1", MoveType::kRollback)}) {
+    Job job;
+    job.name = name;
+    job.meta.dependencies = {named("b1").id};
+    REQUIRE(ChangeLog(queue.directories).begin(job));
+  }
+  whole = view_job(queue.directories, queue.place_of(named("b1")));
+  REQUIRE(whole);
+  CHECK(whole->dependents == std::vector{named("c1").id});
   CHECK(one["submitter"] == "\xef\xbf\xbd");
 }
 

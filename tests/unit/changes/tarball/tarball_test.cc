@@ -103,7 +103,10 @@ TEST_CASE("a tarball is read as written, however it is compressed") {
                                     {"d/run.sh", 'x', "#!"},
                                     {"large", 0, large},
                                     {"große Datei", 0, "ß"},
-                                    {longest, 'l', "../../große Datei"}};
+                                    {"gro\u0308ße", 0, "decomposed Unicode"},
+                                    {longest, 'l', "../../große Datei"},
+                                    {"u\u0308", 'l', "gro\u0308ße"},
+                                    {"ü", 0, "composed"}};
   for (const auto compression :
        {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
     const auto bytes = written(files, compression, {"gone"});

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "control_artifact.h"
 #include "world.h"
 
@@ -153,4 +157,36 @@ TEST_CASE("a tag of a check-in's own card is found even if it was cancelled late
   CHECK(in_snapshot(world, [](CheckIns check_ins) {
           return check_ins.with_tag("cs", "ann");
         })->empty());
+}
+
+TEST_CASE("renamed files are followed to a descendant, along primary parents") {
+  World world;
+  const std::string content = "content of the file\n";
+  const HashName file = world.put(content);
+  std::vector<HashName> check_ins{world.root()};
+  int minute = 0;
+  const auto commit = [&](const std::map<std::string, std::string>& old_names) {
+    artifact::CheckInText text{.comment = "c",
+                               .date = {HeldClock().now().value + 60'000 * ++minute},
+                               .user = "ann",
+                               .parents = {check_ins.back()}};
+    for (const auto& [name, old] : old_names) text.files.push_back({name, file, 0, old});
+    check_ins.push_back(world.put(artifact::format_check_in(text)));
+  };
+  commit({{"a", ""}, {"b", ""}, {"c", ""}});
+  commit({{"a", "b"}, {"b", "a"}, {"c", ""}});
+  commit({{"a", ""}, {"c", ""}, {"d", "b"}});
+  commit({{"a", ""}, {"b", "c"}, {"c", ""}, {"d", ""}});
+  const auto renamed = [&](std::size_t from, std::size_t to, std::size_t limit = 10) {
+    const auto found = in_snapshot(
+        world, [&](CheckIns all) { return all.renames(check_ins[from], check_ins[to], limit); });
+    REQUIRE(found);
+    return *found;
+  };
+  using Names = std::map<std::string, std::string, std::less<>>;
+  CHECK(renamed(1, 1) == Names{});
+  CHECK(renamed(1, 4) == Names{{"a", "d"}, {"b", "a"}, {"c", "b"}});
+  CHECK(renamed(2, 4) == Names{{"b", "d"}, {"c", "b"}});
+  CHECK(renamed(1, 4, 2) == Names{});
+  CHECK(renamed(4, 1) == Names{});
 }

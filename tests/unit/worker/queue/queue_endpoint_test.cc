@@ -1,6 +1,7 @@
 #include "quarry/worker/queue_endpoint.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -360,7 +361,8 @@ TEST_CASE("actions need the rights in the table, and accept abbreviated ids") {
   CHECK(world.act(part, "approve", "admin").status == 200);
   CHECK(world.act(part, "abandon", "writer").status == 200);
   CHECK(world.directories.list(Stage::kAbandon)->size() == 1);
-  CHECK(world.act(part, "hold", "admin").status == 400);
+  CHECK(world.act(part, "hold", "admin").status == 409);
+  CHECK(world.act(part, "abandon", "admin").status == 409);
   CHECK(world.act(part, "retry", "writer").status == 403);
   CHECK(world.act(part, "retry", "admin").status == 200);
   CHECK(world.act(part, "explode", "admin").status == 404);
@@ -371,9 +373,9 @@ TEST_CASE(
     "freezing a branch needs the rights in the table, and change sets waiting for it say so") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
-  const auto freeze = [&](const char* word, const char* user) {
+  const auto freeze = [&](const char* word, const char* user, const char* branch = "trunk") {
     return world.ask({.method = "POST",
-                      .target = std::string("/x/queue/") + word + "?branch=trunk&r=" + user,
+                      .target = fmt::format("/x/queue/{}?branch={}&r={}", word, branch, user),
                       .user = user,
                       .type = kAction});
   };
@@ -383,9 +385,25 @@ TEST_CASE(
   CHECK(freeze("freeze", "admin").status == 200);
   CHECK(has(world.ask({.target = why}), "frozen"));
   CHECK(has(world.ask({}), "\"frozen\":[\"trunk\"]"));
+  CHECK(freeze("freeze", "admin", "nosuch").status == 404);
+  CHECK(has(world.ask({}), "\"frozen\":[\"trunk\"]"));
   CHECK(freeze("thaw", "admin").status == 200);
   CHECK(world.send_again().status == 409);
   CHECK(has(world.ask({}), "\"frozen\":[]"));
+}
+
+TEST_CASE("the queue says whether the repository has a check-in") {
+  QueueWorld world;
+  const auto ask = [&](std::string_view name) {
+    return world.ask({.target = fmt::format("/x/queue.json?ask=check-in&name={}", name)});
+  };
+  const std::string trunk = ask("trunk").body;
+  const std::string_view before = "{\"check_in\":\"";
+  REQUIRE(trunk.starts_with(before));
+  CHECK(ask(trunk.substr(before.size(), 40)).body == trunk);
+  for (const std::string_view missing : {"nosuch", "", "%zz"}) {
+    CHECK(has(ask(missing), "{\"check_in\":null}"));
+  }
 }
 
 TEST_CASE("a form without the token of a login on the web pages is refused") {
