@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <stdexcept>
@@ -9,8 +10,13 @@
 namespace quarry::artifact {
 namespace {
 
-constexpr std::string_view kSignedMessage = "-----BEGIN PGP SIGNED MESSAGE-----";
-constexpr std::string_view kSignature = "\n-----BEGIN PGP SIGNATURE";
+constexpr std::string_view kPgpMessage = "-----BEGIN PGP SIGNED MESSAGE-----";
+constexpr std::string_view kSshMessage = "-----BEGIN SSH SIGNED MESSAGE-----";
+// Fossil does not compare the last dash.
+constexpr std::string_view kPgpSignature = "\n-----BEGIN PGP SIGNATURE----";
+constexpr std::string_view kSshSignature = "\n-----BEGIN SSH SIGNATURE----";
+// Fossil before 2.26 compares only these characters, and does not recognize SSH signatures.
+constexpr std::string_view kOldSignature = "\n-----BEGIN PGP SIGNATURE";
 constexpr std::size_t kShortestArtifact = 10;
 constexpr std::size_t kMd5Length = 32;
 constexpr std::size_t kEndCardSize = 2 + kMd5Length + 1;  // "Z " MD5 '\n'
@@ -29,14 +35,21 @@ bool begins_with_card(std::string_view text) {
   return text.size() >= kShortestArtifact && text[0] >= 'A' && text[0] <= 'Z' && text[1] == ' ';
 }
 
-/// Returns CONTENT without its OpenPGP clear-signature, if it has one and contains a card.
-std::string_view without_signature(std::string_view content) {
-  if (!content.starts_with(kSignedMessage)) return content;
-  const std::string_view body = after_empty_line(content.substr(kSignedMessage.size()));
-  // Do not search for the end of the signature in plain data, because the search can be slow.
+/// Returns CONTENT without the OpenPGP or SSH signature around it, if it has one and contains a
+/// card. If IS_OLD is set, follows the rules of fossil before 2.26.
+std::string_view without_signature(std::string_view content, bool is_old = false) {
+  static_assert(kPgpMessage.size() == kSshMessage.size());
+  if (!content.starts_with(kPgpMessage) && (is_old || !content.starts_with(kSshMessage))) {
+    return content;
+  }
+  const std::string_view body = after_empty_line(content.substr(kPgpMessage.size()));
+  // Do not search for the signature in plain data, because the search can be slow.
   if (!begins_with_card(body)) return {};
-  const std::size_t signature = body.rfind(kSignature);
-  return signature == body.npos ? body : body.substr(0, signature + 1);
+  // Like fossil, use the last signature, of either kind. If none is found, npos + 1 is 0.
+  const std::size_t end =
+      is_old ? body.rfind(kOldSignature) + 1
+             : std::max(body.rfind(kPgpSignature) + 1, body.rfind(kSshSignature) + 1);
+  return end == 0 ? body : body.substr(0, end);
 }
 
 bool has_end_card(std::string_view text) {
@@ -53,6 +66,12 @@ bool end_card_is_right(std::string_view text) {
   return std::memcmp(md5.data(), text.data() + before.size() + 2, kMd5Length) == 0;
 }
 
+/// Returns whether TEXT begins with a card and ends with a correct Z card. The cheapest checks come
+/// first, because most artifacts are plain files, and some are large.
+bool is_framed(std::string_view text) {
+  return begins_with_card(text) && has_end_card(text) && end_card_is_right(text);
+}
+
 std::span<char> copy_to(Structural& artifact, std::string_view text) {
   artifact.memory = std::make_unique_for_overwrite<char[]>(text.size());
   std::memcpy(artifact.memory.get(), text.data(), text.size());
@@ -61,13 +80,15 @@ std::span<char> copy_to(Structural& artifact, std::string_view text) {
 
 }  // namespace
 
+bool has_structural_frame(std::string_view content) {
+  return content.ends_with('\n') &&
+         (is_framed(without_signature(content)) || is_framed(without_signature(content, true)));
+}
+
 std::optional<Structural> parse_structural(std::string_view content) {
-  // The cheapest checks come first, because most artifacts are plain files, and some are large.
   if (!content.ends_with('\n')) return std::nullopt;
   const std::string_view text = without_signature(content);
-  if (!begins_with_card(text) || !has_end_card(text) || !end_card_is_right(text)) {
-    return std::nullopt;
-  }
+  if (!is_framed(text)) return std::nullopt;
   std::optional<Structural> artifact(std::in_place);
   CardParser parser(copy_to(*artifact, text), *artifact);
   if (!parser.parse()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <acl/libacl.h>
 #include <sys/acl.h>
 
+#include <cerrno>
 #include <memory>
 #include <type_traits>
 
@@ -38,11 +39,16 @@ Result<void> grant_access(const std::string& path, mode_t mode, const AccessList
   for (const gid_t group : list.groups) {
     if (!add_entry(acl, ACL_GROUP, &group)) return failed();
   }
-  acl_t raw = acl.release();
-  const bool has_mask = ::acl_calc_mask(&raw) == 0;
-  acl.reset(raw);
-  if (!has_mask || ::acl_set_file(path.c_str(), ACL_TYPE_ACCESS, acl.get()) != 0) return failed();
-  return {};
+  if (!list.empty()) {
+    acl_t raw = acl.release();
+    const bool has_mask = ::acl_calc_mask(&raw) == 0;
+    acl.reset(raw);
+    if (!has_mask) return failed();
+  }
+  if (::acl_set_file(path.c_str(), ACL_TYPE_ACCESS, acl.get()) == 0) return {};
+  // If the file system does not have access control lists, the mode alone is sufficient.
+  if (list.empty() && (errno == ENOTSUP || errno == ENOSYS)) return {};
+  return failed();
 }
 
 }  // namespace quarry::base

@@ -100,6 +100,17 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
+std::string escape_page_text(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const bool is_ascii = static_cast<unsigned char>(text[0]) < 0x80;
+    const std::size_t length = is_ascii ? 1 : utf8_sequence(text);
+    valid += length > 0 ? text.substr(0, length) : std::string_view("\ufffd");
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return escape_markup(valid);
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   append_printable(out, text, limit);

@@ -296,7 +296,6 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
     return fail_errno(fmt::format("cannot change the mode of {}", path));
   }
   // The access list comes last, because a change of the mode changes the mask of the list.
-  if (options.access.empty()) return {};
   const auto granted = grant_access(held, options.mode, options.access);
   if (granted) return {};
   return fail(granted.error().code, fmt::format("{}: {}", path, granted.error().message));

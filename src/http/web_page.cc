@@ -141,7 +141,7 @@ std::string web_page(std::string_view title, std::string_view main, std::string_
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>{}</style></head>\n"
       "<body>\n<main>\n{}</main>\n",
-      base::escape_markup(title), kStyle, main);
+      base::escape_page_text(title), kStyle, main);
   if (!script.empty()) page += fmt::format("<script>{}</script>\n", script);
   return page + "</body></html>\n";
 }
@@ -194,7 +194,7 @@ bool takes_gzip(std::string_view accept_encoding) {
 
 std::string error_page(int status, std::string_view text) {
   const std::string_view reason = reason_phrase(status);
-  std::string sentence = base::escape_markup(text);
+  std::string sentence = base::escape_page_text(text);
   if (!sentence.empty() && sentence.front() >= 'a' && sentence.front() <= 'z') {
     sentence.front() = static_cast<char>(sentence.front() - 'a' + 'A');
   }

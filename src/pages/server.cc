@@ -378,13 +378,15 @@ void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // The page might be private to the first client, so all other requests start again. After status
-  // 400, with which fossil reports a locked database, the first request also starts again.
+  // The page might be private to the first client, so all other requests start again. The first
+  // request also starts again after status 400, with which fossil reports a locked database, and if
+  // the reply depends on the client, because it was made without the client's address and agent.
   for (PageConnection* const connection : shared->connections) {
     ConnectionState& state = connections_.at(connection);
-    const bool is_first = connection == shared->connections.front() &&
-                          shared->header.status != 400 && !connection->request().is_head() &&
-                          connection->request().get("HTTP_IF_NONE_MATCH").empty();
+    const bool is_first =
+        connection == shared->connections.front() && shared->header.status != 400 &&
+        !CachedPage::is_personal(shared->header) && !connection->request().is_head() &&
+        connection->request().get("HTTP_IF_NONE_MATCH").empty();
     if (!is_first) {
       ask(*connection);
       continue;

@@ -1,8 +1,13 @@
 #include "quarry/repository/repository.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
@@ -65,6 +70,43 @@ std::string use_write_ahead_log(Repository::State& state) {
     if (error.is_read_only()) return "read-only: clients can clone and pull, but not push";
     throw;
   }
+}
+
+/// Returns whether this process may write PATH. Returns true if PATH does not exist.
+bool may_write(const std::filesystem::path& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT;
+}
+
+std::filesystem::path with_suffix(const std::filesystem::path& path, const char* suffix) {
+  return path.string() + suffix;
+}
+
+constexpr auto kLogFiles = std::to_array<const char*>({"-wal", "-shm"});
+
+/// Gives the log files of the repository PATH the MODE of the repository. SQLite creates them with
+/// its mode, so they stay read-only if the repository was read-only at that time. Does not open
+/// them, because closing them would release SQLite's locks.
+void mend_modes_of_log(const std::filesystem::path& path, mode_t mode) {
+  if (!may_write(path)) return;
+  for (const char* suffix : kLogFiles) {
+    const std::filesystem::path file = with_suffix(path, suffix);
+    struct stat found {};
+    const bool is_ours = ::lstat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+                         found.st_uid == ::geteuid() && !may_write(file);
+    if (!is_ours || ::fchmodat(AT_FDCWD, file.c_str(), mode & 0777, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
+    }
+    base::log(base::LogLevel::kNotice, "{}: mode changed from {:04o} to {:04o}, as the repository",
+              file.string(), found.st_mode & 0777, mode & 0777);
+  }
+}
+
+std::vector<std::filesystem::path> unwritable_files(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> files;
+  for (const char* suffix : {"", kLogFiles[0], kLogFiles[1]}) {
+    if (!may_write(with_suffix(path, suffix))) files.push_back(with_suffix(path, suffix));
+  }
+  return files;
 }
 
 void warn(const std::filesystem::path& path, const std::string& what) {
@@ -191,6 +233,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     return base::fail(ErrorCode::kInvalid, fmt::format("{}: not a regular file", path.string()));
   }
   return guarded(path, [&] {
+    mend_modes_of_log(path, status.st_mode);
     auto state = std::make_unique<State>(path, options);
     state->device = status.st_dev;
     state->inode = status.st_ino;
@@ -208,11 +251,17 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                 "{}: created {}, which the old schema lacked (run `fossil rebuild` to fill it)",
                 path.string(), made);
     }
+    state->unwritable = unwritable_files(path);
+    if (!state->unwritable.empty() && state->unwritable.front() != path) {
+      limitation = fmt::format(
+          "no permission to write {}: clients can clone and pull, but not push (change its mode)",
+          state->unwritable.front().string());
+    }
     // Warn only after complete_schema(), which fails if the file cannot be read at all.
     warn(path, limitation);
     state->refresh();
-    for (const char* suffix : {"-wal", "-shm"}) {
-      const std::filesystem::path companion = path.string() + suffix;
+    for (const char* suffix : kLogFiles) {
+      const std::filesystem::path companion = with_suffix(path, suffix);
       struct stat found {};
       if (::stat(companion.c_str(), &found) == 0) {
         state->companions.push_back({companion, found.st_ino});
@@ -240,6 +289,10 @@ const OpenOptions& Repository::options() const {
 
 bool Repository::was_replaced() const {
   return state_->was_replaced();
+}
+
+bool Repository::became_writable() const {
+  return std::ranges::any_of(state_->unwritable, may_write);
 }
 
 void Repository::remove_leftovers() {

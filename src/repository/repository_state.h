@@ -59,6 +59,8 @@ struct RepositoryState {
     ino_t inode;
   };
   std::vector<Companion> companions;  // -wal and -shm
+  /// The files that this process was not allowed to write when the repository was opened.
+  std::vector<std::filesystem::path> unwritable;
 
   std::uint64_t epoch = 1;  // number of detected changes, by this process or others
   std::int64_t data_version = -1;

@@ -3,16 +3,17 @@
 // order. The last card is a Z card with the MD5 of the text before it. Any other text is treated as
 // plain data, not as an error.
 //
-//   [-----BEGIN PGP SIGNED MESSAGE-----\n … \n\n]
+//   [-----BEGIN PGP SIGNED MESSAGE-----\n … \n\n]     or SSH instead of PGP (since fossil 2.26)
 //   CARD [' ' ARGUMENT]… '\n'         letters ascend; some cards may be repeated
 //   W ' ' SIZE '\n' SIZE bytes '\n'   the only card with several lines
 //   Z ' ' MD5 '\n'
 //   [-----BEGIN PGP SIGNATURE …]
 //
-// The parser accepts the same artifacts as fossil 2.21, with one exception: an artifact with the
-// date "now" is treated as plain data, because its date changes whenever it is read. Like fossil,
-// the parser also accepts upper-case hash names (and keeps the case), treats a NUL byte between
-// arguments as a space, and ends a text at an escaped NUL.
+// The parser accepts the same artifacts as fossil since 2.26, with one exception: an artifact with
+// the date "now" is treated as plain data, because its date changes whenever it is read. Fossil
+// before 2.26 treats artifacts with an SSH signature as plain data. Like fossil, the parser also
+// accepts upper-case hash names (and keeps the case), treats a NUL byte between arguments as a
+// space, and ends a text at an escaped NUL.
 #pragma once
 
 #include <cstdint>
@@ -123,8 +124,13 @@ struct Structural {
 /// recognized immediately.
 std::optional<Structural> parse_structural(std::string_view content);
 
-/// Returns CONTENT without its F cards and without the OpenPGP signature around it. ARTIFACT must
-/// be the result of parse_structural() for CONTENT. For a large artifact, the returned text is
+/// Returns whether CONTENT, without a signature around it, begins with a card and ends with a
+/// correct Z card. This is true for all texts that any version of fossil accepts as an artifact, and
+/// for some that parse_structural() rejects, such as those with the date "now".
+bool has_structural_frame(std::string_view content);
+
+/// Returns CONTENT without its F cards and without the signature around it. ARTIFACT must be the
+/// result of parse_structural() for CONTENT. For a large artifact, the returned text is
 /// usually much smaller than CONTENT.
 std::string text_without_files(std::string_view content, const Structural& artifact);
 

@@ -17,8 +17,9 @@ struct AccessList {
   bool empty() const { return users.empty() && groups.empty(); }
 };
 
-/// Sets the permissions of PATH to MODE and LIST. Errors: kIo (this includes file systems without
-/// access control lists).
+/// Sets the permissions of PATH, which has MODE, to MODE and LIST. Removes all other entries, such
+/// as those from the default access control list of its folder. Errors: kIo (if LIST is not empty,
+/// this includes file systems without access control lists).
 Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

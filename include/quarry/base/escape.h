@@ -32,6 +32,9 @@ void append_json_string(std::string& out, std::string_view text);
 /// Returns TEXT escaped for HTML and XML, including attribute values.
 std::string escape_markup(std::string_view text);
 
+/// Like escape_markup(), but also replaces invalid UTF-8 by U+FFFD, for pages in UTF-8.
+std::string escape_page_text(std::string_view text);
+
 /// Returns the length of the valid multi-byte UTF-8 sequence at the start of TEXT. Returns 0 if
 /// TEXT does not start with such a sequence, or if the sequence encodes a control character.
 std::size_t utf8_sequence(std::string_view text);

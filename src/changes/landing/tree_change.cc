@@ -69,10 +69,11 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
     return bad(file.name, "the target of the symbolic link is invalid");
   }
-  // Reject files that are control artifacts. A control artifact takes effect when it is stored. For
-  // example, it could close a branch, which the right to submit does not permit.
-  if (artifact::parse_structural(*file.content)) {
-    return bad(file.name, "fossil would read its content as a manifest or control artifact");
+  // Reject files that could be control artifacts for any version of fossil. A control artifact
+  // takes effect when it is stored. For example, it could close a branch, which the right to submit
+  // does not permit.
+  if (artifact::has_structural_frame(*file.content)) {
+    return bad(file.name, "fossil could read its content as a manifest or control artifact");
   }
   return {};
 }
@@ -182,9 +183,9 @@ Attempt<void> TreeChange::merge(const FileChange& change, const MergeLabels& lab
   } else {
     const auto content = std::make_shared<const std::string>(std::move((*merged)->content));
     if (content->size() > max_size_) return bad(name, "too large after merging");
-    if (artifact::parse_structural(*content)) {
+    if (artifact::has_structural_frame(*content)) {
       return bad(name,
-                 "after merging, fossil would read its content as a manifest or control artifact");
+                 "after merging, fossil could read its content as a manifest or control artifact");
     }
     put(name, TreeFile{name_of(content, ours, base), (*merged)->permission});
   }

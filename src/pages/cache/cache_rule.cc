@@ -55,8 +55,8 @@ bool is_browser(std::string_view text) {
 
 std::optional<Agent> agent_of(std::string_view user_agent) {
   constexpr auto kRobotWords = std::to_array<std::string_view>({"bot", "spider", "crawl", "http"});
-  constexpr auto kPhoneWords =
-      std::to_array<std::string_view>({"Android", "Mobile", "iPhone", "iPad", "iPod"});
+  // Fossil's word for phones. Tablets without it get the pages of browsers.
+  constexpr std::string_view kPhoneWord = "Mobi";
   constexpr auto kUnknownAgents =
       std::to_array<std::string_view>({"Opera/", "Safari/", "Lynx/", "NetSurf/"});
   if (contains_any(user_agent, kRobotWords)) return Agent::kRobot;
@@ -64,16 +64,18 @@ std::optional<Agent> agent_of(std::string_view user_agent) {
       kUnknownAgents, [&](std::string_view name) { return user_agent.starts_with(name); });
   if (is_other) return std::nullopt;
   if (!user_agent.starts_with("Mozilla/")) return Agent::kRobot;
+  // GoogleOther is a robot for fossil since 2.24 only.
   const bool is_known = user_agent.starts_with("Mozilla/5.0 (") && is_browser(user_agent) &&
-                        user_agent.find("Mozilla/", 1) == std::string_view::npos;
+                        user_agent.find("Mozilla/", 1) == std::string_view::npos &&
+                        !user_agent.contains("GoogleOther");
   if (!is_known) return std::nullopt;
-  return contains_any(user_agent, kPhoneWords) ? Agent::kPhone : Agent::kBrowser;
+  return user_agent.contains(kPhoneWord) ? Agent::kPhone : Agent::kBrowser;
 }
 
 std::string_view canonical(Agent agent) {
   switch (agent) {
     case Agent::kRobot:
-      return "robot";
+      return "quarry-shared-robot";
     case Agent::kPhone:
       return "Mozilla/5.0 (Linux; Android 14; Mobile; rv:128.0) Gecko/128.0 Firefox/128.0";
     case Agent::kBrowser:
@@ -112,7 +114,7 @@ PageRequest anonymous(const PageRequest& request) {
     if (!request.get(name).empty()) add(name, request.get(name));
   }
   add(parameter::kServerProtocol, request.get(parameter::kServerProtocol));
-  add(parameter::kRemoteAddress, request.get(parameter::kRemoteAddress));
+  add(parameter::kRemoteAddress, kSharedAddress);
   if (const auto agent = agent_of(request.get(kUserAgent))) add(kUserAgent, canonical(*agent));
   return asked;
 }

@@ -10,6 +10,9 @@
 
 namespace quarry::pages {
 
+/// The address of the client for which a shared page is made (RFC 5737). Clients do not have it.
+constexpr std::string_view kSharedAddress = "192.0.2.47";
+
 /// The kinds of user agents for which fossil makes different pages: robots get pages without links,
 /// and phones get pages with other widths. All agents of a kind share a cached page.
 enum class Agent { kRobot, kPhone, kBrowser };
@@ -26,7 +29,7 @@ std::optional<std::string> cache_key(const PageRequest& request, const Target& t
                                      bool trust_remote_user);
 
 /// Returns a copy of REQUEST with only the parameters in its key, for a page that many clients
-/// share.
+/// share. The client's address and user agent are replaced.
 PageRequest anonymous(const PageRequest& request);
 
 }  // namespace quarry::pages

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cache_rule.h"
 #include "quarry/base/hex.h"
 #include "quarry/http/syntax.h"
 
@@ -52,12 +53,15 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Returns whether BODY contains text for only one client. Such text is a captcha, which fossil
-/// shows to robots on expensive pages, or the signature in a form.
-bool is_personal(std::string_view body) {
-  constexpr auto kSigns = std::to_array<std::string_view>(
-      {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
-  return std::ranges::any_of(kSigns, [&](std::string_view sign) { return body.contains(sign); });
+/// Returns whether BODY depends on the client. Fossil shows visitors a captcha, and since 2.27 a
+/// task for their browser ("proof", computed from address, user agent and time), on pages that are
+/// expensive to make, and it signs forms. A project's own header can show address and user agent.
+bool is_personal_text(std::string_view body) {
+  const auto signs = std::to_array<std::string_view>(
+      {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\"", "name=\"proof\"",
+       "fossil-client-ok", kSharedAddress, canonical(Agent::kRobot), canonical(Agent::kPhone),
+       canonical(Agent::kBrowser)});
+  return std::ranges::any_of(signs, [&](std::string_view sign) { return body.contains(sign); });
 }
 
 std::string new_nonce(std::size_t size) {
@@ -97,8 +101,12 @@ std::uint32_t checksum_of(std::string_view text) {
 
 }  // namespace
 
+bool CachedPage::is_personal(const http::ReplyHeader& header) {
+  return !field_of(header, "Set-Cookie").empty();
+}
+
 bool CachedPage::is_cacheable(const http::ReplyHeader& header) {
-  return header.status == 200 && header.content_length && field_of(header, "Set-Cookie").empty() &&
+  return header.status == 200 && header.content_length && !is_personal(header) &&
          field_of(header, "Content-Encoding").empty() && field_of(header, "Vary").empty() &&
          !field_of(header, "Cache-Control").contains("private") &&
          !field_of(header, "Cache-Control").contains("no-store");
@@ -106,7 +114,7 @@ bool CachedPage::is_cacheable(const http::ReplyHeader& header) {
 
 std::shared_ptr<const CachedPage> CachedPage::make(http::ReplyHeader header,
                                                    std::string_view body) {
-  if (!is_cacheable(header) || *header.content_length != body.size() || is_personal(body))
+  if (!is_cacheable(header) || *header.content_length != body.size() || is_personal_text(body))
     return nullptr;
   std::shared_ptr<CachedPage> page(new CachedPage);
   page->nonce_ = nonce_in(header);

@@ -30,10 +30,13 @@ struct BodyPart {
 class CachedPage {
  public:
   /// Returns the page of a reply, or null if the page cannot be shared. A page can be shared if the
-  /// status is 200, the length is declared, and the page does not contain text for only one client.
+  /// status is 200, the length is declared, and the page does not depend on the client.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
   /// Returns false if HEADER alone shows that the reply cannot be shared.
   static bool is_cacheable(const http::ReplyHeader& header);
+  /// Returns whether HEADER depends on the client: it sets a cookie, such as the proof that the
+  /// client is not a robot.
+  static bool is_personal(const http::ReplyHeader& header);
 
   struct ReplyOptions {
     bool takes_gzip = false;

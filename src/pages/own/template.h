@@ -1,4 +1,4 @@
-// Page templates (mustache). {{name}} is replaced by text, escaped with base::escape_markup().
+// Page templates (mustache). {{name}} is replaced by text, escaped with base::escape_page_text().
 // {{#name}}…{{/name}} is repeated for each element of a list. For a value that is not a list, this
 // part appears only if the value is set.
 //
@@ -29,7 +29,7 @@ class Template {
 
   std::string fill(const Values& values) const {
     kainjow::mustache::mustache page{std::string(text_)};
-    page.set_custom_escape([](const std::string& text) { return base::escape_markup(text); });
+    page.set_custom_escape([](const std::string& text) { return base::escape_page_text(text); });
     std::string filled = page.render(values);
     if (!page.is_valid()) throw std::logic_error("malformed template: " + page.error_message());
     return filled;

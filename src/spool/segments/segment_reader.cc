@@ -138,11 +138,24 @@ Result<bool> SegmentReader::go_on() {
     // If the next segment exists, the writer has finished this segment. Read the rest.
     return has_next_;
   }
-  if (!ahead().empty() && !is_damaged_) {
-    reporter_(fmt::format("{}: the last message is incomplete and was never accepted; skipping it",
-                          files_.shown(position_.segment)));
-  }
+  report_rest();
   return open_next();
+}
+
+/// Reports the bytes after the last message of the segment.
+void SegmentReader::report_rest() {
+  if (ahead().empty() || is_damaged_) return;
+  reporter_(fmt::format("{}: the last message is incomplete; skipping it",
+                        files_.shown(position_.segment)));
+}
+
+Result<void> SegmentReader::report_incomplete() {
+  Message message;
+  QUARRY_TRY_ASSIGN(const bool has_one, next(UINT64_MAX, message));
+  if (has_one || !file_) return {};
+  QUARRY_TRY(fill(1));
+  report_rest();
+  return {};
 }
 
 Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {

@@ -62,6 +62,9 @@ class SegmentReader {
   /// Reads the next message before sequence number END into MESSAGE. Returns false if the message
   /// does not exist yet. Damage is reported and skipped. Errors: file system errors.
   base::Result<bool> next(std::uint64_t end, Message& message);
+  /// Reports an incomplete message at the end of the last segment. Call this function after all
+  /// messages were read, and only if no other process is writing. Errors: file system errors.
+  base::Result<void> report_incomplete();
   /// Returns the position after the last message.
   const Position& position() const { return position_; }
   /// Skips the messages before SEQUENCE, because SEGMENT is damaged.
@@ -81,6 +84,7 @@ class SegmentReader {
   base::Result<void> fill(std::size_t wanted);
   std::string_view ahead() const { return std::string_view(buffer_).substr(used_); }
   void report_damage(const std::string& what);
+  void report_rest();
 
   SpoolFiles files_;
   Reporter reporter_;

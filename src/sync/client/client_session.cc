@@ -231,6 +231,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   }
   figures.artifacts_received += reply.received();
   figures.artifacts_sent = offer.sent();
+  figures.unversioned_received = unversioned.received();
   std::ranges::move(reply.messages(), std::back_inserter(messages));
   if (reply.error()) return refused(reply);
   if (asked_settings) wants_settings = false;

@@ -73,6 +73,7 @@ Result<void> ClientUnversioned::file(const CardReader& card, const Writing& rece
   QUARRY_TRY_ASSIGN(const auto arrival, unversioned_arrival_of(card));
   wanted_.erase(wanted);
   something_came_ = true;
+  ++received_;
   QUARRY_TRY_ASSIGN(repository::Receipt* const into, receipt());
   QUARRY_TRY(into->store_unversioned(arrival));
   return {};
@@ -122,6 +123,7 @@ Result<void> ClientUnversioned::compare_one(const std::string& name, const Versi
     wanted_.push_back(name);
     return {};
   }
+  ++received_;
   QUARRY_TRY_ASSIGN(repository::Receipt* const into, receipt());
   QUARRY_TRY(into->store_unversioned(
       {.name = name, .mtime = there.mtime, .hash = there.hash, .content = std::nullopt}));

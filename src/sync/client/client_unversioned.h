@@ -59,6 +59,7 @@ class ClientUnversioned {
   base::Result<void> finish_reply(const Writing& receipt);
 
   std::uint64_t sent() const { return sent_; }
+  std::uint64_t received() const { return received_; }
 
  private:
   struct Version {
@@ -81,6 +82,7 @@ class ClientUnversioned {
   bool may_push_ = false;
   bool something_came_ = false;
   std::uint64_t sent_ = 0;
+  std::uint64_t received_ = 0;
   std::map<std::string, Version> there_;
   std::vector<std::string> wanted_;
   std::vector<std::string> to_send_;  // in reverse order

@@ -28,7 +28,7 @@ class Markup {
   }
   /// Appends escaped text, for an element or a quoted attribute.
   Markup& text(std::string_view text) {
-    page_ += base::escape_markup(text);
+    page_ += base::escape_page_text(text);
     return *this;
   }
   /// Appends <td>TEXT</td>.

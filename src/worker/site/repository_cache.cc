@@ -11,8 +11,9 @@ using repository::Repository;
 Repository* RepositoryCache::find(std::string_view key) {
   const auto at = std::ranges::find(entries_, key, &Entry::key);
   if (at == entries_.end()) return nullptr;
-  if (at->repository->was_replaced()) {
-    at->repository->remove_leftovers();
+  const bool was_replaced = at->repository->was_replaced();
+  if (was_replaced) at->repository->remove_leftovers();
+  if (was_replaced || at->repository->became_writable()) {
     entries_.erase(at);
     return nullptr;
   }

@@ -1,5 +1,6 @@
 // The repositories that a worker keeps open between requests, with their prepared statements. The
-// cache keeps the most recently used repositories. A file that has been replaced is reopened.
+// cache keeps the most recently used repositories. A file that has been replaced, or that was opened
+// for reading only and has become writable, is reopened.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +42,7 @@ class RepositoryCache {
     std::unique_ptr<repository::Repository> repository;
   };
   /// Returns the open repository with KEY, moved to the front, or null if the cache does not
-  /// contain it or its file was replaced.
+  /// contain it or its file must be reopened.
   repository::Repository* find(std::string_view key);
   base::Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
 

@@ -140,6 +140,12 @@ def jobs(daemon: Daemon) -> list[int]:
     return [pid for pid in process.children(daemon.main.pid) if process.name(pid) == "quarry"]
 
 
+def names_of_unversioned(place: Place) -> str | None:
+    if not repofile.query(place.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'"):
+        return None
+    return repofile.value(place.path, "SELECT group_concat(name) FROM unversioned")
+
+
 def test_a_check_in_reaches_all_servers(world):
     ours, theirs, fossils = world.place("ours"), world.place("theirs"), world.place("fossils")
     world.serve_by_fossil(fossils)
@@ -183,9 +189,13 @@ def test_content_from_a_peer_is_passed_on_immediately(world):
     source, hub, last = world.place("source"), world.place("hub"), world.place("last")
     world.serve(source)
     world.serve(last)
-    world.serve(hub, world.peer("source", source, direction="pull") + world.peer("last", last, interval="1h"))
+    world.serve(hub, world.peer("source", source, direction="pull", uv="yes") + world.peer("last", last, interval="1h", uv="yes"))
     world.wait_for_status(hub, "last", lambda seen: seen["last_success"], "the first sync")
     last.wait_for(world.commit(source))
+    note = world.folder / "note.txt"
+    note.write_text("not versioned\n")
+    beside_others(lambda: world.fossil("uv", "add", note, "--as", "note.txt", "-R", source.path))
+    wait_until(lambda: names_of_unversioned(last) == "note.txt", "the unversioned file", SECONDS)
 
 
 def test_a_peer_that_was_down_catches_up(world):
@@ -277,17 +287,14 @@ def test_private_and_unversioned_content_only_if_configured(world):
     for place in (open_, closed):
         place.wait_for(made)
     open_.wait_for(secret)
-    files = "SELECT group_concat(name) FROM unversioned"
-    wait_until(lambda: repofile.query(open_.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'")
-               and repofile.value(open_.path, files) == "note.txt", "the unversioned file", SECONDS)
+    wait_until(lambda: names_of_unversioned(open_) == "note.txt", "the unversioned file", SECONDS)
     assert secret in {name for name, in repofile.query(open_.path, "SELECT uuid FROM private JOIN blob USING(rid)")}
     assert not closed.has(secret)
-    assert not repofile.query(closed.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'") or \
-        repofile.value(closed.path, files) is None
+    assert names_of_unversioned(closed) is None
     # A new unversioned file also starts a sync.
     note.write_text("another text\n")
     beside_others(lambda: world.fossil("uv", "add", note, "--as", "second.txt", "-R", ours.path))
-    wait_until(lambda: repofile.value(open_.path, files) == "note.txt,second.txt", "the other file", SECONDS)
+    wait_until(lambda: names_of_unversioned(open_) == "note.txt,second.txt", "the other file", SECONDS)
     world.check_all()
 
 

@@ -123,6 +123,27 @@ def test_path_over_ssh(quarry, fresh, fossil, tmp_path):
     assert remembered(theirs) == remembered(ours)
 
 
+def test_news_from_a_later_remote_reach_the_earlier_remotes(quarry, fresh, fossil, tmp_path):
+    first, second, here = (repofile.copy(fresh, tmp_path / f"{name}.fossil") for name in ("first", "second", "here"))
+    for name, repository in (("a", first), ("b", second)):
+        repofile.set_config(here, f"sync-url:{name}", f"file://{repository}")
+    add_check_in(fossil, second, tmp_path / "work", "one.txt")
+
+    def synced(*options):
+        return [line for line in quarry("sync", "--all", here, *options).splitlines() if line.endswith(":")]
+    assert synced("--pull") == ["a:", "b:"]
+    add_check_in(fossil, second, tmp_path / "more", "two.txt")
+    assert synced() == ["a:", "b:", "a:"]
+    for repository in (first, second, here):
+        assert "add two.txt" in fossil.timeline(repository)
+    assert synced() == ["a:", "b:"]
+    text = tmp_path / "text"
+    text.write_text("text\n")
+    fossil("uv", "add", text, "--as", "news", "-R", second)
+    assert synced("--uv") == ["a:", "b:", "a:"]
+    assert fossil("uv", "cat", "news", "-R", first) == "text\n"
+
+
 def test_what_cannot_be_read_says_why(quarry, fresh):
     assert "two hex digits" in quarry.refused("sync", fresh, "http://127.0.0.1:1/100%")
 

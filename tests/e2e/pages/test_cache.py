@@ -7,10 +7,12 @@ import re
 import sqlite3
 import subprocess
 import threading
+import zlib
 
 import pytest
 
-from support import repofile
+from support import fake_fossil, repofile, visitors
+from support.browser import AGENT as BROWSER
 from support.browser import Browser, plain
 from support.daemon import Daemon
 from support.fossil import Checkout
@@ -234,6 +236,30 @@ def test_a_logged_in_users_page_is_never_shown_to_others(serve, project, fresh):
         assert "member" in page.text
         member.cookies.clear()
     assert figures(server)["from cache"] >= 1
+
+
+@pytest.mark.parametrize("agents", [(BROWSER, BROWSER.replace("128.0", "140.0")), ("curl/8.0", "Wget/1.2"), (PHONE, PHONE + " x")])
+def test_each_visitor_solves_one_task_against_robots(serve, fresh, tmp_path, agents):
+    """Since fossil 2.27, an expensive page is a task first, which depends on the visitor's address and user agent."""
+    server, first = serve(**{"pages.program": fake_fossil.scripted(tmp_path), "pages.confine": "no"})
+    for agent in agents:
+        visitor = Browser(first.port, headers={"User-Agent": agent})
+        task = visitor.get("/vdiff?from=a").text
+        number = re.search(r"solve\((\d+)\)", task).group(1)
+        assert number == str(zlib.crc32(b"127.0.0.1" + agent.encode()))
+        assert visitor.get("/vdiff?from=a&proof=" + number).text == "the difference"
+        assert visitor.cookies == {"fossil-client-ok": number}
+        assert visitor.get("/vdiff?from=b").text == "the difference"
+    assert figures(server)["from cache"] == 0
+
+
+def test_a_page_that_shows_the_visitors_address_is_not_shared(serve, project, fresh):
+    header = repofile.value(fresh, "SELECT value FROM config WHERE name='header'") or "<html><body>"
+    repofile.set_config(fresh, "header", header + "<p>from <th1>puts [getParameter REMOTE_ADDR]</th1></p>")
+    server, visitor = serve()
+    for address in ("127.0.0.1", "127.0.0.2", "127.0.0.1"):
+        assert f"<p>from {address}</p>".encode() in visitors.get(visitor.port, "/timeline", address)[1]
+    assert figures(server)["from cache"] == 0
 
 
 def test_a_hundred_visitors_share_one_page(serve, project):

@@ -81,6 +81,14 @@ def test_an_error_page_says_when_to_retry(launch, fresh, tmp_path):
     held.close()
 
 
+def test_pages_are_valid_utf8_whatever_the_encoding_of_names(launch, folder):
+    repofile.execute(folder / "one.fossil", "UPDATE config SET value=CAST(x'436166e9' AS TEXT) WHERE name='project-name'")
+    visitor = Browser(launch(folder, settings={"index": "on"}).port)
+    for path in ("/", "/one/"):
+        page = visitor.get(path, Accept=HTML)
+        assert page.status == 200 and "Caf\ufffd" in page.body.decode(), path
+
+
 def test_text_from_visitors_is_never_markup(launch, folder):
     visitor = Browser(launch(folder).port)
     for path in ("/%3Cscript%3Ealert(1)%3C/script%3E", "/one/%3Cb%3E?%3Cb%3E", "/\"><b>"):

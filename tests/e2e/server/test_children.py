@@ -239,6 +239,18 @@ def test_only_users_and_groups_in_the_access_list_may_connect(start, open_folder
     assert acl_of(path) == [entry for entry in entries if entry != f"user:{users[0].pw_uid}:rw-"]
 
 
+@as_root
+def test_a_default_access_list_of_the_folder_does_not_change_who_may_connect(start, open_folder):
+    users = [entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.pw_uid)][:2]
+    default = f"d:u:{users[0].pw_uid}:rwx,d:g::---,d:o::rwx"
+    if subprocess.run(["setfacl", "-m", default, open_folder], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no access control lists on this file system")
+    path = open_folder / "s"
+    start({"listen": path, "listen.group": "nogroup", "listen.mode": "0660"})
+    assert acl_of(path) == ["user::rw-", "group::rw-", "other::---"]
+    assert may_connect(path, users[1].pw_uid), "a member of the group"
+
+
 def say(pid: int, stream: int, text: bytes) -> None:
     """Prints TEXT on a stream of the process PID, because workers do not print anything themselves."""
     with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:

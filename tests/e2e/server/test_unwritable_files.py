@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -38,6 +39,35 @@ def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_rea
     assert str(kept_for_reading) not in output, "a client is told no path"
     assert kept_for_reading.read_bytes() == before
     process.wait_until(lambda: "kept.fossil: read-only" in server.log(), "a line in the log")
+
+
+@needs_root
+@pytest.mark.ours("it opens the file for each request")
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["running", "reloaded"])
+def test_a_push_succeeds_after_the_file_became_writable(launch, fresh, open_folder, fossil, tmp_path, is_reloaded):
+    """SQLite gives the files of its log the mode of the repository."""
+    path = shutil.copy(fresh, open_folder / "kept.fossil")
+    repofile.execute(path, "PRAGMA journal_mode=WAL")
+    for each in (open_folder, path):
+        os.chown(each, 65534, 65534)
+    path.chmod(0o444)
+    server = launch(path, settings={"user": "nobody", "http.user": "root"})
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.commit_file("new.txt", "new\n", "wants to go")
+    assert "the repository is read-only on this server" in fossil.attempt("push", "-R", clone)[1]
+    shared = path.with_name("kept.fossil-shm")
+    assert shared.stat().st_mode & 0o777 == 0o444
+    path.chmod(0o644)
+    if is_reloaded:
+        ready = server.log().count("ready: ")
+        server.main.send(signal.SIGUSR2)
+        process.wait_until(lambda: server.log().count("ready: ") > ready, "the reload")
+    status, output = fossil.attempt("push", "-R", clone)
+    assert status == 0 and "read-only" not in output, output
+    assert shared.stat().st_mode & 0o777 == 0o644
+    assert "wants to go" in fossil.timeline(path)
 
 
 @pytest.fixture

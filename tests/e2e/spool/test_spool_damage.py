@@ -38,6 +38,16 @@ def test_ignored_damage_is_reported_and_the_file_deleted(spool):
     assert "must be safe or ignore" in spool.refused("drain", "--oncorruption", "inmemory")
 
 
+def test_a_truncated_last_message_is_reported(spool):
+    spool("feed", given=lines(1, 3))
+    segment = spool.segments()[-1]
+    os.truncate(segment, segment.stat().st_size - 5)
+    done = spool.run("drain")
+    assert done.returncode == 0 and done.stdout == lines(1, 2)
+    assert f"{segment.name}: the last message is incomplete" in done.stderr.decode()
+    assert not spool.segments()
+
+
 @pytest.mark.parametrize("lose", [os.unlink, lambda path: damage(path, 40)], ids=["removed", "damaged"])
 def test_feeder_does_not_wait_for_a_lost_position(spool, tmp_path, lose):
     out = tmp_path / "out"

@@ -41,5 +41,12 @@ def control(date: str, user: str, tags: list[str]) -> bytes:
     return with_checksum([f"D {date}", f"U {fossilize(user)}", *[f"T {tag}" for tag in tags]])
 
 
+def signed(artifact: bytes, kind: str) -> bytes:
+    """Returns ARTIFACT with a signature around it. KIND is PGP, or SSH as in fossil since 2.26."""
+    headers = "Hash: SHA256\n" if kind == "PGP" else ""
+    return (f"-----BEGIN {kind} SIGNED MESSAGE-----\n{headers}\n".encode() + artifact +
+            f"-----BEGIN {kind} SIGNATURE-----\nU1NIU0lHAAAAAQ==\n-----END {kind} SIGNATURE-----\n".encode())
+
+
 def cluster(members: list[str]) -> bytes:
     return with_checksum([f"M {name}" for name in set(members)])

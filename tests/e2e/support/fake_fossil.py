@@ -4,7 +4,7 @@ from pathlib import Path
 
 SCRIPT = """#!/usr/bin/python3
 \"\"\"A `fossil` that replies as the path says.\"\"\"
-import os, sys, time
+import os, sys, time, zlib
 if sys.argv[1] == "version":
     print("This is fossil version 9.9 [0123456789] 2026-01-01 00:00:00 UTC")
     sys.exit()
@@ -49,6 +49,15 @@ elif path == "/memory":
 elif path == "/timeline" and (variables[b"QUERY_STRING"] == b"wrong" or not os.path.exists(sys.argv[0] + ".locked")):
     open(sys.argv[0] + ".locked", "w").close()
     os.write(1, b"HTTP/1.0 400 Bad Request\\r\\nContent-Type: text/plain\\r\\nContent-Length: 6\\r\\n\\r\\nlocked")
+elif path == "/vdiff":
+    # As fossil since 2.27: a task that depends on the client, whose solution is a parameter and later a cookie.
+    task = str(zlib.crc32(variables[b"REMOTE_ADDR"] + variables[b"HTTP_USER_AGENT"])).encode()
+    if task in variables.get(b"HTTP_COOKIE", b""):
+        reply(b"the difference")
+    elif b"proof=" + task in variables[b"QUERY_STRING"]:
+        reply(b"the difference", f"Set-Cookie: fossil-client-ok={task.decode()}\\r\\n")
+    else:
+        reply(b'<input type="hidden" name="proof" value="0"><script>solve(' + task + b')</script>')
 elif path == "/env":
     reply(repr(sorted(os.environ.items())).encode())
 else:

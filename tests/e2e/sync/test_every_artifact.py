@@ -95,6 +95,48 @@ def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
         "it <breaks> badlyFixedsince [cafe1234] and more"
 
 
+def signed_history(root: str, kind: str) -> list[bytes]:
+    """Returns check-ins on ROOT and tags. Some of them have a signature of KIND."""
+    one, two = b"one\n", b"two\n"
+    files = {"one.txt": one}
+    first = artifacts.signed(artifacts.manifest("first", "2026-01-02T03:04:05.000", "hand", files, [root]), kind)
+    files = {"one.txt": two, "two.txt": one}
+    second = artifacts.signed(artifacts.manifest(
+        "second", "2026-01-03T03:04:05.000", "hand", files, [wire.sha3(first)],
+        ["*branch * side", "*sym-side *", "-sym-trunk *"]), kind)
+    third = artifacts.manifest("third", "2026-01-04T03:04:05.000", "hand", {"two.txt": two}, [wire.sha3(second)])
+    closing = artifacts.signed(artifacts.control("2026-01-05T03:04:05.000", "hand", [f"+closed {wire.sha3(third)}"]), kind)
+    tagging = artifacts.control("2026-01-06T03:04:05.000", "hand", [f"+sym-release {wire.sha3(second)}"])
+    return [one, two, first, second, third, closing, tagging]
+
+
+def rows_of(path, made: list[bytes]) -> list[str]:
+    """Returns the rows of all derived tables, with numbers instead of the names of the artifacts MADE."""
+    text = "\n".join(proof.dump(path))
+    for number, artifact in enumerate(made):
+        for length in (64, 16, 10):
+            text = text.replace(wire.sha3(artifact)[:length], f"<{number}, {length}>")
+    return sorted(text.splitlines())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_artifacts_with_a_signature(launch, fresh, fossil, peer_of, tmp_path, seed):
+    """An SSH signature has the same effect as an OpenPGP signature, which all versions of fossil know."""
+    root = repofile.value(fresh, "SELECT uuid FROM blob JOIN event ON rid=objid")
+    rows = {}
+    for kind in ("PGP", "SSH"):
+        path = repofile.copy(fresh, tmp_path / f"{kind}.fossil")
+        made = signed_history(root, kind)
+        in_requests(peer_of(launch(path)), list(made), seed)
+        assert_correct(path, fossil)
+        done = quarry("rebuild", "--quiet", path)
+        assert done.returncode == 0, done.stderr
+        rows[kind] = rows_of(path, made)
+        assert repofile.value(path, "SELECT count(*) FROM event WHERE type='ci'") == 4
+        assert proof.unknown_to_fossil(path, fossil) <= {wire.sha3(made[index]) for index in (2, 3, 5)}
+    assert rows["SSH"] == rows["PGP"]
+
+
 @pytest.mark.parametrize("definition", [
     # This ticket table does not have the columns tkt_ctime and status. The table has a generated column and a column
     # named after an SQL keyword. The table ticketchng is missing.

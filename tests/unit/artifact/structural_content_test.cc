@@ -167,11 +167,16 @@ TEST_CASE("the thread of a forum post is parsed") {
 }
 
 TEST_CASE("the text inside a signature is parsed") {
-  const auto it = parse_structural("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\n" +
-                                   with_end_card("C c\n" + kDate + "U joe\n") +
-                                   "-----BEGIN PGP SIGNATURE-----\n\nxyz\n");
-  REQUIRE(it);
-  CHECK(it->comment == "c");
+  const std::string text = with_end_card("C c\n" + kDate + "F f " + a + "\nU joe\n");
+  for (const std::string& content :
+       {"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\n" + text +
+            "-----BEGIN PGP SIGNATURE-----\n\nxyz\n",
+        "-----BEGIN SSH SIGNED MESSAGE-----\n\n" + text + "-----BEGIN SSH SIGNATURE-----\nxyz\n"}) {
+    const auto it = parse_structural(content);
+    REQUIRE(it);
+    CHECK(it->comment == "c");
+    CHECK(text_without_files(content, *it).starts_with("C c\nD "));
+  }
 }
 
 TEST_CASE("views outlive the bytes that were parsed, and moves") {

@@ -50,8 +50,58 @@ TEST_CASE("fossil's verdict on each text is the same" * doctest::test_suite("lon
   }
 }
 
+/// Returns TEXT with SSH instead of each PGP.
+std::string with_ssh(std::string text) {
+  for (std::size_t at = 0; (at = text.find("PGP", at)) != std::string::npos;) {
+    text.replace(at, 3, "SSH");
+  }
+  return text;
+}
+
+TEST_CASE("an SSH signature is like an OpenPGP signature") {
+  int signed_count = 0;
+  for (const test::StructuralCase& each : test::structural_cases()) {
+    if (!each.content.contains("PGP")) continue;
+    INFO(each.name);
+    ++signed_count;
+    const auto parsed = parse_structural(with_ssh(each.content));
+    CHECK(parsed.has_value() == each.type.has_value());
+    if (parsed && each.type) CHECK(parsed->type == *each.type);
+  }
+  CHECK(signed_count > 10);
+  const std::string artifact = test::with_end_card("C hello\nD 2020-01-02T03:04:05\nU joe\n");
+  for (const char* head : {"PGP", "SSH"}) {
+    for (const char* tail : {"PGP", "SSH"}) {
+      CHECK(
+          parse_structural(fmt::format("-----BEGIN {} SIGNED MESSAGE-----\n\n{}"
+                                       "-----BEGIN {} SIGNATURE-----\nxyz\n",
+                                       head, artifact, tail)));
+    }
+  }
+}
+
 TEST_CASE("the date now makes an artifact plain data, unlike in fossil") {
-  CHECK_FALSE(parse_structural(test::with_end_card("C hello\nD now\nU joe\n")));
+  const std::string artifact = test::with_end_card("C hello\nD now\nU joe\n");
+  CHECK_FALSE(parse_structural(artifact));
+  CHECK(has_structural_frame(artifact));
+}
+
+TEST_CASE("every artifact has the frame of an artifact, and plain files do not") {
+  for (const test::StructuralCase& each : test::structural_cases()) {
+    INFO(each.name);
+    if (each.type) CHECK(has_structural_frame(each.content));
+  }
+  // Fossil before 2.26 ignores the second of these signatures, and compares fewer characters.
+  const std::string head = "-----BEGIN PGP SIGNED MESSAGE-----\n\n" +
+                           test::with_end_card("C hello\nD 2020-01-02T03:04:05\nU joe\n");
+  for (const char* tail :
+       {"-----BEGIN PGP SIGNATURE-----\nxyz\n-----BEGIN SSH SIGNATURE-----\nxyz\n",
+        "-----BEGIN PGP SIGNATURE\nxyz\n"}) {
+    CHECK_FALSE(parse_structural(head + tail));
+    CHECK(has_structural_frame(head + tail));
+  }
+  CHECK_FALSE(has_structural_frame("int main() { return 0; }\n"));
+  CHECK_FALSE(has_structural_frame("C hello\nZ 00000000000000000000000000000000\n"));
 }
 
 TEST_CASE("the Z card detects truncation and any single changed byte") {
@@ -121,6 +171,7 @@ TEST_CASE("a large file is rejected without reading it") {
   const double reading = time_of([&] { CHECK(md5_hex(card_first).size() == 32); });
   CHECK(time_to_parse(std::string(20'000'000, '\n'), false) < reading / 100);
   CHECK(time_to_parse(almost_signed, false) < reading / 100);
+  CHECK(time_to_parse(with_ssh(almost_signed), false) < reading / 100);
   CHECK(time_to_parse(card_first, false) < reading / 100);
   CHECK(time_to_parse(card_first + "Z 0123456789abcdef0123456789abcdeX", false) < reading / 100);
 }

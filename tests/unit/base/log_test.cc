@@ -47,6 +47,8 @@ TEST_CASE("printable text is unchanged, and text cannot forge a log line") {
   CHECK(printable("a\nb\\c\x1b[0m\xff") == "a\\x0ab\\x5cc\\x1b[0m\\xff");
   CHECK(printable("\xc2\x85") == "\\xc2\\x85");
   CHECK(escape_markup("<a title=\"b's\"> & ü") == "&lt;a title=&quot;b&#39;s&quot;&gt; &amp; ü");
+  CHECK(escape_page_text("Caf\xe9 <\xc3\xbc>\n\xf0\x9f\x98") ==
+        "Caf\ufffd &lt;ü&gt;\n\ufffd\ufffd\ufffd");
   CHECK(printable("abcdef", 3) == "abc…");
 }
 

@@ -67,11 +67,13 @@ TEST_CASE("a shared request contains nothing about the client that asked first")
        {"HTTP_ACCEPT_ENCODING", "gzip"},
        {"HTTP_REFERER", "http://elsewhere/"},
        {"REMOTE_USER", "ann"},
+       {"REMOTE_ADDR", "198.51.100.7"},
        {"HTTP_USER_AGENT", "Mozilla/5.0 (Macintosh) AppleWebKit/1 (KHTML, x) Safari/1"}}));
   CHECK(asked.get("REQUEST_METHOD") == "GET");
   CHECK(asked.get("PATH_INFO") == "/timeline");
   CHECK(asked.get("HTTP_HOST") == "here");
   CHECK(asked.get("HTTP_USER_AGENT") == kFirefox);
+  CHECK(asked.get("REMOTE_ADDR") == kSharedAddress);
   for (const char* name :
        {"HTTP_IF_NONE_MATCH", "HTTP_ACCEPT_ENCODING", "HTTP_REFERER", "REMOTE_USER"}) {
     CHECK(asked.get(name).empty());
@@ -87,6 +89,12 @@ TEST_CASE("robots, phones and browsers are distinguished") {
         Agent::kRobot);
   CHECK(agent_of("") == Agent::kRobot);
   CHECK(agent_of("curl/8.0") == Agent::kRobot);
+  // The agents that contain "Mobi" are phones for fossil.
+  CHECK(agent_of("Mozilla/5.0 (Android 14; Tablet; rv:128.0) Gecko/128.0 Firefox/128.0") ==
+        Agent::kBrowser);
+  CHECK_FALSE(
+      agent_of("Mozilla/5.0 (Linux; Android 6.0.1) AppleWebKit/537.36 (KHTML, like Gecko) "
+               "Chrome/130.0 Mobile Safari/537.36 (compatible; GoogleOther)"));
   CHECK_FALSE(agent_of("Mozilla/4.0 (compatible; MSIE 6.0)"));
   CHECK_FALSE(agent_of("Mozilla/5.0 (x) Safari/537.36Mozilla/5.0 Firefox/1"));
   for (const Agent agent : {Agent::kRobot, Agent::kPhone, Agent::kBrowser}) {

@@ -135,8 +135,10 @@ TEST_CASE("a page for a single visitor is not shared") {
   };
   CHECK(is_kept([](ReplyHeader&) {}));
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.status = 404; }));
-  for (const char* form : {"<input name=\"captchaseed\">", "<input name=\"csrf\" value=\"x\">"}) {
-    CHECK_FALSE(CachedPage::make(header_of(form), form));
+  for (const char* text : {"<input name=\"captchaseed\">", "<input name=\"csrf\" value=\"x\">",
+                           "<input id=\"x4\" type=\"hidden\" name=\"proof\" value=\"0\">",
+                           "your address is 192.0.2.47", "for quarry-shared-robot"}) {
+    CHECK_FALSE(CachedPage::make(header_of(text), text));
   }
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length.reset(); }));
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length = 5; }));

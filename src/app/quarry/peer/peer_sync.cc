@@ -150,12 +150,13 @@ void notify_courier(const PeerRunArguments& arguments, Repository& file, const b
 /// Informs the server about other jobs that are due because of the received artifacts.
 void notify_server(const PeerRunArguments& arguments, const control::Channel& master,
                    const PeerReport& report) {
-  const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
+  if (report.what != What::kDone) return;
+  const bool has_come = report.figures.artifacts_received > 0;
   if (has_come && arguments.backoffice) {
     master.send({control::Verb::kEvents, *arguments.backoffice});
     master.send({control::Verb::kBackoffice, *arguments.backoffice});
   }
-  if (has_come) {
+  if (has_come || report.figures.unversioned_received > 0) {
     for (const std::uint32_t peer : arguments.siblings) master.send({control::Verb::kPeer, peer});
   }
 }

@@ -95,10 +95,9 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
                          if (done == total) progress.say("computing the tables");
                        },
                    .is_interrupted = [] { return Interruption::signal() != 0; }};
-  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
-                    talk(*clone, url, arguments, std::move(options)));
+  QUARRY_TRY_ASSIGN(const Conversation held, talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
-  QUARRY_TRY(write_settings(*clone, admin, password, reached, arguments));
+  QUARRY_TRY(write_settings(*clone, admin, password, held.url, arguments));
   QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->settings().project_code(),

@@ -128,8 +128,8 @@ base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& argu
   return {};
 }
 
-base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
-                             const RemoteArguments& arguments, sync::ClientOptions options) {
+base::Result<Conversation> talk(repository::Repository& repository, RemoteUrl url,
+                                const RemoteArguments& arguments, sync::ClientOptions options) {
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
@@ -147,9 +147,13 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
                         .retry = {}},
                        user);
   QUARRY_TRY_ASSIGN(auto outcome, peer.sync());
-  if (!outcome.moved_to) return outcome.url;
+  const ClientFigures& figures = outcome.figures;
+  Conversation held{.url = std::move(outcome.url),
+                    .has_received = figures.artifacts_received + figures.unversioned_received > 0};
+  if (!outcome.moved_to) return held;
   fmt::print(stderr, "quarry: the repository has moved to {}\n", *outcome.moved_to);
-  return remote_url(*outcome.moved_to);
+  QUARRY_TRY_ASSIGN(held.url, remote_url(*outcome.moved_to));
+  return held;
 }
 
 base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,

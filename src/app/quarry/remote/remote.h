@@ -36,12 +36,16 @@ base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArgu
                                      const std::string& kept);
 /// Returns the options for connections to servers. For file: URLs, this program is the server.
 transport::TransportOptions transport_options(const RemoteArguments& arguments);
+/// The result of a sync.
+struct Conversation {
+  transport::RemoteUrl url;   // to store; includes the accepted password
+  bool has_received = false;  // whether artifacts or unversioned files were received
+};
 /// Syncs with the server at URL until the sync is complete. Shows progress and the server's
 /// messages. If the server rejects the password and the user has a terminal, asks for the password
-/// again. Returns the URL to store, with the accepted password.
-base::Result<transport::RemoteUrl> talk(repository::Repository& repository,
-                                        transport::RemoteUrl url, const RemoteArguments& arguments,
-                                        sync::ClientOptions options);
+/// again.
+base::Result<Conversation> talk(repository::Repository& repository, transport::RemoteUrl url,
+                                const RemoteArguments& arguments, sync::ClientOptions options);
 /// Names of the settings that contain the URL and the password of a remote.
 struct RemoteKeys {
   std::string url = "last-sync-url";

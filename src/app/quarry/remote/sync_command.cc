@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,8 @@ base::Result<Destination> destination(repository::Repository& file,
   return to;
 }
 
-base::Result<void> sync_one(const SyncArguments& arguments) {
+/// Syncs with one remote. Returns whether anything was received.
+base::Result<bool> sync_one(const SyncArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
   const bool both = !arguments.push && !arguments.pull;
@@ -66,13 +68,14 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   // Do this only after destination() has read the password file, because the owner of the
   // repository might not be allowed to read that file.
   QUARRY_TRY(act_as_owner_of(arguments.file));
-  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
+  QUARRY_TRY_ASSIGN(const Conversation held,
                     talk(*file, to.url, arguments.remote, std::move(options)));
-  const bool is_known = to.is_known && reached.without_password() == to.url.without_password();
-  if (is_known && !arguments.remote.save_password) return {};
+  const bool is_known = to.is_known && held.url.without_password() == to.url.without_password();
+  if (is_known && !arguments.remote.save_password) return held.has_received;
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, file->receive());
-  QUARRY_TRY(remember(receipt, reached, arguments.remote, to.keys));
-  return receipt.commit();
+  QUARRY_TRY(remember(receipt, held.url, arguments.remote, to.keys));
+  QUARRY_TRY(receipt.commit());
+  return held.has_received;
 }
 
 /// Returns the destinations of fossil's `sync --all`: the name of each remote, and the URL of the
@@ -96,23 +99,36 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   return names;
 }
 
-/// Syncs with all remotes. Continues after a failed sync.
+/// Syncs with the remotes NAMES. Continues after a failed sync, and sets CODE. Returns the number of
+/// remotes before the last one that sent anything.
+std::size_t sync_each(const SyncArguments& arguments, std::span<const std::string> names,
+                      int& code) {
+  std::size_t before_news = 0;
+  for (std::size_t i = 0; i < names.size() && Interruption::signal() == 0; ++i) {
+    SyncArguments one = arguments;
+    one.remote.url = names[i];
+    if (!arguments.remote.quiet) {
+      fmt::print("{}:\n", base::printable(names[i]));
+      std::fflush(stdout);
+    }
+    const auto received = sync_one(one);
+    if (received.value_or(false)) before_news = i;
+    if (received || Interruption::signal() != 0) continue;
+    code = failed({received.error().code,
+                   fmt::format("{}: {}", base::printable(names[i]), received.error().message)});
+  }
+  return before_news;
+}
+
+/// Syncs with all remotes. Like fossil, then syncs again with the remotes that were synced before
+/// another one sent anything, so that all remotes have the same artifacts.
 int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());
   int code = kDone;
-  for (const std::string& name : *names) {
-    if (Interruption::signal() != 0) break;
-    SyncArguments one = arguments;
-    one.remote.url = name;
-    if (!arguments.remote.quiet) {
-      fmt::print("{}:\n", base::printable(name));
-      std::fflush(stdout);
-    }
-    const auto done = sync_one(one);
-    if (done || Interruption::signal() != 0) continue;
-    code = failed(
-        {done.error().code, fmt::format("{}: {}", base::printable(name), done.error().message)});
+  const std::size_t before_news = sync_each(arguments, *names, code);
+  if (!arguments.push && !arguments.pull) {
+    sync_each(arguments, std::span(*names).first(before_news), code);
   }
   return code;
 }

@@ -34,6 +34,30 @@ std::string rcvfrom(LandingWorld& world, const HashName& check_in) {
 
 }  // namespace
 
+TEST_CASE("a change set lands on a tip with an SSH signature") {
+  LandingWorld world;
+  const HashName base = world.landed(world.order(1, {{"a", {"1"}}}));
+  world.clock.advance(5000);
+  const std::string text =
+      "-----BEGIN SSH SIGNED MESSAGE-----\n\n" +
+      artifact::format_check_in({.comment = "signed",
+                                 .date = world.clock.now(),
+                                 .user = "bob",
+                                 .files = {{"a", name_of("1"), 0, ""}},
+                                 .parents = {base},
+                                 .repository_checksum = checksum_of({{"a", {"1"}}}),
+                                 .tags = {}}) +
+      "-----BEGIN SSH SIGNATURE-----\nxyz\n-----END SSH SIGNATURE-----\n";
+  world.put(text);
+  CHECK(world.tip() == name_of(text));
+  world.clock.advance(5000);
+  world.landed(world.order(2, {{"b", {"2"}}}));
+  CHECK(world.manifest(world.tip()).find("P " + std::string(name_of(text).str()) + "\n") !=
+        std::string::npos);
+  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
+  CHECK(faults(world.file()) == "");
+}
+
 TEST_CASE("a change set becomes a check-in at the tip, the same as one by fossil") {
   LandingWorld world;
   const HashName root = world.tip();

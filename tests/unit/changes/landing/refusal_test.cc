@@ -112,12 +112,20 @@ TEST_CASE("files that cannot land are refused by name") {
   };
   const std::string control = format_control(
       {.date = world.clock.now(), .user = "eve", .tags = {{'+', "closed", world.tip(), ""}}});
+  const auto wrapped = [&](const std::string& kind) {
+    return "-----BEGIN " + kind + " SIGNED MESSAGE-----\n\n" + control + "-----BEGIN " + kind +
+           " SIGNATURE-----\nxyz\n-----END " + kind + " SIGNATURE-----\n";
+  };
+  std::string without_date = control.substr(control.find('\n'));
+  without_date = "D now" + without_date.substr(0, without_date.size() - 35);
+  const std::string now = without_date + "Z " + artifact::md5_hex(without_date) + "\n";
   for (const FilesOf& files :
        {FilesOf{{"../out", {"x"}}}, FilesOf{{"/abs", {"x"}}}, FilesOf{{"a//b", {"x"}}},
         FilesOf{{".fslckout", {"x"}}}, FilesOf{{"sub/_FOSSIL_", {"x"}}},
         FilesOf{{std::string(2000, 'n'), {"x"}}}, FilesOf{{"link", {"", 'l'}}},
         FilesOf{{"link", {"a\nb", 'l'}}}, FilesOf{{"kind", {"x", 'q'}}},
-        FilesOf{{"spoof", {control}}}}) {
+        FilesOf{{"spoof", {control}}}, FilesOf{{"signed", {wrapped("PGP")}}},
+        FilesOf{{"signed", {wrapped("SSH")}}}, FilesOf{{"now", {now}}}}) {
     const Refusal refusal = refused(files);
     CHECK(refusal.kind == RefusalKind::kBadFile);
     CHECK(refusal.reason.starts_with(files.begin()->first + ": "));

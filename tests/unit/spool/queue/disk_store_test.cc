@@ -172,6 +172,15 @@ TEST_CASE("a truncated last message was never accepted, and is not damage") {
   CHECK_FALSE(world.aside(1));
 }
 
+TEST_CASE("a truncated last message is reported before the files are removed") {
+  auto image = files_with(3);
+  image[segment_file(1)].pop_back();
+  SmallStore world(image);
+  CHECK(world.drain() == numbered_messages(1, 2));
+  REQUIRE(world.store->destroy());
+  CHECK(has(world.reported, "the last message is incomplete"));
+}
+
 TEST_CASE("damage at the end of the current segment does not block later messages") {
   auto image = files_with(8);
   image[segment_file(2)][60] ^= 1;
