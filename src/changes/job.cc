@@ -106,6 +106,8 @@ Result<void> take(Job& job, const Section& section) {
     QUARRY_TRY_ASSIGN(job.closure, ids_of(section));
   } else if (name == "address") {
     QUARRY_TRY_ASSIGN(job.address, line_of(section));
+  } else if (name == "approver") {
+    QUARRY_TRY_ASSIGN(job.approver, line_of(section));
   } else {
     QUARRY_TRY_ASSIGN(job.held, line_of(section));
   }
@@ -179,6 +181,7 @@ std::string Job::text() const {
     append_section(out, "attempts", fmt::format("{} {}", crashes, deferrals));
   }
   append_section(out, "held", held);
+  append_section(out, "approver", approver);
   if (landed) append_section(out, "landed", landed->str());
   append_section(out, "closure", closure);
   if (rolled_back) {

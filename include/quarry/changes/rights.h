@@ -5,8 +5,9 @@
 // explicitly. As in a sync, some capabilities imply others: `s` implies `a`, `a` implies `i`, `i`
 // implies `o`. Two rules are built in:
 //
-//   approve   users may not approve their own change sets, but a user with the right to approve
-//             may submit a change set with a reference to an approval that was granted elsewhere
+//   approve   users may not approve their own change sets. A user with the right to approve may
+//             submit a change set with a reference to an approval that was granted elsewhere, but
+//             another user has to approve it in the queue
 //   abandon   all users who may submit may abandon their own change sets
 //
 // Workers check the rights before anything is stored. The prequeue daemon checks them again after

@@ -247,7 +247,9 @@ def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     assert "already held" in queue_command.refused("hold", first)
     queue_command("release", first)
     queue_command("approve", second, "--ref", "ticket 9")
-    assert "##approval\nticket 9\n" in queue.job(second)
+    assert "##approval\nticket 9\n" in queue.job(second) and "##approver\n" in queue.job(second)
+    assert "approved by" in queue_command("show", second)
+    assert "already approved" in queue_command.refused("approve", second)
     queue_command("abandon", third)
     assert queue.stage_of(third) == "abandon"
     assert "it is in abandon/" in queue_command.refused("hold", third)

@@ -146,6 +146,20 @@ def test_the_history_says_why_a_change_set_failed(writer, fresh):
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
+def test_a_change_set_is_approved_by_another_user_only(launch, server, fresh):
+    server.stop()
+    repofile.add_user(fresh, "boss", "pen", "a")
+    port = launch(fresh, settings=ON | {"changes.needs_approval": "EM", "changes.approve": "a @writer"}).port
+    boss, other = somebody(port, fresh, "boss"), somebody(port, fresh)
+    id_ = boss.submit(tarball({"a.txt": b"x\n"}, kind="EM", approval="ticket 1"), "EM").json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging", "done"), "it waits for an approval")
+    assert "approval" in boss.get(f"/queue/{id_}.json?ask=why").json["why"]
+    assert boss.act(id_, "approve").status == 403
+    assert other.act(id_, "approve").status == 200
+    seen = outcome(boss, id_)
+    assert (seen["stage"], seen["approver"], seen["approval"]) == ("done", "writer", "ticket 1")
+
+
 def test_a_change_set_that_expands_too_much_fails(launch, server, fresh):
     server.stop()
     writer = somebody(launch(fresh, settings=ON | {"changes.max_expanded": "1M"}).port, fresh)

@@ -34,6 +34,7 @@ Job full_job() {
   job.crashes = 2;
   job.deferrals = 3;
   job.held = "bob: wait for the release";
+  job.approver = "eve";
   job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
   job.closure = {*ChangeSetId::parse("00000000000000aa")};
   job.rolled_back = RolledBack{.by = *ChangeSetId::parse("00000000000000bb"), .from = Stage::kRun};
