@@ -78,7 +78,5 @@ bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view s
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
 /// Returns the reason why ACTOR is not allowed to submit META, or nullopt if it is allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
-/// Like the function above, if only the move type is known.
-std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor);
 
 }  // namespace quarry::changes
