@@ -8,7 +8,8 @@
 //
 // The file has the sections of the meta file (change_set.h), followed by its own:
 //
-//   ##submitter   login; an optional second line has the user's capabilities at that time
+//   ##submitter   login; an optional second line has the user's capabilities at that time; an
+//                 optional third line "local" means a user of this machine, not of the repository
 //   ##address     address of the submitter
 //   ##attempts    number of crashes and of deferrals, for example "0 0"
 //   ##held        the user who holds the job, and the reason; missing if it is not held
@@ -83,6 +84,7 @@ struct Job {
   Meta meta;
   std::string submitter;
   std::string capabilities;
+  bool is_local = false;  // see Submission; only if there are capabilities
   std::string address;
   std::uint32_t crashes = 0;    // abnormal ends of its execution
   std::uint32_t deferrals = 0;  // temporary errors (exit code 111)

@@ -11,7 +11,8 @@
 //   abandon   all users who may submit may abandon their own change sets
 //
 // Workers check the rights before anything is stored. The prequeue daemon checks them again after
-// it has read the meta file.
+// it has read the meta file, and the executor checks them when a change set lands, because the
+// user's capabilities can have changed.
 #pragma once
 
 #include <array>

@@ -361,7 +361,8 @@ class Answer {
                                          .capabilities = user_.letters,
                                          .address = std::string(request_.remote_address),
                                          .time = now,
-                                         .receipt = receipt};
+                                         .receipt = receipt,
+                                         .is_local = !request_.trusted_user.empty()};
     QUARRY_TRY_ASSIGN(const auto name,
                       changes::submit(directories_, *type, submission,
                                       [&](base::File& file) { return receive(file, now); }));

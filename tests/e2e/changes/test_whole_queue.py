@@ -146,6 +146,24 @@ def test_the_history_says_why_a_change_set_failed(writer, fresh):
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
+@pytest.mark.parametrize("capabilities", ["o", None])
+def test_the_waiting_change_set_of_a_revoked_user_does_not_land(writer, fresh, fossil, quarry, capabilities):
+    wait_until((Queue.of(fresh).base / "queue").exists, "the folders of the queue")
+    quarry("queue", "freeze", "trunk", "-R", fresh)
+    id_ = writer.submit(tarball({"a.txt": b"x\n"})).json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging"), "it waits for the branch")
+    if capabilities is None:
+        repofile.execute(fresh, "DELETE FROM user WHERE login='writer'")
+    else:
+        repofile.set_capabilities(fresh, "writer", capabilities)
+    quarry("queue", "thaw", "trunk", "-R", fresh)
+    wait_until(lambda: Queue.of(fresh).is_in(id_, "done", "fail"), "its end")
+    why = json.loads(quarry("queue", "show", id_, "-R", fresh, "--json"))["why"]
+    assert Queue.of(fresh).stage_of(id_) == "fail"
+    assert ("no longer a user" if capabilities is None else "changes.submit") in why
+    assert content(fossil, fresh, "a.txt").startswith("a.txt 0\n")
+
+
 def test_a_change_set_is_approved_by_another_user_only(launch, server, fresh):
     server.stop()
     repofile.add_user(fresh, "boss", "pen", "a")

@@ -250,6 +250,58 @@ TEST_CASE("a job lands without a turn if no gate accepts it") {
   CHECK(without_gate.turn.text.empty());
 }
 
+TEST_CASE("rights are checked again when a change set lands") {
+  ExecutorWorld world("exit 0\n");
+  const auto set_capabilities = [&](const std::string& letters) {
+    world.receive([&](repository::Receipt& receipt) {
+      const auto text = [](std::string value) {
+        return repository::SqlLiteral{
+            .kind = repository::SqlLiteral::Kind::kText, .integer = 0, .bytes = std::move(value)};
+      };
+      static std::int64_t mtime = 4'000'000'000;
+      REQUIRE(receipt.merge_config({.table = "user",
+                                    .mtime = ++mtime,
+                                    .key = "bob",
+                                    .columns = {{"cap", text(letters)}, {"pw", text("")}}}));
+    });
+  };
+  const auto land = [&](int number, const auto& change) {
+    Job job = world.job(number);
+    job.submitter = "bob";
+    change(job);
+    return world.run(job, {{"f" + std::to_string(number), {"1"}}});
+  };
+  const auto unchanged = [](Job&) {};
+  CHECK(land(1, unchanged).why == "the submitter, bob, is no longer a user of the repository");
+  CHECK(land(2, [](Job& job) { job.is_local = true; }).verdict == Verdict::kLanded);
+  set_capabilities("i");
+  CHECK(land(3, unchanged).verdict == Verdict::kLanded);
+  const Outcome author = land(4, [](Job& job) { job.meta.author = "ann"; });
+  CHECK(author.verdict == Verdict::kFailed);
+  CHECK(author.why.find("changes.author") != std::string::npos);
+  // An approver's reference needs no right of the submitter.
+  CHECK(land(5, [](Job& job) { job.meta.approval = "ticket"; }).verdict == Verdict::kLanded);
+  CHECK(land(6, [](Job& job) { job.name.type = MoveType::kEmergency; }).verdict ==
+        Verdict::kFailed);
+  world.turn.on_take = [&]() -> base::Result<void> {
+    set_capabilities("o");
+    return {};
+  };
+  const Outcome revoked = land(7, unchanged);
+  CHECK(revoked.verdict == Verdict::kFailed);
+  CHECK(revoked.why ==
+        "not permitted: submitting (changes.submit = i); the rights of bob have changed since the "
+        "submission");
+  Job rollback = world.job(8);
+  rollback.submitter = "bob";
+  rollback.name.type = MoveType::kRollback;
+  Job landed = world.job(3);
+  landed.submitter = "bob";
+  const Outcome back = world.executor->roll_back(rollback, {landed}, world.stop, world.say);
+  CHECK(back.verdict == Verdict::kFailed);
+  CHECK(back.why.find("changes.rollback") != std::string::npos);
+}
+
 TEST_CASE("a gate sees symbolic links only if the repository makes them") {
   ExecutorWorld world("test -L link && exit 100\nexit 0\n");
   CHECK(world.run(world.job(1), {{"link", {"to", 'l'}}}).verdict == Verdict::kLanded);
