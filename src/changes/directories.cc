@@ -165,7 +165,8 @@ Result<Submission> Directories::submission_of(const ChangeSetName& name) const {
   return Submission{.submitter = name.extra,
                     .capabilities = "s",
                     .address = "localhost",
-                    .time = time_of_tai64n(name.tai)};
+                    .time = time_of_tai64n(name.tai),
+                    .is_local = true};
 }
 
 Result<std::vector<ChangeSetName>> Directories::list(Stage stage) const {

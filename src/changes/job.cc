@@ -24,6 +24,8 @@ constexpr std::array<std::string_view, kStages> kGroups = {
     "submitted", "submitted", "in progress", "in progress", "in progress",
     "applied",   "failed",    "terminated",  "abandoned"};
 
+constexpr std::string_view kLocal = "local";
+
 constexpr std::size_t kTime = 23;  // "2026-03-04T05:06:07.123"
 
 std::unexpected<base::Error> wrong(const Section& section, std::string_view line,
@@ -47,10 +49,12 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
 }
 
 Result<void> take_submitter(Job& job, const Section& section) {
-  QUARRY_TRY_ASSIGN(auto lines, lines_of(section, 2));
+  QUARRY_TRY_ASSIGN(auto lines, lines_of(section, 3));
   if (lines.empty()) return fail(ErrorCode::kInvalid, "##submitter: missing");
+  if (lines.size() == 3 && lines[2] != kLocal) return wrong(section, lines[2], "is not \"local\"");
   job.submitter = std::move(lines[0]);
-  if (lines.size() == 2) job.capabilities = std::move(lines[1]);
+  if (lines.size() > 1) job.capabilities = std::move(lines[1]);
+  job.is_local = lines.size() == 3;
   return {};
 }
 
@@ -106,6 +110,8 @@ Result<void> take(Job& job, const Section& section) {
     QUARRY_TRY_ASSIGN(job.closure, ids_of(section));
   } else if (name == "address") {
     QUARRY_TRY_ASSIGN(job.address, line_of(section));
+  } else if (name == "approver") {
+    QUARRY_TRY_ASSIGN(job.approver, line_of(section));
   } else {
     QUARRY_TRY_ASSIGN(job.held, line_of(section));
   }
@@ -172,13 +178,17 @@ std::string Job::text() const {
   std::string out = meta.text();
   std::vector<std::string> who;
   if (!submitter.empty()) who.push_back(submitter);
-  if (!submitter.empty() && !capabilities.empty()) who.push_back(capabilities);
+  if (!submitter.empty() && !capabilities.empty()) {
+    who.push_back(capabilities);
+    if (is_local) who.emplace_back(kLocal);
+  }
   append_section(out, "submitter", who);
   append_section(out, "address", address);
   if (crashes != 0 || deferrals != 0) {
     append_section(out, "attempts", fmt::format("{} {}", crashes, deferrals));
   }
   append_section(out, "held", held);
+  append_section(out, "approver", approver);
   if (landed) append_section(out, "landed", landed->str());
   append_section(out, "closure", closure);
   if (rolled_back) {

@@ -35,7 +35,7 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .not_before = {},
                  .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
-    known.is_approved = !job.meta.approval.empty();
+    known.is_approved = !job.approver.empty();
   }
   if (stage == Stage::kPending) set_retry_time(known, job, rules);
   for (const HistoryLine& line : job.history) {

@@ -151,8 +151,9 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
 }
 
 bool is_of_jobs(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kNames = {
-      "submitter", "address", "attempts", "held", "landed", "closure", "rollback", "history"};
+  constexpr std::array<std::string_view, 9> kNames = {"submitter", "address",  "attempts",
+                                                      "held",      "approver", "landed",
+                                                      "closure",   "rollback", "history"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 

@@ -61,14 +61,15 @@ Result<Submission> Submission::parse(std::string_view text) {
                     .capabilities = std::move(*capabilities),
                     .address = std::move(*address),
                     .time = *time,
-                    .receipt = receipt};
+                    .receipt = receipt,
+                    .is_local = line_named(text, "local").has_value()};
 }
 
 std::string Submission::text() const {
-  return fmt::format("submitter {}\ncapabilities {}\naddress {}\ntime {}\n{}",
-                     one_line(submitter, kMaxName), one_line(capabilities, kMaxName),
-                     one_line(address, kMaxName), base::iso_millis(time),
-                     receipt ? fmt::format("receipt {}\n", *receipt) : "");
+  return fmt::format(
+      "submitter {}\ncapabilities {}\naddress {}\ntime {}\n{}{}", one_line(submitter, kMaxName),
+      one_line(capabilities, kMaxName), one_line(address, kMaxName), base::iso_millis(time),
+      receipt ? fmt::format("receipt {}\n", *receipt) : "", is_local ? "local yes\n" : "");
 }
 
 Result<void> make_folders(Directories& directories) {

@@ -1,6 +1,6 @@
 // Actions on a change set that is already in the queue.
 //
-//   approve   records a reference to an approval                       queue staging pending
+//   approve   records the approver, and a reference to the approval    queue staging pending
 //   hold      prevents execution until it is released                  queue staging pending
 //   release   ends a hold                                              queue staging pending
 //   abandon   moves the job to abandon/                                queue staging pending run

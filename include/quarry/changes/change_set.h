@@ -126,7 +126,7 @@ struct Meta {
   /// For a rollback: the change sets to roll back. Otherwise: the change sets that must land before
   /// this one.
   std::vector<ChangeSetId> dependencies;
-  std::string approval;  // reference to an approval; may be empty
+  std::string approval;  // reference to an approval; may be empty; does not approve (see job.h)
   std::vector<ChangeSetId> precursors;
   std::string comment;
   std::string author;  // empty if the submitter is the author

@@ -66,6 +66,18 @@ class Stop {
   virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
+/// The turn to land on a branch. Only one child of an execution daemon has the turn of a branch at a
+/// time.
+class Turn {
+ public:
+  virtual ~Turn() = default;
+  /// Waits for the turn of the branch of the current jobs. Error: kBusy (a stop is requested, or the
+  /// daemon has exited).
+  virtual base::Result<void> take() = 0;
+  /// Ends the turn, even if take() failed.
+  virtual void end() = 0;
+};
+
 /// Shown instead of errors that are written only to the log. Every user who can read the repository
 /// can see why a change set waits or has failed, but must not see paths on the server.
 inline constexpr std::string_view kServersTrouble = "internal error: see the server's log";
@@ -90,8 +102,10 @@ class Executor {
   };
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
   /// Returns an outcome for each task. If a task has already landed, returns the same outcome
-  /// again. If a task is deferred, later tasks that touch the same files are deferred too.
-  virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
+  /// again. If a task is deferred, later tasks that touch the same files are deferred too. Takes
+  /// TURN if a landing on the branch would require a slow check to be repeated.
+  virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop,
+                                        Turn& turn) = 0;
   /// Rolls back the change sets LANDED, which are sorted oldest first, by a single reverse check-in
   /// for ROLLBACK. A repeated call returns the same outcome without another check-in.
   virtual Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
@@ -155,7 +169,8 @@ using Begun = std::function<void(const ChangeSetId&)>;
 /// the verdicts. If a crash undoes the last move, the job is executed again, and the executor finds
 /// that it has already landed.
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
-                                 Executor& executor, const Stop& stop, const Rules& rules,
-                                 const base::Clock& clock, const Begun& begun = {});
+                                 Executor& executor, const Stop& stop, Turn& turn,
+                                 const Rules& rules, const base::Clock& clock,
+                                 const Begun& begun = {});
 
 }  // namespace quarry::changes

@@ -68,6 +68,9 @@ struct Submission {
   std::string address;
   base::UnixMillis time;
   std::optional<std::int64_t> receipt = {};  // last receipt of the repository at `time`
+  /// Whether the submitter is a user of this machine who has access to the queue, and not a user of
+  /// the repository.
+  bool is_local = false;
 
   static base::Result<Submission> parse(std::string_view text);
   std::string text() const;

@@ -4,6 +4,7 @@
 //
 //   the change set has landed           kLanded, even if by an earlier execution
 //   refused, for example a conflict     kFailed, with the conflicts in the log
+//   the submitter has lost a right      kFailed
 //   the branch has forked               kDeferred, because the fork might be merged later
 //   the repository is locked            kDeferred
 //   a disk is full                      kNoRoom
@@ -23,6 +24,7 @@
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/gate.h"
 #include "quarry/changes/landing.h"
+#include "quarry/changes/rights.h"
 #include "quarry/changes/tarball.h"
 #include "quarry/repository/repository.h"
 
@@ -32,6 +34,7 @@ struct ExecutorOptions {
   std::filesystem::path repository;
   std::filesystem::path temporary = "/tmp";  // folder for the contents of tarballs
   TarballLimits tarball;
+  Rights rights;
   GateOptions gate;  // a gate is run if `gate.command` is not empty
   LandingOptions landing;
   repository::OpenOptions open;

@@ -8,10 +8,12 @@
 //
 // The file has the sections of the meta file (change_set.h), followed by its own:
 //
-//   ##submitter   login; an optional second line has the user's capabilities at that time
+//   ##submitter   login; an optional second line has the user's capabilities at that time; an
+//                 optional third line "local" means a user of this machine, not of the repository
 //   ##address     address of the submitter
 //   ##attempts    number of crashes and of deferrals, for example "0 0"
 //   ##held        the user who holds the job, and the reason; missing if it is not held
+//   ##approver    the user who approved the job; the submitter's ##approval is only a reference
 //   ##landed      the check-in that was created for it
 //   ##closure     for a rollback that has begun: all change sets that it rolls back
 //   ##rollback    RB STAGE: the rollback that rolled it back, and its previous stage
@@ -82,10 +84,12 @@ struct Job {
   Meta meta;
   std::string submitter;
   std::string capabilities;
+  bool is_local = false;  // see Submission; only if there are capabilities
   std::string address;
   std::uint32_t crashes = 0;    // abnormal ends of its execution
   std::uint32_t deferrals = 0;  // temporary errors (exit code 111)
   std::string held;
+  std::string approver;  // empty if it is not approved
   std::optional<artifact::HashName> landed;
   std::vector<ChangeSetId> closure;
   std::optional<RolledBack> rolled_back;

@@ -86,18 +86,23 @@ struct LandingOrder {
     std::string submitter;  // the user who submitted it
   };
   std::vector<LandedChangeSet> rolls_back;
+  /// Returns the reason why the submitter is no longer allowed to land it, or nullopt. Called within
+  /// a snapshot and, if the repository has changed, again within the transaction that stores the
+  /// check-in. May be empty.
+  std::function<std::optional<std::string>()> objection = {};
 };
 
 /// The reasons why a change set cannot land, except system errors.
 enum class RefusalKind : std::uint8_t {
-  kNoBranch,   // the branch does not exist
-  kClosed,     // the branch is closed
-  kForked,     // the branch has several open leaves, which have to be merged or closed
-  kNoBase,     // the base or a merged check-in is not a check-in, or is private
-  kConflict,   // the branch has conflicting changes
-  kNothing,    // the branch already contains all changes
-  kBadFile,    // the name or content of a file is invalid or not accepted
-  kNotLanded,  // a change set to roll back has not landed
+  kNoBranch,      // the branch does not exist
+  kClosed,        // the branch is closed
+  kForked,        // the branch has several open leaves, which have to be merged or closed
+  kNoBase,        // the base or a merged check-in is not a check-in, or is private
+  kConflict,      // the branch has conflicting changes
+  kNothing,       // the branch already contains all changes
+  kBadFile,       // the name or content of a file is invalid or not accepted
+  kNotLanded,     // a change set to roll back has not landed
+  kNotPermitted,  // the submitter is no longer allowed to land it
 };
 
 struct Refusal {
@@ -127,6 +132,7 @@ struct Prospect {
     std::vector<Artifact> artifacts;  // the last one is the manifest
     std::string tag;
     std::string submitter;
+    std::function<std::optional<std::string>()> objection = {};  // see LandingOrder
     repository::Sender sender;
   };
   std::string branch;
@@ -174,7 +180,7 @@ class Lander {
 
   base::Result<Prospect> prepare(std::span<const LandingOrder> orders);
   /// Stores PROSPECT. Stores nothing and returns false if the tip has moved, the branch has forked,
-  /// or any of the change sets has already landed.
+  /// any of the change sets has already landed, or a submitter is no longer allowed to land it.
   base::Result<bool> commit(const Prospect& prospect);
 
   /// Returns whether check-outs have real symbolic links (the `allow-symlinks` setting).

@@ -5,12 +5,14 @@
 // explicitly. As in a sync, some capabilities imply others: `s` implies `a`, `a` implies `i`, `i`
 // implies `o`. Two rules are built in:
 //
-//   approve   users may not approve their own change sets, but a user with the right to approve
-//             may submit a change set with a reference to an approval that was granted elsewhere
+//   approve   users may not approve their own change sets. A user with the right to approve may
+//             submit a change set with a reference to an approval that was granted elsewhere, but
+//             another user has to approve it in the queue
 //   abandon   all users who may submit may abandon their own change sets
 //
 // Workers check the rights before anything is stored. The prequeue daemon checks them again after
-// it has read the meta file.
+// it has read the meta file, and the executor checks them when a change set lands, because the
+// user's capabilities can have changed.
 #pragma once
 
 #include <array>
@@ -77,7 +79,5 @@ bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view s
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
 /// Returns the reason why ACTOR is not allowed to submit META, or nullopt if it is allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
-/// Like the function above, if only the move type is known.
-std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor);
 
 }  // namespace quarry::changes

@@ -238,6 +238,7 @@ base::Result<void> serve(const app::ChangesCommandLine& line, const changes::Poo
     executor.repository = queue.repository;
     executor.temporary = queue.base / "tmp";
     executor.tarball = limits_of(options);
+    executor.rights = options.rights;
     executor.gate = gate_of(options, queue);
     executor.landing.asks_gate_again = !options.gate.accepts_stale;
     return changes::make_executor(std::move(executor));

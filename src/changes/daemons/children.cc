@@ -84,6 +84,11 @@ bool Children::Child::has(const ChangeSetId& id) const {
   return std::ranges::any_of(names, [&](const ChangeSetName& name) { return name.id == id; });
 }
 
+void Children::Child::end_turn() {
+  has_turn = false;
+  waits_since.reset();
+}
+
 bool Children::is_busy_with(const ChangeSetId& id) const {
   return std::ranges::any_of(children_, [&](const Child& child) { return child.has(id); });
 }
@@ -109,12 +114,19 @@ Result<void> Children::make_idle_one() {
     }
     ::_exit(0);
   }
-  children_.push_back(
-      {.pid = pid, .socket = std::move(ours), .names = {}, .is_rollback = false, .received = {}});
+  children_.push_back({.pid = pid,
+                       .socket = std::move(ours),
+                       .names = {},
+                       .branch = {},
+                       .is_rollback = false,
+                       .has_turn = false,
+                       .waits_since = {},
+                       .received = {}});
   return {};
 }
 
-Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) {
+Result<void> Children::give(std::vector<ChangeSetName> names, std::string branch,
+                            bool is_rollback) {
   for (Child& child : children_) {
     if (!child.names.empty()) continue;
     std::string line = is_rollback ? "rollback" : "land";
@@ -125,10 +137,33 @@ Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) 
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     child.names.assign(std::make_move_iterator(names.begin()),
                        std::make_move_iterator(names.end()));
+    child.branch = std::move(branch);
     child.is_rollback = is_rollback;
     return {};
   }
   return base::fail(base::ErrorCode::kBusy, "no child is idle");
+}
+
+void Children::give_turns(const std::function<bool(const std::string& branch)>& is_free) {
+  std::vector<Child*> waiting;
+  for (Child& child : children_) {
+    if (child.waits_since) waiting.push_back(&child);
+  }
+  // The first job of a batch has the most urgent move type of the batch.
+  std::ranges::sort(waiting, {}, [](const Child* child) {
+    return std::pair(child->names.front().type, *child->waits_since);
+  });
+  for (Child* child : waiting) {
+    const bool is_taken = std::ranges::any_of(children_, [&](const Child& other) {
+      return other.has_turn && other.branch == child->branch;
+    });
+    if (is_taken || !is_free(child->branch)) continue;
+    child->has_turn = true;
+    child->waits_since.reset();
+    const std::string line = fmt::format("{}\n", kTurn);
+    [[maybe_unused]] const auto sent =
+        ::send(child->socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  }
 }
 
 void Children::kill(const ChangeSetId& id) const {
@@ -174,12 +209,18 @@ Answer Children::answer_of(Child& child, std::string_view line) {
                 .outcome = outcome_of_line(line),
                 .how = {}};
   child.names.pop_front();
+  if (child.names.empty()) child.end_turn();
   if (!answer.outcome) answer.how = "its process sent an invalid reply";
   return answer;
 }
 
 void Children::take_line(Child& child, std::string_view line, std::vector<Answer>& answers) {
   if (child.names.empty()) return;
+  if (line == kTurn) {
+    child.waits_since = std::chrono::steady_clock::now();
+    return;
+  }
+  if (line == kTurnOver) return child.end_turn();
   if (!line.starts_with(kBegun)) return answers.push_back(answer_of(child, line));
   const auto id = ChangeSetId::parse(line.substr(kBegun.size()));
   for (const ChangeSetName& name : child.names) {

@@ -9,6 +9,13 @@
 //   rollback NAME   rolls back the change sets in the list of the job NAME. The job is in run/, and
 //                   the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
+//   turn            gives the child the turn to land on its branch
+//
+// A child whose jobs have passed a gate asks for the turn with the line "turn", and ends it with the
+// line "turn over". Only one child has the turn of a branch. Among waiting children, the one with
+// the most urgent move type is next, then the one that has waited longest. If the branch has moved
+// since the gate ran, the child runs the gate again during its turn. Therefore, only a push by a
+// client can make this second verdict stale, and no job is overtaken again and again.
 //
 // SIGUSR1 interrupts all jobs of a child. The jobs return to pending/. A child also interrupts its
 // jobs after its daemon has exited, because the next daemon can give the jobs to another child.
@@ -16,6 +23,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -30,6 +38,8 @@
 namespace quarry::changes {
 
 inline constexpr std::string_view kBegun = "begun ";
+inline constexpr std::string_view kTurn = "turn";
+inline constexpr std::string_view kTurnOver = "turn over";
 
 /// A child's report about one of its jobs.
 struct Answer {
@@ -56,8 +66,11 @@ class Children {
   /// Forks a child unless a child is idle. Must not be called while the process holds file locks,
   /// because the child inherits them.
   base::Result<void> make_idle_one();
-  /// Sends NAMES to an idle child. An idle child must exist.
-  base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
+  /// Sends NAMES, which are for BRANCH, to an idle child. An idle child must exist.
+  base::Result<void> give(std::vector<ChangeSetName> names, std::string branch, bool is_rollback);
+  /// Gives the turn of each branch for which IS_FREE returns true to the next child that waits for
+  /// it.
+  void give_turns(const std::function<bool(const std::string& branch)>& is_free);
   /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
   /// Sends a stop request for the job, and SIGNAL, to the child that is executing ID.
@@ -76,10 +89,14 @@ class Children {
     pid_t pid = -1;
     base::Fd socket;
     std::deque<ChangeSetName> names;  // names of the jobs that the child is executing
+    std::string branch;               // branch of these jobs
     bool is_rollback = false;
+    bool has_turn = false;
+    std::optional<std::chrono::steady_clock::time_point> waits_since;  // set if it waits for a turn
     std::string received;
 
     bool has(const ChangeSetId& id) const;
+    void end_turn();
   };
   static Answer answer_of(Child& child, std::string_view line);
   static void take_line(Child& child, std::string_view line, std::vector<Answer>& answers);

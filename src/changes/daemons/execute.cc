@@ -48,7 +48,7 @@ class Successive final : public base::Clock {
 
 /// Executes the jobs of LOCKS, and returns their outcomes.
 std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<JobLock>& locks,
-                                 Executor& executor, const Stop& stop) {
+                                 Executor& executor, const Stop& stop, Turn& turn) {
   const ChangeLog log(directories);
   std::vector<Executor::Task> tasks;
   for (const JobLock& lock : locks) {
@@ -57,7 +57,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
                      .say = say_to(log, lock.job.name.id)});
   }
   try {
-    return executor.land_all(tasks, stop);
+    return executor.land_all(tasks, stop, turn);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
     // Any of the jobs might have caused the exception. Defer all jobs of a batch, so that each of
@@ -157,12 +157,12 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
 }  // namespace
 
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
-                                 Executor& executor, const Stop& stop, const Rules& rules,
-                                 const base::Clock& clock, const Begun& begun) {
+                                 Executor& executor, const Stop& stop, Turn& turn,
+                                 const Rules& rules, const base::Clock& clock, const Begun& begun) {
   std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
   std::vector<JobLock> locks = take(directories, names, clock, begun);
   if (locks.empty()) return verdicts;
-  const std::vector<Outcome> outcomes = outcomes_of(directories, locks, executor, stop);
+  const std::vector<Outcome> outcomes = outcomes_of(directories, locks, executor, stop, turn);
   const Successive successive(clock);
   const auto ends = move_on(directories, std::move(locks), outcomes, stop, rules, successive);
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -254,9 +254,23 @@ Result<void> Execution::start() {
       continue;
     }
     QUARRY_TRY(children_.make_idle_one());
-    QUARRY_TRY(children_.give(take_batch(id, ready), false));
+    std::string branch = known->branch;
+    QUARRY_TRY(children_.give(take_batch(id, ready), std::move(branch), false));
   }
   return {};
+}
+
+/// Gives turns to land. After a reload, children of the previous daemon, which do not ask this
+/// daemon for a turn, finish their jobs first. Otherwise, the jobs of this daemon could overtake
+/// them again and again.
+void Execution::give_turns() {
+  children_.give_turns([this](const std::string& branch) {
+    return is_finishing_ || std::ranges::none_of(tracker_.open(), [&](const ChangeSetId& id) {
+             const ModelJob& job = *tracker_.model().find(id);
+             return job.stage == Stage::kRun && job.branch == branch &&
+                    job.name.type != MoveType::kRollback && !children_.is_busy_with(id);
+           });
+  });
 }
 
 /// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. Only
@@ -288,6 +302,7 @@ std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
 
 Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
+  give_turns();
   QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
   // A full scan includes run/, because children of a previous daemon, which are not in `children_`,

@@ -46,6 +46,7 @@ class Execution final : public QueueWorker {
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<bool> can_run_gate();
   base::Result<void> start();
+  void give_turns();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);
 

@@ -61,6 +61,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   Job& job = candidate.lock.job;
   job.submitter = submission->submitter;
   job.capabilities = submission->capabilities;
+  job.is_local = submission->is_local;
   job.address = submission->address;
   if (candidate.lock.is_new()) {
     job.add_history(submission->time, Stage::kPrequeue, "submitted");

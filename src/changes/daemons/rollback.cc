@@ -119,7 +119,7 @@ Result<void> Rollback::go_on() {
     return end(Stage::kDone, "abandoned its change sets, none of which had landed");
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give({lock_->job.name}, true));
+  QUARRY_TRY(children_.give({lock_->job.name}, lock_->job.meta.target, true));
   is_handed_over_ = true;
   return {};
 }

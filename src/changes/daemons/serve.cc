@@ -58,6 +58,9 @@ class Mailbox {
     return line;
   }
   const std::map<ChangeSetId, std::string>& stops() const { return stops_; }
+  /// Returns whether the daemon has given the turn since the last order or the last end_turn().
+  bool has_turn() const { return has_turn_; }
+  void end_turn() { has_turn_ = false; }
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
@@ -69,7 +72,15 @@ class Mailbox {
  private:
   void take(std::string line) {
     constexpr std::string_view kStop = "stop ";
-    if (!line.starts_with(kStop)) return orders_.push_back(std::move(line));
+    if (line == kTurn) {
+      has_turn_ = true;
+      return;
+    }
+    if (!line.starts_with(kStop)) {
+      // The child might have been interrupted before it received its last turn.
+      has_turn_ = false;
+      return orders_.push_back(std::move(line));
+    }
     const std::string_view rest = std::string_view(line).substr(kStop.size());
     const std::size_t space = std::min(rest.find(' '), rest.size());
     const auto id = ChangeSetId::parse(rest.substr(0, space));
@@ -80,6 +91,7 @@ class Mailbox {
   std::string received_;
   std::deque<std::string> orders_;
   std::map<ChangeSetId, std::string> stops_;
+  bool has_turn_ = false;
 };
 
 /// Returns whether the child has to exit after the current jobs.
@@ -121,6 +133,37 @@ class SignalledStop final : public Stop {
  private:
   Mailbox& mailbox_;
   pid_t daemon_;
+};
+
+/// Asks the daemon for the turn to land.
+class AskedTurn final : public Turn {
+ public:
+  AskedTurn(int socket, Mailbox& mailbox, const Stop& stop)
+      : socket_(socket), mailbox_(mailbox), stop_(stop) {}
+
+  base::Result<void> take() override {
+    send(kTurn);
+    while (mailbox_.receive() && !stop_.wanted()) {
+      if (mailbox_.has_turn()) return {};
+      mailbox_.wait();
+    }
+    return base::fail(base::ErrorCode::kBusy, "interrupted while other change sets landed");
+  }
+  void end() override {
+    mailbox_.end_turn();
+    send(kTurnOver);
+  }
+
+ private:
+  void send(std::string_view word) const {
+    const std::string line = fmt::format("{}\n", word);
+    // Ignore errors: sending fails only if the daemon has exited.
+    [[maybe_unused]] const auto sent = ::send(socket_, line.data(), line.size(), MSG_NOSIGNAL);
+  }
+
+  int socket_;
+  Mailbox& mailbox_;
+  const Stop& stop_;
 };
 
 /// A command of the daemon.
@@ -201,6 +244,7 @@ void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directori
            Executor& executor, const base::Clock& clock, bool reports_begin) {
   Mailbox mailbox(socket.get());
   const SignalledStop stop(mailbox, daemon);
+  AskedTurn turn(socket.get(), mailbox, stop);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
     const auto begun = [&](const ChangeSetId& id) {
@@ -213,8 +257,8 @@ void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directori
     if (order->is_rollback) {
       answer = line_of(roll_back(directories, order->names.front(), executor, stop));
     } else {
-      for (const Verdict verdict :
-           execute_all(directories, order->names, executor, stop, options.rules, clock, begun)) {
+      for (const Verdict verdict : execute_all(directories, order->names, executor, stop, turn,
+                                               options.rules, clock, begun)) {
         answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
       }
     }

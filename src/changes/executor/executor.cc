@@ -172,13 +172,15 @@ class RepositoryExecutor final : public Executor {
  public:
   explicit RepositoryExecutor(ExecutorOptions options) : options_(std::move(options)) {}
 
-  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override;
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop,
+                                Turn& turn) override;
   Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override;
 
  private:
   base::Result<void> open();
-  void land_together(Items items, const Stop& stop);
+  std::optional<std::string> objection_to(const Job& job) const;
+  void land_together(Items items, const Stop& stop, Turn& turn);
   base::Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate,
                                                         const Stop& stop);
   base::Result<void> ask_gate(Items items, const Prospect& prospect, const Stop& stop,
@@ -202,6 +204,29 @@ base::Result<void> RepositoryExecutor::open() {
   }
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, repository_->snapshot());
   return repository_->check_schema();
+}
+
+/// Returns the reason why the submitter of JOB is no longer allowed to submit it, or nullopt.
+std::optional<std::string> RepositoryExecutor::objection_to(const Job& job) const {
+  if (job.is_local) return std::nullopt;
+  repository::Settings settings = repository_->settings();
+  const auto user = settings.find_user(job.submitter);
+  if (!user) {
+    return fmt::format("the submitter, {}, is no longer a user of the repository", job.submitter);
+  }
+  const auto nobody = settings.find_user("nobody");
+  const Actor actor{.login = job.submitter,
+                    .letters = settings.all_capabilities(*user) +
+                               (nobody ? settings.all_capabilities(*nobody) : std::string())};
+  // The reference to an approval is omitted, because it might be from the approver.
+  Meta meta;
+  meta.type = job.name.type;
+  meta.author = job.meta.author;
+  auto refused = objection(options_.rights, meta, actor);
+  if (refused) {
+    *refused += fmt::format("; the rights of {} have changed since the submission", job.submitter);
+  }
+  return refused;
 }
 
 /// Lands all ITEMS or none. If a stop is requested, a long wait ends early.
@@ -270,15 +295,25 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
 
 /// Lands ITEMS together. If this fails, tries the two halves separately, so that finally only the
 /// jobs that cause the failure fail.
-void RepositoryExecutor::land_together(Items items, const Stop& stop) {
+void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn) {
   if (items.empty()) return;
   if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
   std::optional<Outcome> decided;
+  bool has_asked = false;
   Gate gate;
   if (!options_.gate.command.empty()) {
-    gate = [&](const Prospect& prospect) { return ask_gate(items, prospect, stop, decided); };
+    gate = [&](const Prospect& prospect) -> base::Result<void> {
+      if (has_asked) {
+        say_to_all(items,
+                   fmt::format("the branch {} has moved: the gate runs again", prospect.branch));
+      }
+      QUARRY_TRY(ask_gate(items, prospect, stop, decided));
+      if (!options_.landing.asks_gate_again || std::exchange(has_asked, true)) return {};
+      return turn.take();
+    };
   }
   const auto outcomes = try_to_land(items, gate, stop);
+  if (has_asked) turn.end();
   if (outcomes) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       *items[i].outcome = outcome_of((*outcomes)[i], *items[i].say);
@@ -292,16 +327,16 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   // applies to all jobs.
   if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
-  land_together(first, stop);
+  land_together(first, stop, turn);
   const Outcome& last = *first.back().outcome;
   // Without a gate, SECOND can contain files of FIRST, so it must not overtake a deferred job. With
   // a gate, the items do not have files in common.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
-  land_together(second, stop);
+  land_together(second, stop, turn);
 }
 
-std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks,
-                                                  const Stop& stop) {
+std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks, const Stop& stop,
+                                                  Turn& turn) {
   std::vector<Outcome> outcomes(tasks.size());
   if (const auto opened = open(); !opened) {
     std::ranges::fill(outcomes, troubled(opened.error()));
@@ -311,7 +346,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
   std::vector<Item> items;
   std::uint64_t size = 0;
   const auto land_items = [&] {
-    land_together(items, stop);
+    land_together(items, stop, turn);
     items.clear();
     size = 0;
   };
@@ -328,6 +363,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
+    order->objection = [this, &job = tasks[i].job] { return objection_to(job); };
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
     // Limit the memory for files to the limit for one change set.
@@ -342,6 +378,7 @@ Outcome RepositoryExecutor::roll_back(const Job& rollback, const std::vector<Job
   if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets landed");
   LandingOrder order = order_of(rollback);
   order.base.clear();
+  order.objection = [this, &rollback] { return objection_to(rollback); };
   if (order.branch.empty()) order.branch = landed.front().meta.target;
   for (const Job& job : landed) {
     if (job.meta.target != order.branch) {

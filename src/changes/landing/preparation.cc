@@ -280,6 +280,9 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
   rolled_back_.clear();
   merges_.clear();
   fresh_.clear();
+  if (auto reason = order.objection ? order.objection() : std::nullopt) {
+    return refuse(RefusalKind::kNotPermitted, std::move(*reason));
+  }
   QUARRY_TRY(change_tree(order, change, labels));
   // A merge of a branch is recorded even if it does not change any file.
   QUARRY_TRY_ASSIGN(const auto added, change.finish(labels, has_branch(merges_)));
@@ -289,6 +292,7 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
                              .artifacts = {},
                              .tag = tag_of(order.id),
                              .submitter = order.submitter,
+                             .objection = order.objection,
                              .sender = {.uid = 0, .login_nonce = {}, .address = order.address}};
   if (const auto user = repository_.settings().find_user(order.submitter)) {
     check_in.sender.uid = user->uid;

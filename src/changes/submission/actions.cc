@@ -57,11 +57,11 @@ std::unexpected<base::Error> already(const Job& job, std::string_view what) {
 }
 
 Result<void> approve(const ActionRequest& request, Job& job) {
-  if (!job.meta.approval.empty()) {
-    return already(job, fmt::format("already approved: {}", job.meta.approval));
+  if (!job.approver.empty()) {
+    return already(job, fmt::format("already approved by {}", job.approver));
   }
-  job.meta.approval =
-      request.text.empty() ? "by " + request.login : one_line(request.text, kMaxText);
+  job.approver = one_line(request.login, kMaxText);
+  if (!request.text.empty()) job.meta.approval = one_line(request.text, kMaxText);
   return {};
 }
 

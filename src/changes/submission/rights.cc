@@ -44,6 +44,21 @@ bool is_allowed(const Allowed& allowed, const Actor& actor) {
                              [&](char letter) { return has(actor.letters, letter); });
 }
 
+/// Returns the reason why ACTOR is not allowed to submit any change set of TYPE, or nullopt.
+std::optional<std::string> objection_to_type(const Rights& rights, MoveType type,
+                                             const Actor& actor) {
+  const auto refuse_unless = [&](Deed deed, std::string_view what) -> std::optional<std::string> {
+    if (may(rights, deed, actor)) return std::nullopt;
+    return not_permitted(what, deed, rights);
+  };
+  // A rollback needs only its own right, not the right to submit.
+  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
+  if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
+  if (type == MoveType::kEmergency)
+    return refuse_unless(Deed::kEmergency, "submitting an emergency");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights) {
@@ -103,21 +118,8 @@ bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view s
   return is_allowed(rights.of(deed), actor);
 }
 
-std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor) {
-  const auto refuse_unless = [&](Deed deed, std::string_view what) -> std::optional<std::string> {
-    if (may(rights, deed, actor)) return std::nullopt;
-    return not_permitted(what, deed, rights);
-  };
-  // A rollback needs only its own right, not the right to submit.
-  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
-  if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
-  if (type == MoveType::kEmergency)
-    return refuse_unless(Deed::kEmergency, "submitting an emergency");
-  return std::nullopt;
-}
-
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor) {
-  if (auto refused = objection(rights, meta.type, actor)) return refused;
+  if (auto refused = objection_to_type(rights, meta.type, actor)) return refused;
   const bool is_in_name_of_other = !meta.author.empty() && meta.author != actor.login;
   if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
     return not_permitted("naming another author (##author)", Deed::kAuthor, rights);

@@ -58,6 +58,7 @@ Json document_of(const JobView& view, bool whole) {
   json["file_count"] = job.meta.files.size();
   put_unless_empty(json, "author", job.meta.author);
   put_unless_empty(json, "approval", job.meta.approval);
+  put_unless_empty(json, "approver", job.approver);
   put_unless_empty(json, "held", job.held);
   if (job.landed) json["landed"] = job.landed->str();
   if (job.rolled_back) json["taken_back_by"] = job.rolled_back->by.str();

@@ -88,6 +88,22 @@ std::string Settings::web_login_of(std::string_view login) {
   return query.step() ? std::string(query.text(0)) : std::string();
 }
 
+std::string Settings::all_capabilities(const User& user) {
+  std::string letters = user.capabilities;
+  const auto lend = [&](std::string_view login) {
+    const auto lender = find_user(login);
+    const std::string lent = lender ? lender->capabilities : std::string();
+    letters += lent;
+    return lent;
+  };
+  bool reader = letters.contains('u');
+  const bool developer = letters.contains('v');
+  // `reader` and `developer` can inherit from each other. Each of them is looked up at most once.
+  if (developer) reader = lend("developer").contains('u') || reader;
+  if (reader && lend("reader").contains('v') && !developer) lend("developer");
+  return letters;
+}
+
 //   config   `syncwith:URL`   this repository has synced with the other repository
 //            `syncfrom:URL`   the other repository has synced with this one, and sent its URL
 //            `gitpush:URL`    a git mirror

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "repository_state.h"
 #include "timeline_rows.h"
@@ -28,30 +27,13 @@ std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   return std::nullopt;
 }
 
-/// Returns the capabilities of `nobody`. `u` adds the capabilities of `reader`, and `v` adds the
-/// capabilities of `developer`. The capabilities of each of these users can include the other
-/// letter.
-std::string rights_of_nobody(Settings settings) {
-  const auto letters_of = [&](std::string_view login) {
-    const auto user = settings.find_user(login);
-    return user ? user->capabilities : std::string();
-  };
-  std::string rights = letters_of("nobody");
-  bool is_reader = false;
-  bool is_developer = false;
-  for (std::size_t i = 0; i < rights.size(); ++i) {
-    if (rights[i] == 'u' && !std::exchange(is_reader, true)) rights += letters_of("reader");
-    if (rights[i] == 'v' && !std::exchange(is_developer, true)) rights += letters_of("developer");
-  }
-  return rights;
-}
-
 ProjectSummary summary(Repository::State& state) {
   Settings settings(state);
+  const auto nobody = settings.find_user("nobody");
   return {.name = settings.get("project-name").value_or(""),
           .description = settings.get("project-description").value_or(""),
           .last_check_in = last_check_in(state),
-          .rights = rights_of_nobody(settings),
+          .rights = nobody ? settings.all_capabilities(*nobody) : std::string(),
           .is_listed = settings.get_int("repolist-skin", 0) != 2};
 }
 

@@ -50,7 +50,7 @@ SyncUser::SyncUser(repository::Repository& repository, bool single_login, LoginG
   const auto nobody = repository_.settings().find_user("nobody");
   if (!nobody) return;
   uid_ = nobody->uid;
-  letters_ = letters_of(*nobody);
+  letters_ = repository_.settings().all_capabilities(*nobody);
   rights_ = Capabilities::of_letters(letters_);
 }
 
@@ -174,24 +174,8 @@ bool SyncUser::is_signed_by(const repository::User& user, const LoginCard& card)
                stored_secret(repository_.settings().project_code(), user.login, user.secret));
 }
 
-std::string SyncUser::letters_of(const repository::User& user) {
-  std::string letters = user.capabilities;
-  const auto lend = [&](std::string_view login) {
-    const auto lender = repository_.settings().find_user(login);
-    const std::string lent = lender ? lender->capabilities : std::string();
-    letters += lent;
-    return lent;
-  };
-  bool reader = letters.contains('u');
-  const bool developer = letters.contains('v');
-  // `reader` and `developer` can inherit from each other. Each of them is looked up at most once.
-  if (developer) reader = lend("developer").contains('u') || reader;
-  if (reader && lend("reader").contains('v') && !developer) lend("developer");
-  return letters;
-}
-
 void SyncUser::become(const repository::User& user) {
-  const std::string letters = letters_of(user);
+  const std::string letters = repository_.settings().all_capabilities(user);
   rights_ |= Capabilities::of_letters(letters);
   letters_ += letters;
   is_logged_in_ = true;

@@ -95,8 +95,6 @@ class SyncUser {
   base::Result<repository::User> find(const LoginCard& card);
   void record_success(std::string_view nonce);
   bool is_signed_by(const repository::User& user, const LoginCard& card);
-  /// Returns USER's capability letters, including inherited ones.
-  std::string letters_of(const repository::User& user);
   void become(const repository::User& user);
 
   repository::Repository& repository_;

@@ -347,13 +347,24 @@ class Answer {
                                    changes::kTarballType, changes::kActionType));
   }
 
+  Result<std::string> query_value(std::string_view name) const {
+    if (auto value = http::form_value(request_.query, name)) return std::move(*value);
+    return fail(ErrorCode::kInvalid, fmt::format("{}: invalid encoding", name));
+  }
+
   Result<void> take(base::UnixMillis now) {
     reply_.operation = "submit";
     const auto word = http::form_value(request_.query, "type");
     const auto type = word && word->empty() ? changes::MoveType::kDevelopment
                                             : changes::move_type_named(word.value_or("?"));
     if (!type) return fail(ErrorCode::kInvalid, "type must be DC, BF, EM or RB");
-    if (const auto refused = changes::objection(options_.rights, *type, actor())) {
+    // The prequeue daemon checks the values in the meta file. Users who send them here, too, do not
+    // have to wait for this check.
+    changes::Meta meta;
+    meta.type = *type;
+    QUARRY_TRY_ASSIGN(meta.author, query_value("author"));
+    QUARRY_TRY_ASSIGN(meta.approval, query_value("approval"));
+    if (const auto refused = changes::objection(options_.rights, meta, actor())) {
       return refuse(403, *refused);
     }
     if (!request_.size) return refuse(411, "Content-Length is missing or invalid");
@@ -367,7 +378,8 @@ class Answer {
                                          .capabilities = user_.letters,
                                          .address = std::string(request_.remote_address),
                                          .time = now,
-                                         .receipt = receipt};
+                                         .receipt = receipt,
+                                         .is_local = !request_.trusted_user.empty()};
     QUARRY_TRY_ASSIGN(const auto name,
                       changes::submit(directories_, *type, submission,
                                       [&](base::File& file) { return receive(file, now); }));

@@ -191,6 +191,7 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   add_time(page, changes::time_of_tai64n(job.name.tai));
   page.raw("</td></tr>\n");
   add_fact(page, "Approval", job.meta.approval);
+  add_fact(page, "Approved by", job.approver);
   for (const auto& [name, check_in] :
        {std::pair(Literal("Based on"), std::string_view(job.meta.base)),
         std::pair(Literal("Check-in"), job.landed ? job.landed->str() : std::string_view())}) {

@@ -153,6 +153,20 @@ def test_submit_shows_why_a_change_set_is_refused(submit, checkout, fresh, serve
     assert status == 1 and errors.startswith("quarry: ")
 
 
+def test_an_author_or_approval_that_is_not_allowed_is_refused_at_submission(submit, checkout, fresh):
+    repofile.add_user(fresh, "boss", "pen", "a")
+    change(checkout)
+    for option, directive in (("--author", "changes.author"), ("--approval", "changes.approve")):
+        status, id_, errors = submit(option, "some body & others")
+        assert status == 1 and not id_ and directive in errors, errors
+    assert not Queue.of(fresh).names("prequeue")
+    assert submit("--author", "writer")[0] == 0
+    status, id_, errors = submit("--author", "some body & others", "--approval", "ticket 1", user="boss")
+    assert status == 0, errors
+    meta = meta_of(Queue.of(fresh).content(id_))
+    assert meta["author"] == ["some body & others"] and meta["approval"] == ["ticket 1"]
+
+
 def test_wait_reports_the_outcome_and_can_be_interrupted(submit, checkout, fresh, server):
     checkout.write("edited.txt", "other\n")
     queue = Queue.of(fresh)
@@ -247,7 +261,9 @@ def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     assert "already held" in queue_command.refused("hold", first)
     queue_command("release", first)
     queue_command("approve", second, "--ref", "ticket 9")
-    assert "##approval\nticket 9\n" in queue.job(second)
+    assert "##approval\nticket 9\n" in queue.job(second) and "##approver\n" in queue.job(second)
+    assert "approved by" in queue_command("show", second)
+    assert "already approved" in queue_command.refused("approve", second)
     queue_command("abandon", third)
     assert queue.stage_of(third) == "abandon"
     assert "it is in abandon/" in queue_command.refused("hold", third)

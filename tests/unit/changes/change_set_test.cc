@@ -189,8 +189,8 @@ TEST_CASE("renames are of files of the change set, and merges are of check-ins")
 }
 
 TEST_CASE("submitters cannot write the queue's own sections") {
-  for (const std::string_view name :
-       {"submitter", "address", "attempts", "held", "landed", "closure", "rollback", "history"}) {
+  for (const std::string_view name : {"submitter", "address", "attempts", "held", "approver",
+                                      "landed", "closure", "rollback", "history"}) {
     CAPTURE(name);
     CHECK(error_of(with("##" + std::string(name) + "\nx\n")).starts_with("##" + std::string(name)));
   }

@@ -60,7 +60,7 @@ class MetaChecker final : public Checker {
 class OneByOne : public Executor {
  public:
   virtual Outcome land(const Job& job, const Stop& stop, const Say& say) = 0;
-  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override {
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop, Turn&) override {
     std::vector<Outcome> outcomes;
     for (const Task& task : tasks) outcomes.push_back(land(task.job, stop, task.say));
     return outcomes;

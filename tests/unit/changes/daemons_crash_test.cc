@@ -67,6 +67,12 @@ class NeverStop final : public Stop {
   std::optional<Verdict> wanted() const override { return std::nullopt; }
 };
 
+class FreeTurn final : public Turn {
+ public:
+  quarry::base::Result<void> take() override { return {}; }
+  void end() override {}
+};
+
 /// Runs in the child process, and reports every rollback as done. The test itself records the
 /// rolled-back change sets in its Repository.
 void answer_rollbacks(Fd socket) {
@@ -111,16 +117,18 @@ struct Machine {
   void land() {
     const auto names = world.directories.list(Stage::kPending);
     REQUIRE(names);
+    FreeTurn turn;
     std::vector<ChangeSetName> batch;
     for (const ChangeSetName& name : *names) {
       if (name.type == MoveType::kRollback) continue;
       batch.push_back(name);
       if (batch.size() < world.options.batch) continue;
-      execute_all(world.directories, batch, executor, NeverStop(), world.options.rules,
+      execute_all(world.directories, batch, executor, NeverStop(), turn, world.options.rules,
                   world.clock);
       batch.clear();
     }
-    execute_all(world.directories, batch, executor, NeverStop(), world.options.rules, world.clock);
+    execute_all(world.directories, batch, executor, NeverStop(), turn, world.options.rules,
+                world.clock);
     REQUIRE(world.directories.sync_folders());
   }
   /// Executes the rollback in pending/ or run/, if there is one.

@@ -477,7 +477,7 @@ TEST_CASE("a held or unapproved job waits, and continues when it is read again f
   {
     auto lock = queue.directories.lock_job(Stage::kStaging, name_of(1, MoveType::kEmergency));
     REQUIRE(lock);
-    lock->job.meta.approval = "T-1";
+    lock->job.approver = "bob";
     REQUIRE(lock->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
   }
   queue.until(2, Stage::kDone);

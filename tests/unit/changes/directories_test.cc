@@ -90,6 +90,9 @@ TEST_CASE("a submission waits in prequeue/ as an empty file") {
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "prequeue"});
   CHECK(std::filesystem::file_size(queue.directories.file_of(Stage::kPrequeue, name)) == 0);
   CHECK(queue.directories.submission_of(name) == kSubmission);
+  Submission local = kSubmission;
+  local.is_local = true;
+  CHECK(Submission::parse(local.text()) == local);
   CHECK(queue.directories.read(Stage::kPrequeue, name).error().code == ErrorCode::kBusy);
   CHECK(queue.directories.list(Stage::kPrequeue) == std::vector{name});
 }

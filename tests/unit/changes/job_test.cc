@@ -30,10 +30,12 @@ Job full_job() {
   job.meta.others = {{"x", {"y"}}};
   job.submitter = "ann of the queue";
   job.capabilities = "abeio";
+  job.is_local = true;
   job.address = "192.0.2.1";
   job.crashes = 2;
   job.deferrals = 3;
   job.held = "bob: wait for the release";
+  job.approver = "eve";
   job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
   job.closure = {*ChangeSetId::parse("00000000000000aa")};
   job.rolled_back = RolledBack{.by = *ChangeSetId::parse("00000000000000bb"), .from = Stage::kRun};
@@ -65,6 +67,7 @@ TEST_CASE("the move type of a job is that of its name") {
 }
 
 TEST_CASE("the error names what is wrong with a job file") {
+  CHECK(job_error("##submitter\nann\nio\nremote\n").starts_with("##submitter:"));
   CHECK(job_error("##attempts\n1\n").starts_with("##attempts:"));
   CHECK(job_error("##attempts\n1 -2\n").starts_with("##attempts:"));
   CHECK(job_error("##landed\nabc\n").starts_with("##landed:"));
@@ -73,7 +76,7 @@ TEST_CASE("the error names what is wrong with a job file") {
   CHECK(job_error("##history\nyesterday Q x\n").starts_with("##history:"));
   CHECK(job_error("##history\n2026-01-02T03:04:05.678 Z x\n").starts_with("##history:"));
   CHECK(job_error("##history\n9999-12-31T23:59:59.9999 Q x\n").starts_with("##history:"));
-  CHECK(job_error("##submitter\na\nb\nc\n", ErrorCode::kLimit).starts_with("##submitter:"));
+  CHECK(job_error("##submitter\na\nb\nlocal\nd\n", ErrorCode::kLimit).starts_with("##submitter:"));
 }
 
 TEST_CASE("a history that grows too long loses its middle") {

@@ -48,6 +48,16 @@ TEST_CASE("a job waits for space on a full disk without limit, and does not fail
   CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
 }
 
+TEST_CASE("a reference that the submitter gave does not approve a job") {
+  Rules rules;
+  rules.needs_approval.fill(true);
+  Job job = some_job();
+  job.meta.approval = "ticket 1";
+  CHECK_FALSE(model_job_of(job, Stage::kQueue, rules).is_approved);
+  job.approver = "eve";
+  CHECK(model_job_of(job, Stage::kQueue, rules).is_approved);
+}
+
 TEST_CASE("the time of landing is that of the first line in done/") {
   Job job = some_job();
   job.add_history({2000}, Stage::kDone, "landed");

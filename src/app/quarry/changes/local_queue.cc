@@ -98,12 +98,14 @@ class LocalQueue : public QueueAccess {
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
     QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
-    QUARRY_TRY_ASSIGN(
-        const auto name,
-        changes::submit(
-            directories_, meta.type,
-            {.submitter = login_, .capabilities = "s", .address = "localhost", .time = now()},
-            [&](base::File& file) { return file.append(tarball); }));
+    QUARRY_TRY_ASSIGN(const auto name,
+                      changes::submit(directories_, meta.type,
+                                      {.submitter = login_,
+                                       .capabilities = "s",
+                                       .address = "localhost",
+                                       .time = now(),
+                                       .is_local = true},
+                                      [&](base::File& file) { return file.append(tarball); }));
     return name.id;
   }
 

@@ -83,7 +83,7 @@ class ServerQueue : public QueueAccess {
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
     QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
-    return client_.submit(meta.type, tarball);
+    return client_.submit(meta, tarball);
   }
 
  private:

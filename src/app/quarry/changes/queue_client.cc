@@ -147,10 +147,13 @@ Result<bool> QueueClient::has_check_in(std::string_view name) const {
   return !document.contains("check_in") || document["check_in"].is_string();
 }
 
-Result<changes::ChangeSetId> QueueClient::submit(changes::MoveType type,
+Result<changes::ChangeSetId> QueueClient::submit(const changes::Meta& meta,
                                                  std::string_view tarball) const {
-  QUARRY_TRY_ASSIGN(const std::string reply, post("", fmt::format("type={}", word_of(type)),
-                                                  changes::kTarballType, tarball));
+  // The server checks the author and the approval before it accepts the tarball.
+  std::string query = fmt::format("type={}", word_of(meta.type));
+  if (!meta.author.empty()) query += "&author=" + http::percent_encode(meta.author);
+  if (!meta.approval.empty()) query += "&approval=" + http::percent_encode(meta.approval);
+  QUARRY_TRY_ASSIGN(const std::string reply, post("", query, changes::kTarballType, tarball));
   if (const auto id = changes::ChangeSetId::parse(member_of(reply, "id"))) return *id;
   return fail(ErrorCode::kInvalid, "invalid reply from the server: no change-set id");
 }

@@ -36,8 +36,10 @@ class QueueClient {
   /// Returns whether the server's repository has the check-in NAME. Returns true if the server does
   /// not answer this question. Errors: the same as for get().
   base::Result<bool> has_check_in(std::string_view name) const;
-  /// Submits TARBALL and returns its id on the server. Errors: the same as for post().
-  base::Result<changes::ChangeSetId> submit(changes::MoveType type, std::string_view tarball) const;
+  /// Submits TARBALL, the change set of META, and returns its id on the server. Errors: the same as
+  /// for post().
+  base::Result<changes::ChangeSetId> submit(const changes::Meta& meta,
+                                            std::string_view tarball) const;
 
  private:
   QueueClient(transport::RemoteUrl url, transport::TransportOptions options);

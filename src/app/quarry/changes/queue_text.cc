@@ -156,6 +156,7 @@ std::string change_set_text(const json& change_set) {
   add_member("author", "author");
   add(text, "submitted", time_in(change_set, "submitted"));
   add_member("approval", "approval");
+  add_member("approved by", "approver");
   add_member("held", "held");
   add_member("based on", "base");
   add_member("check-in", "landed");

@@ -238,7 +238,7 @@ Result<int> submit(const SubmitArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string tarball, tarball_of(meta, files));
   QUARRY_TRY_ASSIGN(const QueueClient client, QueueClient::open(arguments.server));
   QUARRY_TRY(check_check_ins(client, meta, checkout));
-  QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, client.submit(meta.type, tarball));
+  QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, client.submit(meta, tarball));
   if (!arguments.waits) {
     fmt::print("{}\n", id.str());
     return kDone;

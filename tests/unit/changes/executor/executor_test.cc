@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,6 +27,19 @@ class NoStop : public Stop {
  public:
   std::optional<Verdict> wanted() const override { return verdict; }
   std::optional<Verdict> verdict;
+};
+
+/// Records when it is taken and ended.
+class RecordedTurn : public Turn {
+ public:
+  base::Result<void> take() override {
+    text += "take ";
+    return on_take();
+  }
+  void end() override { text += "end "; }
+
+  std::string text;
+  std::function<base::Result<void>()> on_take = [] { return base::Result<void>(); };
 };
 
 class ExecutorWorld : public LandingWorld {
@@ -68,7 +82,7 @@ class ExecutorWorld : public LandingWorld {
     return land(job, path);
   }
   Outcome land(const Job& job, const std::filesystem::path& tarball) {
-    return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop).front();
+    return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop, turn).front();
   }
   /// Makes a tarball with the files ADDED and REMOVED, and adds their names to JOB.
   std::filesystem::path pack(Job& job, const FilesOf& added,
@@ -100,6 +114,7 @@ class ExecutorWorld : public LandingWorld {
   }
 
   NoStop stop;
+  RecordedTurn turn;
   std::string said;
   std::map<int, std::string> said_of;
   Executor::Say say = [this](std::string_view text) { said += text; };
@@ -201,6 +216,92 @@ TEST_CASE("a gate sees the merged files, and decides") {
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}, {"b", {"good"}}});
 }
 
+TEST_CASE("a gate runs again during the turn to land if the branch moved before") {
+  ExecutorWorld world("echo runs\n");
+  const auto runs = [&] {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = world.said.find("runs\n", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  CHECK(world.run(world.job(1), {{"a", {"1"}}}).verdict == Verdict::kLanded);
+  CHECK(world.turn.text == "take end ");
+  CHECK(runs() == 1);
+  world.turn.on_take = [&]() -> base::Result<void> {
+    world.commit(world.tip(), {{"a", {"1"}}, {"other", {"1"}}});
+    return {};
+  };
+  CHECK(world.run(world.job(2), {{"a", {"2"}}}).verdict == Verdict::kLanded);
+  CHECK(world.turn.text == "take end take end ");
+  CHECK(runs() == 3);
+  CHECK(world.said.find("the branch trunk has moved: the gate runs again") != std::string::npos);
+  CHECK(world.files() == FilesOf{{"a", {"2"}}, {"other", {"1"}}});
+  world.turn.on_take = [] { return base::fail(base::ErrorCode::kBusy, "interrupted"); };
+  CHECK(world.run(world.job(3), {{"a", {"3"}}}).verdict == Verdict::kDeferred);
+  CHECK(world.turn.text == "take end take end take end ");
+}
+
+TEST_CASE("a job lands without a turn if no gate accepts it") {
+  ExecutorWorld world("exit 1\n");
+  CHECK(world.run(world.job(1), {{"a", {"1"}}}).verdict == Verdict::kFailed);
+  CHECK(world.turn.text.empty());
+  ExecutorWorld without_gate;
+  CHECK(without_gate.run(without_gate.job(1), {{"a", {"1"}}}).verdict == Verdict::kLanded);
+  CHECK(without_gate.turn.text.empty());
+}
+
+TEST_CASE("rights are checked again when a change set lands") {
+  ExecutorWorld world("exit 0\n");
+  const auto set_capabilities = [&](const std::string& letters) {
+    world.receive([&](repository::Receipt& receipt) {
+      const auto text = [](std::string value) {
+        return repository::SqlLiteral{
+            .kind = repository::SqlLiteral::Kind::kText, .integer = 0, .bytes = std::move(value)};
+      };
+      static std::int64_t mtime = 4'000'000'000;
+      REQUIRE(receipt.merge_config({.table = "user",
+                                    .mtime = ++mtime,
+                                    .key = "bob",
+                                    .columns = {{"cap", text(letters)}, {"pw", text("")}}}));
+    });
+  };
+  const auto land = [&](int number, const auto& change) {
+    Job job = world.job(number);
+    job.submitter = "bob";
+    change(job);
+    return world.run(job, {{"f" + std::to_string(number), {"1"}}});
+  };
+  const auto unchanged = [](Job&) {};
+  CHECK(land(1, unchanged).why == "the submitter, bob, is no longer a user of the repository");
+  CHECK(land(2, [](Job& job) { job.is_local = true; }).verdict == Verdict::kLanded);
+  set_capabilities("i");
+  CHECK(land(3, unchanged).verdict == Verdict::kLanded);
+  const Outcome author = land(4, [](Job& job) { job.meta.author = "ann"; });
+  CHECK(author.verdict == Verdict::kFailed);
+  CHECK(author.why.find("changes.author") != std::string::npos);
+  // An approver's reference needs no right of the submitter.
+  CHECK(land(5, [](Job& job) { job.meta.approval = "ticket"; }).verdict == Verdict::kLanded);
+  CHECK(land(6, [](Job& job) { job.name.type = MoveType::kEmergency; }).verdict ==
+        Verdict::kFailed);
+  world.turn.on_take = [&]() -> base::Result<void> {
+    set_capabilities("o");
+    return {};
+  };
+  const Outcome revoked = land(7, unchanged);
+  CHECK(revoked.verdict == Verdict::kFailed);
+  CHECK(revoked.why ==
+        "not permitted: submitting (changes.submit = i); the rights of bob have changed since the "
+        "submission");
+  Job rollback = world.job(8);
+  rollback.submitter = "bob";
+  rollback.name.type = MoveType::kRollback;
+  Job landed = world.job(3);
+  landed.submitter = "bob";
+  const Outcome back = world.executor->roll_back(rollback, {landed}, world.stop, world.say);
+  CHECK(back.verdict == Verdict::kFailed);
+  CHECK(back.why.find("changes.rollback") != std::string::npos);
+}
+
 TEST_CASE("a gate sees symbolic links only if the repository makes them") {
   ExecutorWorld world("test -L link && exit 100\nexit 0\n");
   CHECK(world.run(world.job(1), {{"link", {"to", 'l'}}}).verdict == Verdict::kLanded);
@@ -218,7 +319,7 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
     tasks.push_back(world.task(number, number == 3 || number == 6 ? "bad\n" : "good\n"));
   }
   const auto parent = world.tip();
-  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
   REQUIRE(outcomes.size() == 8);
   FilesOf landed;
   for (int number = 1; number <= 8; ++number) {
@@ -240,7 +341,7 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
         std::string::npos);
   CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=
         std::string::npos);
-  const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop);
+  const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop, world.turn);
   CHECK(again[0].landed == outcomes[0].landed);
   CHECK(again[1].landed == outcomes[7].landed);
 }
@@ -253,7 +354,7 @@ TEST_CASE("a job that cannot land, or has no valid tarball, does not delay other
   for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
   tasks[1].job.meta.base = std::string(base.str());
   std::ofstream(tasks[2].tarball) << "no tarball";
-  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kFailed);
   CHECK(outcomes[2].verdict == Verdict::kFailed);
@@ -273,7 +374,7 @@ TEST_CASE(
     tasks.back().tarball =
         world.pack(tasks.back().job, {{"f", {"version " + std::to_string(number) + "\n"}}});
   }
-  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kFailed);
   CHECK(outcomes[2].verdict == Verdict::kLanded);
@@ -288,7 +389,7 @@ TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files
   std::vector<Executor::Task> tasks;
   for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
   std::filesystem::remove(tasks[1].tarball);
-  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kDeferred);
   CHECK(outcomes[2].verdict == Verdict::kDeferred);
@@ -300,7 +401,7 @@ TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files
 TEST_CASE("a gate that defers a batch defers all of its jobs") {
   ExecutorWorld world("exit 111\n");
   const auto outcomes =
-      world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop);
+      world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop, world.turn);
   CHECK(outcomes[0].verdict == Verdict::kDeferred);
   CHECK(outcomes[1].verdict == Verdict::kDeferred);
 }

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "control_artifact.h"
 #include "landing_world.h"
 #include "quarry/artifact/structural.h"
@@ -67,6 +71,49 @@ TEST_CASE(
     CHECK(world.files() == FilesOf{{"a", {"fork"}}, {"b", {"b"}}});
     CHECK(faults(world.file()) == "");
   }
+}
+
+TEST_CASE("a change set whose submitter loses the right while a gate decides does not land") {
+  LandingWorld world;
+  std::optional<std::string> reason = "not permitted";
+  LandingOrder order = world.order(1, {{"a", {"1"}}});
+  order.objection = [&] { return reason; };
+  const Refusal refused = world.refused(order);
+  CHECK(refused.kind == RefusalKind::kNotPermitted);
+  CHECK(refused.reason == "not permitted");
+  reason.reset();
+  int asked = 0;
+  const auto gate = [&](const Prospect&) -> base::Result<void> {
+    ++asked;
+    world.receive([&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("x", "y")); });
+    reason = "not permitted";
+    return {};
+  };
+  const auto outcomes = world.lander.land({&order, 1}, gate);
+  REQUIRE(outcomes);
+  REQUIRE_FALSE(outcomes->front());
+  CHECK(outcomes->front().error().kind == RefusalKind::kNotPermitted);
+  CHECK(asked == 1);
+  CHECK(world.files().empty());
+  reason.reset();
+  world.landed(order);
+  reason = "not permitted";
+  CHECK(world.land(order)->was_there);
+}
+
+TEST_CASE("a refused change set does not affect others that land together with it") {
+  LandingWorld world;
+  std::vector<LandingOrder> orders = {world.order(1, {{"a", {"1"}}}),
+                                      world.order(2, {{"b", {"2"}}}),
+                                      world.order(3, {{"c", {"3"}}})};
+  orders[1].objection = [] { return std::optional<std::string>("not permitted"); };
+  const auto outcomes = world.lander.land(orders);
+  REQUIRE(outcomes);
+  CHECK((*outcomes)[0]);
+  CHECK_FALSE((*outcomes)[1]);
+  CHECK((*outcomes)[2]);
+  CHECK(world.files() == FilesOf{{"a", {"1"}}, {"c", {"3"}}});
+  CHECK(faults(world.file()) == "");
 }
 
 TEST_CASE("a gate's verdict on a tip that has moved may be accepted") {

@@ -47,10 +47,11 @@ TEST_CASE("a waiting job is held with a reason, released, and read again each ti
   }
 }
 
-TEST_CASE("an approval has a reference, and can be given only once") {
+TEST_CASE("an approval has an approver and a reference, and can be given only once") {
   Queue queue;
   queue.put(kName);
   REQUIRE(act_as_eve(queue, Action::kApprove, "ticket 17"));
+  CHECK(queue.directories.read(Stage::kQueue, kName)->approver == "eve");
   CHECK(queue.directories.read(Stage::kQueue, kName)->meta.approval == "ticket 17");
   CHECK(act_as_eve(queue, Action::kApprove).error().code == ErrorCode::kConflict);
 }

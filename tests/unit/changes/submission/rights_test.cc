@@ -92,9 +92,11 @@ TEST_CASE("an emergency, another author and an approval need more rights than a 
 }
 
 TEST_CASE("a rollback needs its own right, not that of writers") {
-  CHECK(objection(Rights(), MoveType::kRollback, kWriter) ==
+  Meta meta;
+  meta.type = MoveType::kRollback;
+  CHECK(objection(Rights(), meta, kWriter) ==
         "not permitted: submitting a rollback (changes.rollback = a)");
-  CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), MoveType::kRollback, kReader));
+  CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), meta, kReader));
 }
 
 TEST_CASE("rights are read as they are written") {

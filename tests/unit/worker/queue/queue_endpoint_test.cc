@@ -211,10 +211,18 @@ TEST_CASE("without the right to submit, a request is refused before its body is 
   CHECK(world.submit("writer", "?type=RB").status == 403);
   CHECK(world.submit("writer", "?type=XX").status == 400);
   CHECK(world.submit("writer", "?type=%zz").status == 400);
+  const QueueReply author = world.submit("writer", "?type=DC&author=some+body");
+  CHECK(author.status == 403);
+  CHECK(has(author, "changes.author"));
+  CHECK(world.submit("writer", "?type=DC&approval=ticket").status == 403);
+  CHECK(world.submit("writer", "?type=DC&author=%zz").status == 400);
+  CHECK(world.submit("writer", "?type=DC&approval=%zz").status == 400);
   CHECK_FALSE(world.was_read);
   CHECK(world.files() == 0);
   CHECK(world.submit("admin", "?type=EM").status == 202);
   CHECK(world.submit("admin", "?type=RB").status == 202);
+  CHECK(world.submit("admin", "?type=DC&author=writer&approval=ticket").status == 202);
+  CHECK(world.submit("writer", "?type=DC&author=writer").status == 202);
 }
 
 TEST_CASE("a wrong password is logged with the user name, and the body is not read") {
