@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kPgpMessage = "-----BEGIN PGP SIGNED MESSAGE-----";
 constexpr std::string_view kSshMessage = "-----BEGIN SSH SIGNED MESSAGE-----";
-// Fossil does not compare the last dash.
+// The last dash is omitted, because fossil does not compare it.
 constexpr std::string_view kPgpSignature = "\n-----BEGIN PGP SIGNATURE----";
 constexpr std::string_view kSshSignature = "\n-----BEGIN SSH SIGNATURE----";
 // Fossil before 2.26 compares only these characters, and does not recognize SSH signatures.
@@ -35,8 +35,9 @@ bool begins_with_card(std::string_view text) {
   return text.size() >= kShortestArtifact && text[0] >= 'A' && text[0] <= 'Z' && text[1] == ' ';
 }
 
-/// Returns CONTENT without the OpenPGP or SSH signature around it, if it has one and contains a
-/// card. If IS_OLD is set, follows the rules of fossil before 2.26.
+/// Returns CONTENT without the OpenPGP or SSH signature around it. Returns an empty string if
+/// CONTENT has a signature but does not contain a card. If IS_OLD is set, follows the rules of
+/// fossil before 2.26.
 std::string_view without_signature(std::string_view content, bool is_old = false) {
   static_assert(kPgpMessage.size() == kSshMessage.size());
   if (!content.starts_with(kPgpMessage) && (is_old || !content.starts_with(kSshMessage))) {
@@ -45,7 +46,8 @@ std::string_view without_signature(std::string_view content, bool is_old = false
   const std::string_view body = after_empty_line(content.substr(kPgpMessage.size()));
   // Do not search for the signature in plain data, because the search can be slow.
   if (!begins_with_card(body)) return {};
-  // Like fossil, use the last signature, of either kind. If none is found, npos + 1 is 0.
+  // Like fossil, use the last signature of either kind. Without a signature, END is 0, because npos
+  // + 1 is 0.
   const std::size_t end =
       is_old ? body.rfind(kOldSignature) + 1
              : std::max(body.rfind(kPgpSignature) + 1, body.rfind(kSshSignature) + 1);

@@ -82,8 +82,8 @@ Result<std::vector<MergedCheckIn>> merges_of(const Section& section) {
   return merges;
 }
 
-/// Returns the first name in RENAMES that NAME_OF returns and that is listed twice or not in FILES,
-/// which is sorted; nullptr if all names are valid.
+/// Returns the first name in RENAMES that is listed twice or is not in FILES, or nullptr if all
+/// names are valid. NAME_OF selects the old or the new names. FILES must be sorted.
 const std::string* wrong_name(const std::vector<Rename>& renames,
                               const std::vector<std::string_view>& files,
                               std::string Rename::*name_of) {

@@ -39,7 +39,7 @@ class Landings {
     }
   }
 
-  /// Moves the jobs that landed after NODE, in one of its lanes, to FOUND.
+  /// For each lane of NODE, moves the jobs that landed after NODE to FOUND.
   void take_later(const ModelNode& node, std::vector<const ModelNode*>& found) {
     for (const std::string& file : node.known.files) {
       const auto lane = lanes_.find(Key(node.known.branch, file));

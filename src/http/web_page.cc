@@ -157,7 +157,8 @@ HeaderFields web_page_fields(std::string_view script, Forms forms) {
     policy += fmt::format("; script-src {}; connect-src 'self'", hash_source(script));
   }
   return {{"Content-Security-Policy", std::move(policy)},
-          // With "no-referrer", browsers would send a form with "Origin: null".
+          // With "no-referrer", browsers would send "Origin: null" with a form, and the form would
+          // be refused.
           {"Referrer-Policy", has_forms ? "same-origin" : "no-referrer"},
           {"Cache-Control", "no-store"},
           {"Vary", "Accept"}};

@@ -83,9 +83,9 @@ std::filesystem::path with_suffix(const std::filesystem::path& path, const char*
 
 constexpr auto kLogFiles = std::to_array<const char*>({"-wal", "-shm"});
 
-/// Gives the log files of the repository PATH the MODE of the repository. SQLite creates them with
-/// its mode, so they stay read-only if the repository was read-only at that time. Does not open
-/// them, because closing them would release SQLite's locks.
+/// Gives the log files of the repository PATH the MODE of the repository. SQLite creates log files
+/// with the mode that the repository has at that time, so they are read-only if the repository was
+/// read-only then. Does not open the log files, because closing them would release SQLite's locks.
 void mend_modes_of_log(const std::filesystem::path& path, mode_t mode) {
   if (!may_write(path)) return;
   for (const char* suffix : kLogFiles) {

@@ -94,7 +94,8 @@ def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[st
 
 
 def unknown_to_fossil(path: Path, fossil: Fossil) -> set[str]:
-    """Returns the artifacts whose format the installed fossil does not know: those with an SSH signature, before 2.26."""
+    """Returns the artifacts whose format the installed fossil does not know. Before 2.26, these are the artifacts with
+    an SSH signature."""
     version = re.search(r"version (\d+)\.(\d+)", fossil("version"))
     if (int(version[1]), int(version[2])) >= (2, 26):
         return set()
@@ -103,8 +104,8 @@ def unknown_to_fossil(path: Path, fossil: Fossil) -> set[str]:
 
 def differences_from_fossil(ours: list[str], theirs: Path, unknown: set[str]) -> list[str]:
     """Returns the rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing.
-    `quarry verify` checks whether only the order differs. If fossil does not know the artifacts UNKNOWN, ignores the
-    rows about them, and the tables whose rows depend on their neighbors."""
+    `quarry verify` checks whether only the order differs. Ignores rows about the artifacts UNKNOWN, which fossil does
+    not know. If there are such artifacts, also ignores the tables in which they affect other rows."""
     rebuilt = dump(theirs)
     if unknown:
         def compared(lines: list[str]) -> list[str]:

@@ -124,9 +124,10 @@ struct Structural {
 /// recognized immediately.
 std::optional<Structural> parse_structural(std::string_view content);
 
-/// Returns whether CONTENT, without a signature around it, begins with a card and ends with a
-/// correct Z card. This is true for all texts that any version of fossil accepts as an artifact, and
-/// for some that parse_structural() rejects, such as those with the date "now".
+/// Returns whether CONTENT begins with a card and ends with a correct Z card. A signature around
+/// CONTENT is ignored. This is true for all texts that any version of fossil accepts as an
+/// artifact. It is also true for some texts that parse_structural() rejects, such as those with the
+/// date "now".
 bool has_structural_frame(std::string_view content);
 
 /// Returns CONTENT without its F cards and without the signature around it. ARTIFACT must be the

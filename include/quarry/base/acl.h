@@ -18,8 +18,8 @@ struct AccessList {
 };
 
 /// Sets the permissions of PATH, which has MODE, to MODE and LIST. Removes all other entries, such
-/// as those from the default access control list of its folder. Errors: kIo (if LIST is not empty,
-/// this includes file systems without access control lists).
+/// as those that PATH has inherited from its folder. Errors: kIo, also if LIST is not empty and the
+/// file system does not have access control lists.
 Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

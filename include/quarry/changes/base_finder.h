@@ -1,6 +1,7 @@
-// Finds the base of a change set, a check-in that existed when the change set was submitted. Changes
-// that land later are therefore merged with the change set, which does not overwrite them. The base
-// is found when the change set is checked, and the tip of the branch can have moved by then.
+// Finds the base of a change set: the check-in on which its changes are based. Names of branches
+// and tags mean what they meant at the submission, because the tip of the branch can move before
+// the change set is checked. Changes that land after the submission are merged with the change set,
+// and are not overwritten.
 //
 //   no ##base         the tip of the target branch at the submission
 //   ##base BRANCH     the tip of this branch at the submission
@@ -27,9 +28,9 @@ class BaseFinder {
   explicit BaseFinder(std::filesystem::path repository) : path_(std::move(repository)) {}
 
   /// Returns the full hash of the base of META, or an empty string for a rollback. RECEIPT was the
-  /// last receipt at the submission; if it is not known, the names mean what they mean now. Errors:
-  /// kInvalid (the base or the branch does not exist, or the branch is closed), kIo (the repository
-  /// cannot be read now).
+  /// last receipt at the submission. If RECEIPT is not known, names mean what they mean now.
+  /// Errors: kInvalid (the base or the branch does not exist, or the branch is closed), kIo (the
+  /// repository cannot be read now).
   base::Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);
 
  private:

@@ -1,5 +1,5 @@
-// The unified diff of a change set, for reviewers. A diff can be long, and most are never read, so
-// the prequeue daemon, which opens tarballs, computes a diff when a user requests it:
+// The unified diff of a change set, for reviewers. The prequeue daemon computes a diff when a user
+// requests it, because diffs can be long and most of them are never read:
 //
 //   1. The worker writes the empty file ctrl/diff.CSID and wakes the daemon.
 //   2. The daemon writes the diff to data/NAME.diff, from which the worker reads it.
@@ -17,9 +17,10 @@
 
 namespace quarry::changes {
 
-/// Returns the diff between FILES of JOB and the parent of its check-in or, if it has not landed,
-/// its base or the tip of its branch. Truncates it to kMaxDiff bytes. Errors: kNotFound, kConflict, kInvalid (the base does not
-/// exist), kCorrupt, kIo.
+/// Returns the diff from the previous version to FILES of JOB. If JOB has landed, the previous
+/// version is the parent of its check-in. Otherwise, it is the base of JOB or, without a base, the
+/// tip of the branch. Truncates the diff to kMaxDiff bytes. Errors: kNotFound, kConflict, kInvalid
+/// (the base does not exist), kCorrupt, kIo.
 base::Result<std::string> diff_of(repository::Repository& repository, const Job& job,
                                   std::span<const ChangedFile> files);
 

@@ -2,10 +2,12 @@
 //
 //   BASE/ctrl/rules     rules of the pool: retry_delay in milliseconds, max_rollback, and the move
 //                       types in needs_approval, separated by spaces
-//   BASE/ctrl/stopped   exists while the execution daemon does not execute anything: the reason
+//   BASE/ctrl/stopped   the reason why the execution daemon has stopped executing jobs; exists
+//                       only while it is stopped
 //   BASE/ctrl/urgent    names of jobs in queue/ and staging/, one per line. The jobs in pending/ on
 //                       which they depend go before less urgent jobs. Written by the queueing
-//                       daemon for the execution daemon, which does not list these two folders
+//                       daemon for the execution daemon, which does not list queue/ and
+//                       staging/
 #pragma once
 
 #include <string>
@@ -22,8 +24,8 @@ base::Result<void> note_rules(const Directories& directories, const Rules& rules
 /// Returns the recorded rules. Rules that are not recorded have their default values.
 Rules noted_rules(const Directories& directories);
 
-/// Records that the queue has stopped for REASON; if REASON is empty, that it has not. Passes on
-/// errors from file operations.
+/// Records REASON as the reason why the queue has stopped. If REASON is empty, records that the
+/// queue is not stopped. Passes on errors from file operations.
 base::Result<void> note_stop(const Directories& directories, std::string_view reason);
 /// Returns the recorded reason, or an empty string if the queue has not stopped.
 std::string stop_reason(const Directories& directories);

@@ -103,7 +103,7 @@ class Executor {
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
   /// Returns an outcome for each task. If a task has already landed, returns the same outcome
   /// again. If a task is deferred, later tasks that touch the same files are deferred too. Takes
-  /// TURN if a landing on the branch would require a slow check to be repeated.
+  /// TURN between the gate's verdict and the landing, unless stale verdicts are accepted.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop,
                                         Turn& turn) = 0;
   /// Rolls back the change sets LANDED, which are sorted oldest first, by a single reverse check-in
@@ -122,8 +122,8 @@ struct QueueOptions {
   /// the previous one. Must be false if there is a gate, because a gate could accept a job but
   /// defer the previous one.
   bool takes_lines = false;
-  /// Returns an error if the gate cannot be run. As long as it does, no job is executed, except
-  /// rollbacks. Optional.
+  /// Returns an error if the gate cannot be run. While it returns an error, only rollbacks are
+  /// executed. Optional.
   std::function<base::Result<void>()> check_gate;
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };

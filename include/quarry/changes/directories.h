@@ -2,9 +2,9 @@
 // FILE.fossil.
 //
 //   BASE/tmp/            files that are being written
-//   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address. Missing
-//                        if the owner of the queue has put the tarball there; EXTRA in NAME is then
-//                        the submitter
+//   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address. If
+//                        the owner of the queue has put the tarball there, NAME.submission does not
+//                        exist, and EXTRA in NAME is the submitter
 //   BASE/prequeue/ …     the job files, in one folder for each stage (job.h)
 //   BASE/log/            CSID: the log of a change set, for people and for look-ups
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
@@ -68,8 +68,8 @@ struct Submission {
   std::string address;
   base::UnixMillis time;
   std::optional<std::int64_t> receipt = {};  // last receipt of the repository at `time`
-  /// Whether the submitter is a user of this machine who has access to the queue, and not a user of
-  /// the repository.
+  /// Whether the submitter is a user of this machine who has access to the queue's folders.
+  /// Otherwise, the submitter is a user of the repository.
   bool is_local = false;
 
   static base::Result<Submission> parse(std::string_view text);

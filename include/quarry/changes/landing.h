@@ -19,13 +19,12 @@
 // has landed, so the record is kept even if the files of the queue are lost. (The tag does not have
 // the prefix `sym-`, so it does not appear in lists of tags.)
 //
-// If a file has changed between the base of a change set (base_finder.h) and the tip, the two
-// versions are merged (merge.h). Otherwise, and if an order does not have a base, the files of the
-// change set replace the files of the tip.
+// If a change set has a base (base_finder.h), each of its files that has changed between the base
+// and the tip is merged (merge.h). All its other files replace the files of the tip.
 //
-// As in fossil, a renamed file has its old name in its F card, and its changes on the branch are
-// merged into the new file. Check-ins that the change set has merged are named in the P card, or in
-// a Q card if only their own changes were merged.
+// As in fossil, a renamed file has its old name in its F card. The branch's changes of the old file
+// are merged into the renamed file. The P card names the check-ins that the change set has merged
+// with their branches. Q cards name the check-ins that it has cherrypicked or backed out.
 //
 // A rollback is one check-in that rolls back other check-ins. As with `fossil merge --backout`,
 // their changes and renames are merged in reverse, beginning with the last check-in, and each of
@@ -86,9 +85,9 @@ struct LandingOrder {
     std::string submitter;  // the user who submitted it
   };
   std::vector<LandedChangeSet> rolls_back;
-  /// Returns the reason why the submitter is no longer allowed to land it, or nullopt. Called within
-  /// a snapshot and, if the repository has changed, again within the transaction that stores the
-  /// check-in. May be empty.
+  /// Returns the reason why the submitter is no longer allowed to land the change set, or nullopt.
+  /// Called within a snapshot. If the repository has changed, called again within the transaction
+  /// that stores the check-in. May be empty.
   std::function<std::optional<std::string>()> objection = {};
 };
 
@@ -97,7 +96,7 @@ enum class RefusalKind : std::uint8_t {
   kNoBranch,      // the branch does not exist
   kClosed,        // the branch is closed
   kForked,        // the branch has several open leaves, which have to be merged or closed
-  kNoBase,        // the base or a merged check-in is not a check-in, or is private
+  kNoBase,        // the base or a merged check-in does not exist or is private
   kConflict,      // the branch has conflicting changes
   kNothing,       // the branch already contains all changes
   kBadFile,       // the name or content of a file is invalid or not accepted

@@ -13,8 +13,8 @@
 //
 // A passive job cannot run now, but keeps its position, and later jobs in its lanes wait for it. A
 // job is passive if it is held, lacks an approval, is for a frozen branch, or depends on a passive
-// job. A job of a more urgent move type overtakes waiting jobs, but not running jobs. The change set
-// that was overtaken is merged with the changes of the other one (base_finder.h).
+// job. A job of a more urgent move type overtakes waiting jobs, but not running jobs. An overtaken
+// change set is later merged with the changes of the one that overtook it (base_finder.h).
 //
 // Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
@@ -111,17 +111,18 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Returns the more urgent waiting job that depends on ID and because of which ID goes before
-  /// others, or nullopt if ID has its own place in the order.
+  /// If ID goes before other jobs because a more urgent waiting job depends on ID, returns that
+  /// urgent job. Otherwise, returns nullopt.
   std::optional<ChangeSetId> raised_by(const ChangeSetId& id) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
-  /// Returns the change sets that a rollback of PRIMARY rolls back. The set contains PRIMARY. It
-  /// also contains each unfinished or landed change set that depends on a member of the set, and
-  /// each change set that landed after a landed member of the set and touched one of its files on
-  /// its branch. The landed change sets come first, in order of landing. Errors: kNotFound (one of
-  /// PRIMARY is unknown, has failed or was rolled back before), kLimit (more than LIMIT).
+  /// Returns the change sets that a rollback of PRIMARY rolls back. The set contains PRIMARY, and
+  /// all unfinished or landed change sets that depend on a member of the set. For each landed
+  /// member, it also contains the change sets that landed later and touched one of the member's
+  /// files on the same branch. The landed change sets come first, in order of landing. Errors:
+  /// kNotFound (one of PRIMARY is unknown, has failed or was rolled back before), kLimit (more than
+  /// LIMIT).
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;
 

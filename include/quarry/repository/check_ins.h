@@ -47,14 +47,15 @@ class CheckIns {
   base::Result<BranchTip> tip(std::string_view branch);
   /// Checks that BRANCH exists. It can be closed. Error: kNotFound.
   base::Result<void> require_branch(std::string_view branch);
-  /// Returns the tip that BRANCH had when RECEIPT was the last receipt: the nearest of the tip and
-  /// its first parents that no later receipt brought. Errors: the same as for tip(); kNotFound also
-  /// if all of them are later.
+  /// Returns the tip that BRANCH had when RECEIPT was the last receipt. Follows first parents from
+  /// the current tip to the first check-in that no later receipt brought. Errors: the same as for
+  /// tip(), and kNotFound if there is no such check-in.
   base::Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
   /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, a
   /// branch or a tag. If NAME is an open branch, returns the tip that it had at RECEIPT (see
-  /// tip_at()). If NAME is a closed branch or another tag, returns the last check-in that has the
-  /// tag and that no later receipt brought. Errors: kNotFound, kInvalid (ambiguous prefix).
+  /// tip_at()). If NAME is a closed branch or another tag, returns the latest check-in with the
+  /// tag, and ignores check-ins that later receipts brought. Errors: kNotFound, kInvalid (ambiguous
+  /// prefix).
   base::Result<artifact::HashName> named(std::string_view name,
                                          std::int64_t receipt = kLatestReceipt);
   /// Returns check-ins whose own manifest has a T card with TAG, latest first. Control artifacts

@@ -56,7 +56,7 @@ struct ClientFigures {
   std::uint64_t round_trips = 0;
   std::uint64_t artifacts_sent = 0;
   std::uint64_t artifacts_received = 0;
-  std::uint64_t unversioned_received = 0;  // files, including changes of their time and deletions
+  std::uint64_t unversioned_received = 0;  // including deletions and changed file times
   std::uint64_t bytes_sent = 0;            // as transferred
   std::uint64_t bytes_received = 0;
   /// Seconds by which the server's clock is ahead, according to its last reply. Includes the

@@ -17,8 +17,8 @@
 // `quarry http`.
 //
 // Browsers do not sign requests. A browser that is logged in to fossil's web pages sends the cookie
-// of this login. Since a browser also sends it if a page of another site makes the request, a form
-// has to contain the token form_token(), which only our own pages contain.
+// of this login, even if a page of another site makes the request. Therefore, a form has to contain
+// the token form_token(), which only our own pages contain.
 #pragma once
 
 #include <chrono>
@@ -83,7 +83,7 @@ class SignedRequest {
   /// Returns the token of the user's login on fossil's web pages, or an empty string if the user
   /// did not log in there.
   const std::string& form_token() const { return form_token_; }
-  /// Returns whether TOKEN is this token.
+  /// Returns whether TOKEN is the token form_token().
   bool is_form_token(std::string_view token) const;
 
  private:

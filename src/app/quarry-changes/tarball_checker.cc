@@ -29,7 +29,7 @@ constexpr std::chrono::minutes kKeptFor{10};
 // all its tarballs are extracted at the same time.
 constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 
-constexpr std::size_t kMaxOmitted = 4'096;  // bytes of the list of files that a diff omits
+constexpr std::size_t kMaxOmitted = 4'096;  // maximum bytes in a diff's list of omitted files
 
 }  // namespace
 

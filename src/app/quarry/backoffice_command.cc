@@ -109,7 +109,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
-// A run at least once an hour notices a clock that was set back.
+// Limit on the delay, so that email is retried within an hour even if the clock is set back.
 constexpr std::chrono::seconds kMaxRetryDelay = std::chrono::hours(1);
 
 /// Returns the delay after which REPOSITORY needs a run to retry email, or nullopt if no email

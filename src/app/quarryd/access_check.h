@@ -30,7 +30,7 @@ struct NeededFile {
   std::string path;
 };
 
-/// The needs of a child. Paths are inside its chroot; an empty path is not checked.
+/// The needs of a child. Paths are inside the child's chroot. An empty path is not checked.
 struct ChildNeeds {
   std::vector<ConnectedSocket> sockets = {};
   std::vector<std::string> repositories = {};  // files
@@ -38,7 +38,7 @@ struct ChildNeeds {
   std::vector<NeededFile> files = {};          // that the child reads
   std::string hooks = {};  // the folder of waiting hooks, which may not exist yet
   std::vector<NeededProgram> programs = {};
-  /// Set for the courier: its configuration file and the contents.
+  /// Only for the courier: the path and the contents of its configuration file.
   std::filesystem::path config = {};
   std::optional<courier::CourierConfig> courier = {};
 };

@@ -88,8 +88,8 @@ base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& 
 
 master::ProcessSettings courier_process(const courier::CourierConfig& config) {
   master::ProcessSettings settings;
-  // The configuration can contain variables of the server's environment. The programs of
-  // destinations get a small environment.
+  // Keep the environment, because the courier's configuration can refer to its variables. The
+  // courier runs the programs of destinations with a small environment.
   settings.clear_env = false;
   // Pass the courier's output on unchanged, because it already has the format of the log.
   settings.catch_output = true;

@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// Numbers in the master's own requests for runs: runs of all repositories, and a process that only
-// requests runs for mail that has to be retried.
+// Numbers in the master's own requests. kAllRepositories starts runs of all repositories.
+// kMailRetries starts a process that requests runs for email that has to be retried.
 constexpr std::uint32_t kAllRepositories = 0;
 constexpr std::uint32_t kMailRetries = 1;
 
@@ -176,7 +176,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .from = {workers, peers, pages, execution, service.name},
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
-  // The previous server's requests for retries are lost. A run at startup repeats them, too.
+  // Request the retries of email again at startup, because the previous server's requests are lost.
+  // If all repositories have runs at startup, these runs request the retries.
   if (every.count() == 0 || courier.socket.empty()) {
     service.on_request->of_itself.push_back(
         {.number = kMailRetries, .every = std::chrono::days(1), .at_start = true});

@@ -149,7 +149,7 @@ void Children::give_turns(const std::function<bool(const std::string& branch)>& 
   for (Child& child : children_) {
     if (child.waits_since) waiting.push_back(&child);
   }
-  // The first job of a batch has the most urgent move type of the batch.
+  // Use the move type of the first job in each batch, because it is the most urgent in the batch.
   std::ranges::sort(waiting, {}, [](const Child* child) {
     return std::pair(child->names.front().type, *child->waits_since);
   });

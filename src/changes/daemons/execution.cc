@@ -222,12 +222,13 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   return true;
 }
 
-/// Checks the gate, and records if the queue stops or continues.
+/// Checks the gate. If the result has changed, records that the queue stops or continues.
 Result<bool> Execution::can_run_gate() {
   const auto checked = context_.options.check_gate ? context_.options.check_gate() : Result<void>();
   const bool is_stopped = !checked;
   if (is_stopped != is_stopped_) {
-    // Readers must not see paths on the server (kServersTrouble).
+    // Do not record the error itself, because readers must not see paths on the server
+    // (kServersTrouble).
     QUARRY_TRY(note_stop(context_.directories,
                          is_stopped ? "the gate cannot be run: see the server's log" : ""));
     if (is_stopped) context_.log(checked.error());
@@ -260,9 +261,9 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// Gives turns to land. After a reload, children of the previous daemon, which do not ask this
-/// daemon for a turn, finish their jobs first. Otherwise, the jobs of this daemon could overtake
-/// them again and again.
+/// Gives turns to land. Children of the previous daemon do not ask this daemon for a turn after a
+/// reload. They finish their jobs first, so that the jobs of this daemon do not overtake them again
+/// and again.
 void Execution::give_turns() {
   children_.give_turns([this](const std::string& branch) {
     return is_finishing_ || std::ranges::none_of(tracker_.open(), [&](const ChangeSetId& id) {
@@ -310,8 +311,8 @@ Result<void> Execution::run(Scan scan) {
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   if (!rollback_.is_under_way()) {
-    // A job that was moved back, for example because it is held now, keeps its position: later jobs
-    // in pending/ wait for it.
+    // Find jobs that were moved back, for example because they are held now. These jobs keep their
+    // position: later jobs in pending/ wait for them.
     QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
     QUARRY_TRY(tracker_.read_urgent());
   }

@@ -18,7 +18,7 @@ void Past::add(const ModelJob& known, bool is_old) {
   // and the rollback does not land on them.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   if (node->has_landed) {
-    // Two lanes with the same hash only cause jobs to be kept longer.
+    // If two lanes have the same hash, jobs are only kept longer than necessary.
     const std::size_t branch = std::hash<std::string>()(known.branch);
     for (const std::string& file : known.files) {
       landings_.push_back({std::hash<std::string>()(file) + 31 * branch, node.get()});
@@ -31,7 +31,7 @@ auto Past::landing_order(const Node& node) {
   return std::tie(node.landed_at, node.location.name.id);
 }
 
-/// Makes NODE a follower of OTHER.
+/// Makes NODE a follower of OTHER: a rollback of OTHER also rolls back NODE.
 void Past::follow(Node& node, Node& other) {
   other.followers.push_back(&node);
   ++node.ahead;
@@ -50,7 +50,8 @@ void Past::tie(Node& node) {
   }
 }
 
-/// Ties each landing to the landing before it in the same lane, and thereby to all earlier ones.
+/// Makes each landing a follower of the landing before it in the same lane, and thereby of all
+/// earlier ones.
 void Past::tie_landings() {
   std::vector<Landing> landings = std::exchange(landings_, {});
   std::ranges::sort(landings, {}, [](const Landing& each) {

@@ -2,9 +2,10 @@
 // clock.
 //
 // A job is kept if it is not old, or if an unfinished job depends on it directly or indirectly. If
-// a job A is kept, each landed job B that depends on A, or that landed after A and touched the same
-// file of the same branch, is also kept, because a rollback of A has to roll back B too. All other
-// jobs can be deleted. A is deleted before B, because otherwise a rollback of A would not find B.
+// a job A is kept, its followers are also kept, because a rollback of A has to roll them back too.
+// A follower of A is a landed job that depends on A, or that landed after A and touched the same
+// file of the same branch. All other jobs can be deleted. A is deleted before its followers,
+// because otherwise a rollback of A would not find them.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ class Past {
     bool is_kept = false;            // if set, its followers are also kept
     bool is_needed = false;          // if set, its dependencies are also needed
     std::size_t ahead = 0;           // number of existing jobs that it follows
-    std::vector<ChangeSetId> names;  // of the jobs on which it depends; empty after complete()
+    std::vector<ChangeSetId> names;  // ids of its dependencies; empty after complete()
     std::vector<Node*> dependencies;
     std::vector<Node*> followers;  // jobs that a rollback of this job rolls back
   };

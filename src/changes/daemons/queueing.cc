@@ -49,7 +49,8 @@ Result<void> Queueing::make_logs() {
   return {};
 }
 
-/// Reports the moves made by other processes, and finds these jobs again.
+/// Reports the moves that other processes made, and updates the stages of the moved jobs in the
+/// model.
 Result<void> Queueing::report_moves() {
   QUARRY_TRY_ASSIGN(const auto moves, take_moves(context_.directories));
   for (const Moved& each : moves) {

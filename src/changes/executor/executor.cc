@@ -218,7 +218,7 @@ std::optional<std::string> RepositoryExecutor::objection_to(const Job& job) cons
   const Actor actor{.login = job.submitter,
                     .letters = settings.all_capabilities(*user) +
                                (nobody ? settings.all_capabilities(*nobody) : std::string())};
-  // The reference to an approval is omitted, because it might be from the approver.
+  // Do not check the reference to an approval, because the approver might have set it.
   Meta meta;
   meta.type = job.name.type;
   meta.author = job.meta.author;

@@ -141,7 +141,7 @@ Result<void> check_program(const std::string& program, const std::optional<GateU
     return fail(ErrorCode::kDenied,
                 fmt::format("changes.gate: cannot execute {}: {}", base::printable(program), why));
   };
-  // If a program in the tree cannot be executed, the change set fails.
+  // Do not check a program in the tree here. If it cannot be executed, only the change set fails.
   if (program.contains('/') && !program.starts_with('/')) return {};
   const std::string path = base::find_program(program, kPath);
   struct stat status {};

@@ -114,7 +114,7 @@ base::Result<Content> Preparation::find_content(const HashName& name) {
   return stored_.content(name);
 }
 
-/// Returns the check-in NAME, which is WHAT to the change set.
+/// Returns the check-in NAME. WHAT is its role in the change set, for error messages.
 Attempt<HashName> Preparation::find_check_in(std::string_view name, std::string_view what) {
   const auto found = check_ins_.named(name);
   if (found) return *found;
@@ -131,7 +131,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Finds the check-ins that ORDER merges. As in fossil, a check-in does not merge its parent.
+/// Adds the check-ins that ORDER merges to merges_, except the parent of the new check-in, as in
+/// fossil.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, check_in] : order.merges) {
     QUARRY_TRY(find_check_in(check_in.str(), "a merged check-in"));
@@ -160,7 +161,7 @@ Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& chan
     QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
     labels.theirs = fmt::format("before change set {}", id.str());
-    // check_in() has parsed the manifest before.
+    // The manifest is valid, because check_in() has parsed it.
     const auto parsed = *artifact::parse_structural(*after->manifest);
     repository::Renames renames;
     for (const artifact::FileCard& file : parsed.files) {

@@ -52,9 +52,9 @@ class Preparation {
 
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;    // parent of the next check-in
-  repository::Renames renames_;                 // by the check-ins of prospect_
+  repository::Renames renames_;                 // renames in the check-ins of prospect_
   std::vector<RolledBackCheckIn> rolled_back_;  // check-ins that the current check-in rolls back
-  std::vector<MergedCheckIn> merges_;           // for its P and Q cards
+  std::vector<MergedCheckIn> merges_;           // for the P and Q cards of the current check-in
   std::vector<artifact::HashName> fresh_;       // artifacts that the current check-in has added
 };
 

@@ -109,11 +109,11 @@ void TreeChange::put(const std::string& name, const MaybeFile& file) {
   }
 }
 
-/// Applies CHANGES, in which `ours` and `occupant` are not set yet. BASE is the tree that contains
-/// the files of `base`.
+/// Applies CHANGES, after setting `ours`, `occupant` and `expected_occupant` in them. `base` in
+/// CHANGES must be from the tree BASE.
 Attempt<void> TreeChange::merge_all(std::vector<FileChange> changes, const FileTree& base,
                                     const MergeLabels& labels) {
-  repository::Renames moved;  // the old names of renamed files, with their names in the parent
+  repository::Renames moved;  // from old names of renamed files to their names in the parent
   for (FileChange& change : changes) {
     change.ours = find(tree_, change.prior.empty() ? change.name : change.prior);
     if (change.prior.empty()) continue;
@@ -131,7 +131,7 @@ Attempt<void> TreeChange::merge_all(std::vector<FileChange> changes, const FileT
       const std::string& original = moved.at(change.prior);
       if (original != change.name) prior_names_.insert_or_assign(change.name, original);
     } else if (moved.contains(change.name)) {
-      // The file is new, or deleted, because it was the renamed file that had this name.
+      // The renamed file had this name. This change therefore adds a new file, or changes nothing.
       change.base = change.ours = std::nullopt;
     }
     QUARRY_TRY(merge(change, labels));
@@ -143,7 +143,7 @@ Attempt<void> TreeChange::merge(const FileChange& change, const MergeLabels& lab
   const auto& [name, prior, base, ours, theirs, occupant, expected_occupant] = change;
   if (!prior.empty()) {
     if (!ours && occupant == theirs) {
-      // The branch has the same rename.
+      // The branch has renamed the file in the same way, so there is nothing to do.
       prior_names_.erase(name);
       return {};
     }
@@ -192,7 +192,7 @@ Attempt<void> TreeChange::merge(const FileChange& change, const MergeLabels& lab
   return {};
 }
 
-/// Follows the renames of the branch in CHANGES: changes of a file apply to its new name.
+/// If the branch has renamed a file in CHANGES, replaces the file's name by its new name.
 Attempt<void> TreeChange::follow(std::vector<FileChange>& changes, const RenamesOnBranch& renames) {
   std::optional<repository::Renames> new_names;
   for (FileChange& change : changes) {
@@ -202,7 +202,7 @@ Attempt<void> TreeChange::follow(std::vector<FileChange>& changes, const Renames
     }
     const auto found = new_names->find(change.prior.empty() ? change.name : change.prior);
     if (found == new_names->end() || !tree_.contains(found->second)) continue;
-    // If both sides have given different names to the file, merge() finds the conflict.
+    // If the two sides have given the file different names, merge() reports the conflict.
     if (!change.prior.empty() && change.name != found->second) continue;
     change.name = found->second;
     change.prior.clear();
@@ -238,7 +238,7 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
       change.theirs = TreeFile{name_of(file.content, change.ours, change.base), file.permission};
     }
     if (!is_renamed && old_names.contains(file.name)) {
-      // The file that had this name was renamed. This is a new file, or none.
+      // The rename frees this name. If FILE has content, it is a new file.
       if (!file.content) continue;
       change.base = std::nullopt;
     }

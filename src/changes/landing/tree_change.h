@@ -66,7 +66,7 @@ class TreeChange {
     std::string prior;  // if the file is renamed: its name in the base
     MaybeFile base, ours, theirs;
     MaybeFile occupant = {};  // if the file is renamed: the file that has the new name in the tree
-    MaybeFile expected_occupant = {};  // the same in the base
+    MaybeFile expected_occupant = {};  // the file that has the new name in the base
   };
 
   static MaybeFile find(const FileTree& tree, std::string_view name);

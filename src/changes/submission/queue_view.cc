@@ -271,7 +271,8 @@ Result<JobView> view_job(const Directories& directories, const JobLocation& loca
       if (auto log = logs.read(location.name.id)) {
         view->output = std::move(log->output);
         for (const ChangeSetId& id : log->supports) {
-          // Deleted change sets have no log. A rollback names change sets, but does not need them.
+          // Skip deleted change sets, which do not have a log. Skip rollbacks too, because they do
+          // not depend on the change sets that they list.
           const auto name = logs.name_of(id);
           if (name && name->type != MoveType::kRollback) view->dependents.push_back(id);
         }

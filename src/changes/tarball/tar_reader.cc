@@ -149,8 +149,8 @@ class TarReader {
     return text != nullptr ? text : name;
   }
 
-  /// libarchive composes names in pax headers. Gives such files the names that they have in the meta
-  /// file.
+  /// libarchive converts names in pax headers to composed Unicode. Gives these files the names that
+  /// they have in the meta file.
   void restore_names() {
     const auto meta = Meta::parse(entries_.meta);
     if (!meta) return;

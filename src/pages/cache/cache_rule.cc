@@ -55,7 +55,7 @@ bool is_browser(std::string_view text) {
 
 std::optional<Agent> agent_of(std::string_view user_agent) {
   constexpr auto kRobotWords = std::to_array<std::string_view>({"bot", "spider", "crawl", "http"});
-  // Fossil's word for phones. Tablets without it get the pages of browsers.
+  // Fossil treats a user agent with this word as a phone, and other tablets as browsers.
   constexpr std::string_view kPhoneWord = "Mobi";
   constexpr auto kUnknownAgents =
       std::to_array<std::string_view>({"Opera/", "Safari/", "Lynx/", "NetSurf/"});
@@ -64,7 +64,7 @@ std::optional<Agent> agent_of(std::string_view user_agent) {
       kUnknownAgents, [&](std::string_view name) { return user_agent.starts_with(name); });
   if (is_other) return std::nullopt;
   if (!user_agent.starts_with("Mozilla/")) return Agent::kRobot;
-  // GoogleOther is a robot for fossil since 2.24 only.
+  // Fossil before 2.24 does not treat GoogleOther as a robot, so its kind is uncertain.
   const bool is_known = user_agent.starts_with("Mozilla/5.0 (") && is_browser(user_agent) &&
                         user_agent.find("Mozilla/", 1) == std::string_view::npos &&
                         !user_agent.contains("GoogleOther");

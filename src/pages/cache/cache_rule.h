@@ -10,7 +10,8 @@
 
 namespace quarry::pages {
 
-/// The address of the client for which a shared page is made (RFC 5737). Clients do not have it.
+/// The address of the client for which a shared page is made. No client has this address, because
+/// RFC 5737 reserves it for documentation.
 constexpr std::string_view kSharedAddress = "192.0.2.47";
 
 /// The kinds of user agents for which fossil makes different pages: robots get pages without links,

@@ -53,9 +53,10 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Returns whether BODY depends on the client. Fossil shows visitors a captcha, and since 2.27 a
-/// task for their browser ("proof", computed from address, user agent and time), on pages that are
-/// expensive to make, and it signs forms. A project's own header can show address and user agent.
+/// Returns whether BODY depends on the client. On expensive pages, fossil shows visitors a captcha
+/// or, since 2.27, a task for their browser ("proof"), which depends on address, user agent and
+/// time. Fossil also puts a token ("csrf") into forms, and a project's own header can show address
+/// and user agent.
 bool is_personal_text(std::string_view body) {
   const auto signs = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\"", "name=\"proof\"",

@@ -20,7 +20,8 @@ namespace {
 // Shorter prefixes are often ambiguous.
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
-// Limit on the check-ins between a tip and an earlier tip. Tags that set parents can make circles.
+// Limit on the check-ins between a tip and an earlier tip, because tags that set parents can make
+// circles.
 constexpr int kMaxBetween = 100'000;
 
 /// Returns the first LIMIT check-ins in ROWS, whose columns are rid and hash.
@@ -48,8 +49,8 @@ std::vector<HashName> beginning_with(RepositoryState& state, std::string_view di
       2);
 }
 
-/// Returns the last check-in with the symbolic tag TAG that no receipt after RECEIPT brought, or an
-/// empty list if there is none.
+/// Returns the latest check-in with the symbolic tag TAG, or an empty list if there is none.
+/// Ignores check-ins that receipts after RECEIPT brought.
 std::vector<HashName> last_called(RepositoryState& state, std::string_view tag,
                                   std::int64_t receipt) {
   return check_ins_in(

@@ -57,8 +57,8 @@ std::string_view media_type_of(std::string_view content_type) {
   return base::trim_blanks(content_type.substr(0, content_type.find(';')));
 }
 
-/// Returns whether the browser says that a page of this server has made REQUEST, or does not say
-/// which page it was. Such a browser is old.
+/// Returns whether a page of this server has made REQUEST, according to the browser's headers. Also
+/// returns true without these headers, because old browsers do not send them.
 bool is_from_own_page(const QueueRequest& request) {
   if (!request.fetch_site.empty()) return request.fetch_site == "same-origin";
   const std::size_t host = request.origin.find("://");
@@ -196,7 +196,7 @@ class Answer {
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// Returns the URL below the project's.
+  /// Returns the part of the URL that begins with "queue", including the query.
   std::string_view path_and_query() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
@@ -358,8 +358,8 @@ class Answer {
     const auto type = word && word->empty() ? changes::MoveType::kDevelopment
                                             : changes::move_type_named(word.value_or("?"));
     if (!type) return fail(ErrorCode::kInvalid, "type must be DC, BF, EM or RB");
-    // The prequeue daemon checks the values in the meta file. Users who send them here, too, do not
-    // have to wait for this check.
+    // If the query contains the author or the approval, check it now, so that the user is refused
+    // immediately. The prequeue daemon checks the meta file later.
     changes::Meta meta;
     meta.type = *type;
     QUARRY_TRY_ASSIGN(meta.author, query_value("author"));

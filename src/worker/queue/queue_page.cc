@@ -33,7 +33,7 @@ std::string_view state_of(Stage stage) {
   return kStates[static_cast<std::size_t>(stage)];
 }
 
-/// Returns the state with LETTER in a history.
+/// Returns the name of the state that has LETTER in a history.
 std::string_view state_with(char letter) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kQueue); i < changes::kStages; ++i) {
     if (changes::letter_of(static_cast<Stage>(i)) == letter) return state_of(static_cast<Stage>(i));

@@ -128,8 +128,8 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Generates change sets that change one line each. Most of them are based on BASE. The base of the others is the tip
-    at their submission, so that they also take back the other changes of their file before it."""
+    """Generates change sets that change one line each. Most of them are based on BASE. The others are based on the tip
+    at their submission, so they also revert the earlier changes of their file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -140,7 +140,8 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
-    """Returns the files of the branch after EACH, whose base has the files BASE, has landed on STATE."""
+    """Returns the files of the branch after EACH has landed. STATE contains the files before the landing, and BASE the
+    files of its base."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:

@@ -83,7 +83,7 @@ def test_nothing_lands_while_a_gate_runs_again(branch, fresh, fossil):
     other = branch.submit("c.txt")
     branch.accept("b.txt", root)
     branch.wait_for_gate("b.txt")
-    # The tip has not moved since the gate of this one began, but the emergency's gate is running again.
+    # The tip has not moved since the gate of c.txt began. c.txt waits because the emergency's gate is running again.
     branch.accept("c.txt")
     branch.expect_to_wait(other)
     branch.accept("b.txt")

@@ -60,7 +60,7 @@ def test_names_in_decomposed_unicode_stay_as_they_are(tmp_path: Path, form: int)
     """macOS decomposes names. Repositories contain both forms."""
     names = ["u\u0308", "o\u0308/a\u030a", "\u00fc"]
     if form == tarfile.PAX_FORMAT:
-        names.pop()  # libarchive cannot tell it from the first name
+        names.pop()  # libarchive cannot tell the last name from the first
     meta = "##movetype\nBF\n##target\ntrunk\n##files\n" + "\n".join(names) + "\n##comment\nFix it\n"
     with tarfile.open(tmp_path / "t", "w", format=form) as archive:
         for name, content in {**{f"lroot/{name}": f"{i}" for i, name in enumerate(names)}, "meta": meta}.items():

@@ -240,7 +240,8 @@ def test_a_logged_in_users_page_is_never_shown_to_others(serve, project, fresh):
 
 @pytest.mark.parametrize("agents", [(BROWSER, BROWSER.replace("128.0", "140.0")), ("curl/8.0", "Wget/1.2"), (PHONE, PHONE + " x")])
 def test_each_visitor_solves_one_task_against_robots(serve, fresh, tmp_path, agents):
-    """Since fossil 2.27, an expensive page is a task first, which depends on the visitor's address and user agent."""
+    """Since fossil 2.27, a visitor first gets a task instead of an expensive page. The task depends on the visitor's
+    address and user agent."""
     server, first = serve(**{"pages.program": fake_fossil.scripted(tmp_path), "pages.confine": "no"})
     for agent in agents:
         visitor = Browser(first.port, headers={"User-Agent": agent})
@@ -321,7 +322,8 @@ def test_a_known_page_is_not_sent_again(serve, project):
         page = visitor.get("/timeline")
         replies.append(visitor.get("/timeline", If_None_Match=page.headers["etag"]))
         return replies[-1].status == 304
-    # The page can leave the cache between two requests, for example because a checkpoint changes the file.
+    # Retry, because the page can leave the cache between the two requests, for example if a checkpoint changes the
+    # file.
     wait_until(is_known, "the page from the cache")
     assert not replies[-1].body and "content-security-policy" not in replies[-1].headers
 

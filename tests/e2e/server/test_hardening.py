@@ -68,7 +68,7 @@ def test_the_server_works_under_the_restrictions_of_its_unit(open_folder, start,
     fossil("hook", "add", "--command", f"id -un > {folder}/ran", "--type", "after-receive", "-R", repository)
     for each in (folder, repository):
         shutil.chown(each, "nobody")
-    # The user nobody cannot read the configuration in the test's folder.
+    # The courier runs as root, because the user `nobody` cannot read the configuration in the test's folder.
     courier = section("courier", {"socket": open_folder / "courier.sock", "spool.directory": open_folder / "spool",
                                   "user": "root"})
     server = start({"user": "nobody", "backoffice": "yes", "backoffice.lease_time": "1s", "pages": "fossil",

@@ -50,7 +50,7 @@ TEST_CASE("fossil's verdict on each text is the same" * doctest::test_suite("lon
   }
 }
 
-/// Returns TEXT with SSH instead of each PGP.
+/// Returns TEXT with "SSH" instead of each "PGP".
 std::string with_ssh(std::string text) {
   for (std::size_t at = 0; (at = text.find("PGP", at)) != std::string::npos;) {
     text.replace(at, 3, "SSH");
@@ -91,7 +91,8 @@ TEST_CASE("every artifact has the frame of an artifact, and plain files do not")
     INFO(each.name);
     if (each.type) CHECK(has_structural_frame(each.content));
   }
-  // Fossil before 2.26 ignores the second of these signatures, and compares fewer characters.
+  // Only fossil before 2.26 accepts these two signatures. It ignores SSH signatures, and compares
+  // fewer characters of PGP signatures.
   const std::string head = "-----BEGIN PGP SIGNED MESSAGE-----\n\n" +
                            test::with_end_card("C hello\nD 2020-01-02T03:04:05\nU joe\n");
   for (const char* tail :

@@ -175,7 +175,7 @@ class World {
     }
     for (auto& [key, list] : content_) {
       const auto is_gone = [&](std::uint64_t number) { return gone.contains(number); };
-      // No change on top of one that is rolled back stays.
+      // If a change is rolled back, all changes on top of it are also rolled back.
       REQUIRE(std::is_partitioned(list.rbegin(), list.rend(), is_gone));
       std::erase_if(list, is_gone);
     }

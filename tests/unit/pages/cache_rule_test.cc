@@ -89,7 +89,7 @@ TEST_CASE("robots, phones and browsers are distinguished") {
         Agent::kRobot);
   CHECK(agent_of("") == Agent::kRobot);
   CHECK(agent_of("curl/8.0") == Agent::kRobot);
-  // The agents that contain "Mobi" are phones for fossil.
+  // Fossil treats only tablets with "Mobi" in the user agent as phones.
   CHECK(agent_of("Mozilla/5.0 (Android 14; Tablet; rv:128.0) Gecko/128.0 Firefox/128.0") ==
         Agent::kBrowser);
   CHECK_FALSE(

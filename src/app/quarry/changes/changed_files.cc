@@ -27,8 +27,8 @@ using base::Result;
 
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
-// Values in the check-out database: of vfile.chnged for a symbolic link that is now a file with the
-// link's target as its content, and of vmerge.id.
+// Values in the check-out database. If vfile.chnged is kUnlinked, a symbolic link was replaced by a
+// file that contains the link's target. The other two are values of vmerge.id.
 constexpr std::string_view kUnlinked = "9";
 constexpr std::string_view kCherrypicked = "-1";
 constexpr std::string_view kBackedOut = "-2";
@@ -174,7 +174,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
         QUARRY_TRY_ASSIGN(has_links, has_symbolic_links(checkout));
       }
       file.is_link = !*has_links;
-      // `fossil commit` would replace the link with a file, but nobody has edited it.
+      // `fossil commit` would replace the link with a file. The change set omits the link, because
+      // nobody has edited it.
       if (file.is_link && row[4] == kUnlinked && !is_renamed) continue;
     }
     if (was_there && (is_deleted || is_renamed)) gone.push_back(before);

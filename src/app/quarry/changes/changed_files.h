@@ -17,7 +17,7 @@ struct ChangedFile {
   std::filesystem::path path;
   bool is_deletion = false;
   std::string prior = {};  // if the file was renamed: its name in the current check-in
-  bool is_link = false;    // a symbolic link that the check-out has as a file with its target
+  bool is_link = false;    // a symbolic link, stored in the check-out as a file with its target
 };
 
 /// An open check-out.

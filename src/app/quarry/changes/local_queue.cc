@@ -70,7 +70,8 @@ class LocalQueue : public QueueAccess {
     return changes::why_waits(directories_, rules_, place.name.id, now());
   }
   Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
-    // The daemon applies the limit in the pool's configuration, which is not known here.
+    // Use the highest possible limit here. The daemon applies the configured limit, which is not
+    // known to this command.
     QUARRY_TRY_ASSIGN(const auto places,
                       changes::rollback_closure(directories_, ids, changes::kMaxReferences));
     std::vector<ChangeSetId> all;

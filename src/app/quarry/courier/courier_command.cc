@@ -54,8 +54,8 @@ std::string type_of(const courier::CourierConfig& config, const std::string& nam
   return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
 }
 
-/// Counts only those waiting events in FIGURES that their destination in CONFIG is configured to get.
-/// The courier settles the others when it reaches them. The events of a removed destination all
+/// Recounts the waiting events in FIGURES. Counts only the events that the destination is
+/// configured to get, because the courier skips all others. For a removed destination, all events
 /// count.
 Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
   const auto at =
@@ -65,7 +65,7 @@ Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStat
   figures.oldest.reset();
   const auto count = [&](const spool::StreamedMessage& message) {
     const auto event = event::parse(message.content);
-    // An event that cannot be parsed becomes a dead letter of each destination.
+    // Count an event that cannot be parsed, because it becomes a dead letter of each destination.
     if (event && !courier::is_for(*at, *event)) return true;
     if (figures.waiting++ == 0) figures.oldest = message.taken_at;
     return true;

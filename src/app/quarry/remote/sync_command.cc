@@ -120,8 +120,8 @@ std::size_t sync_each(const SyncArguments& arguments, std::span<const std::strin
   return before_news;
 }
 
-/// Syncs with all remotes. Like fossil, then syncs again with the remotes that were synced before
-/// another one sent anything, so that all remotes have the same artifacts.
+/// Syncs with all remotes. As in fossil, the remotes before the last one that sent anything are
+/// then synced again, so that all remotes have the same artifacts.
 int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());

@@ -44,11 +44,11 @@ Result<SpoolArguments> with_filename(const SpoolArguments& given) {
   if (!arguments.filename.empty()) return arguments;
   arguments.filename = kDefaultFilename;
   std::vector<std::string> streams;
-  std::error_code missing;  // the command reports the error itself
+  std::error_code missing;  // ignored, because the command reports this error later
   for (const auto& entry : std::filesystem::directory_iterator(arguments.folder, missing)) {
     const std::string name = entry.path().filename();
     if (name.starts_with(arguments.filename + ".")) return arguments;
-    // A dot is part of the names of dead letters, not of other streams.
+    // Skip names with a dot: these streams contain dead letters or kept messages.
     const std::string stem = entry.path().stem();
     if (name == stem + ".stream" && stem.find('.') == std::string::npos) streams.push_back(stem);
   }

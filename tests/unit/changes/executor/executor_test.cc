@@ -279,7 +279,7 @@ TEST_CASE("rights are checked again when a change set lands") {
   const Outcome author = land(4, [](Job& job) { job.meta.author = "ann"; });
   CHECK(author.verdict == Verdict::kFailed);
   CHECK(author.why.find("changes.author") != std::string::npos);
-  // An approver's reference needs no right of the submitter.
+  // The approver might have set the reference, so the submitter needs no right for it.
   CHECK(land(5, [](Job& job) { job.meta.approval = "ticket"; }).verdict == Verdict::kLanded);
   CHECK(land(6, [](Job& job) { job.name.type = MoveType::kEmergency; }).verdict ==
         Verdict::kFailed);

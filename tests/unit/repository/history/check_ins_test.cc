@@ -110,7 +110,7 @@ TEST_CASE("a branch and a tag name the check-ins that they named at an earlier r
   CHECK(named("v1", receipt) == one);
   CHECK(named("v1", kLatestReceipt) == two);
   CHECK(named(three.str().substr(0, 10), receipt) == three);
-  // The branch was created later, from a branch that existed.
+  // The branch `side` was created after RECEIPT, from a branch that already existed.
   CHECK(tip_at("side", receipt) == one);
   CHECK(tip_at("side", kLatestReceipt) == side);
   CHECK(tip_at("no", receipt).error().code == ErrorCode::kNotFound);

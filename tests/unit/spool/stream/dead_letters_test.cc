@@ -139,14 +139,14 @@ TEST_CASE_FIXTURE(MailWorld, "a retired subscription keeps what it had, and gets
     CHECK(found.subscriptions[1].name == "mail");
     CHECK(found.subscriptions[1].waiting == 4);
     CHECK(found.subscriptions[1].dead == 1);
-    CHECK(found.segments == 1);  // the kept messages do not need the segments
+    CHECK(found.segments == 1);  // the kept messages are in files of their own
     reopen();
     CHECK(names() == std::vector<std::string>{"hook"});
   }
   mail = subscribe("mail");
   CHECK(drain(*mail) == std::vector<std::uint64_t>{3, 4, 5, 6});
   CHECK(dead_letters("mail").size() == 1);
-  append(105, 106);  // the four returned messages have numbers, too
+  append(105, 106);  // the four returned messages have used the ids 101 to 104
   CHECK(drain(*mail) == ids(105, 106));
   CHECK(status().subscriptions[1].waiting == 0);
 }
