@@ -84,7 +84,7 @@ struct Job {
   Meta meta;
   std::string submitter;
   std::string capabilities;
-  bool is_local = false;  // see Submission; only if there are capabilities
+  bool is_local = false;  // see Submission; false if there are no capabilities
   std::string address;
   std::uint32_t crashes = 0;    // abnormal ends of its execution
   std::uint32_t deferrals = 0;  // temporary errors (exit code 111)

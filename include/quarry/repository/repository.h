@@ -115,8 +115,8 @@ class Repository {
   /// Returns whether path() now refers to a different file than the open one. Uses only stat(2),
   /// because opening and closing the file releases SQLite's locks.
   bool was_replaced() const;
-  /// Returns whether this process may now write one of the files that it was not allowed to write
-  /// when the repository was opened. SQLite detects this only if the repository is opened again.
+  /// Returns whether a file that this process was not allowed to write when the repository was
+  /// opened is writable now. SQLite detects this only if the repository is opened again.
   bool became_writable() const;
   /// Call this function if was_replaced() returns true. Removes the -wal and -shm files if they
   /// still belong to the replaced file, because SQLite would use them with the new file.

@@ -113,7 +113,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
 constexpr std::chrono::seconds kMaxRetryDelay = std::chrono::hours(1);
 
 /// Returns the delay after which REPOSITORY needs a run to retry email, or nullopt if no email
-/// waits. An error counts as no email, because runs report errors.
+/// waits. Ignores errors, because each run reports them.
 std::optional<std::chrono::seconds> retry_delay(const BackofficeArguments& arguments,
                                                 repository::Repository& repository) {
   const auto wait = backoffice::until_next_mail(repository, {.methods = arguments.mail_methods});

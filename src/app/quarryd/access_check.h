@@ -43,8 +43,8 @@ struct ChildNeeds {
   std::optional<courier::CourierConfig> courier = {};
 };
 
-/// Checks that a child with SETTINGS can become RUN_AS and then has what it NEEDS. Returns the
-/// problems, one per line.
+/// Checks that a child with SETTINGS can become RUN_AS, and that RUN_AS can then access NEEDS.
+/// Returns the problems, one per line.
 std::vector<std::string> access_errors(const master::ProcessSettings& settings,
                                        const std::optional<master::Credentials>& run_as,
                                        const ChildNeeds& needs);

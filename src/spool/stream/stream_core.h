@@ -55,8 +55,8 @@ class StreamCore final : public Stream {
   std::map<std::string, std::shared_ptr<SubscriptionCore>> subscriptions_;
 };
 
-/// Returns the sorted names of the retired subscriptions of the stream in FILES that have kept
-/// messages or dead letters.
+/// Returns the sorted names of the retired subscriptions of the stream in FILES. Includes only
+/// subscriptions that have kept messages or dead letters.
 base::Result<std::vector<std::string>> retired_names(const SpoolFiles& files);
 /// Returns the sorted names of the subscriptions of the stream in FILES. A subscription exists if
 /// its journal exists.

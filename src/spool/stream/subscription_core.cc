@@ -364,7 +364,7 @@ Result<void> SubscriptionCore::restore(DeadLetters& kept) {
   return kept.remove();
 }
 
-/// Ends the subscription. The caller has removed or moved its messages.
+/// Ends the subscription. The caller must have removed or moved its messages before.
 Result<void> SubscriptionCore::remove_journal() {
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());

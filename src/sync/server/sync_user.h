@@ -35,7 +35,7 @@
 
 namespace quarry::sync {
 
-/// Compares secrets. The time of the comparison does not depend on their contents.
+/// Compares the secrets A and B. The time does not depend on the contents of A and B.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 class SyncUser {
