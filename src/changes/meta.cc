@@ -52,7 +52,7 @@ Result<std::vector<Rename>> renames_of(const Section& section) {
     const std::string_view from = base::take_until(line, '\t');
     if (from.empty() || line.empty() || from == line || line.find('\t') != line.npos) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("##renames: \"{}\" is not an old name, a tab and a new name",
+                  fmt::format("##renames: \"{}\": expected an old name, a tab and a new name",
                               base::printable(from, 80)));
     }
     if (renames.size() == kMaxFiles) {
@@ -73,7 +73,7 @@ Result<std::vector<MergedCheckIn>> merges_of(const Section& section) {
     if (kind == kMergeWords.end() || !check_in) {
       return fail(
           ErrorCode::kInvalid,
-          fmt::format("##merges: \"{} {}\" is not merge, cherrypick or backout, and the hash "
+          fmt::format("##merges: \"{} {}\": expected merge, cherrypick or backout, then the hash "
                       "of a check-in",
                       base::printable(word, 40), base::printable(line, 80)));
     }

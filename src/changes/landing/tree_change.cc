@@ -147,10 +147,10 @@ Attempt<void> TreeChange::merge(const FileChange& change, const MergeLabels& lab
       prior_names_.erase(name);
       return {};
     }
-    const char* const reason = !ours ? "renamed, but deleted or renamed on the branch"
-                               : occupant != expected_occupant
-                                   ? "renamed to a name that the branch has added or changed"
-                                   : nullptr;
+    const char* const reason =
+        !ours ? "renamed by the change set, but deleted or renamed to another name on the branch"
+        : occupant != expected_occupant ? "the branch has added or changed a file with the new name"
+                                        : nullptr;
     if (reason != nullptr) {
       conflicts_.push_back({name, {fmt::format("{}: {}", prior, reason), {}}});
       return {};

@@ -87,7 +87,9 @@ TEST_CASE("changes on the branch are merged into a renamed file") {
   SUBCASE("another new name is a conflict") {
     const Refusal refusal = world.refused(renaming(world, 4, "a", "c", {lines(40)}, &base));
     CHECK(refusal.kind == RefusalKind::kConflict);
-    CHECK(refusal.log.find("renamed, but deleted or renamed on the branch") != std::string::npos);
+    CHECK(refusal.log.find(
+              "renamed by the change set, but deleted or renamed to another name on the branch") !=
+          std::string::npos);
   }
   CHECK(faults(world.file()) == "");
 }
