@@ -96,8 +96,9 @@ void mend_modes_of_log(const std::filesystem::path& path, mode_t mode) {
     if (!is_ours || ::fchmodat(AT_FDCWD, file.c_str(), mode & 0777, AT_SYMLINK_NOFOLLOW) != 0) {
       continue;
     }
-    base::log(base::LogLevel::kNotice, "{}: mode changed from {:04o} to {:04o}, as the repository",
-              file.string(), found.st_mode & 0777, mode & 0777);
+    base::log(base::LogLevel::kNotice,
+              "{}: mode changed from {:04o} to {:04o}, to match the repository", file.string(),
+              found.st_mode & 0777, mode & 0777);
   }
 }
 
