@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from support import places, repofile
@@ -102,7 +103,7 @@ def unknown_to_fossil(path: Path, fossil: Fossil) -> set[str]:
     return {name for name, content in repofile.contents(path).items() if content.startswith(SSH_SIGNED)}
 
 
-def differences_from_fossil(ours: list[str], theirs: Path, unknown: set[str]) -> list[str]:
+def differences_from_fossil(ours: list[str], theirs: Path, unknown: Collection[str] = ()) -> list[str]:
     """Returns the rows of THEIRS, made by `fossil rebuild`, that differ from OURS in more than the order of processing.
     `quarry verify` checks whether only the order differs. Ignores rows about the artifacts UNKNOWN, which fossil does
     not know. If there are such artifacts, also ignores the tables in which they affect other rows."""

@@ -13,9 +13,9 @@ from . import delta, wire
 def as_owner(path: Path) -> Iterator[None]:
     """Makes PATH's owner the effective user of this process, if it runs as root. If root opened the database, SQLite would
     create the -shm file as root and then change its owner. Between these two steps, the server could not open the file."""
-    owner = path.stat()
-    is_root = os.geteuid() == 0
+    is_root = os.geteuid() == 0 and path.exists()
     if is_root:
+        owner = path.stat()
         os.setegid(owner.st_gid)
         os.seteuid(owner.st_uid)
     try:
