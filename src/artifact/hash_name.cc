@@ -12,7 +12,7 @@ constexpr DigestKind digest_kind(HashAlgorithm algorithm) {
   return algorithm == HashAlgorithm::kSha1 ? DigestKind::kSha1 : DigestKind::kSha3_256;
 }
 
-/// Returns whether all eight bytes are 0-9 or a-f. Checks eight bytes together, because a clone
+/// Returns whether all eight bytes are 0-9 or a-f. Checks them together, for speed: a clone
 /// parses two hashes per artifact. If a byte is at least BOUND, byte + (0x80 - BOUND) has its top
 /// bit set. Bytes above 0x7F are rejected.
 constexpr bool is_lower_hex(std::uint64_t bytes) {

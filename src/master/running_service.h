@@ -25,7 +25,7 @@ struct RunningService {
 
 using RunningServices = std::vector<std::unique_ptr<RunningService>>;
 
-/// Called in a new child of ONE, an element of SERVICES. Unmaps the boards of all other services.
+/// Called in a new child of ONE, the children of an element of SERVICES. Unmaps the boards of all other services.
 /// Returns the board that the service observes, if any. The observed board is mapped read-only,
 /// unless the service writes to it.
 std::optional<scoreboard::Board> forget_others(const RunningServices& services,

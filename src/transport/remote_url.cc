@@ -139,8 +139,8 @@ Result<RemoteUrl> RemoteUrl::parse_stored(std::string_view text) {
   QUARRY_TRY_ASSIGN(RemoteUrl made, parse(text));
   if (made.program.empty()) return made;
   return fail(ErrorCode::kDenied,
-              fmt::format("the stored URL {} names a program with ?fossil=, which is allowed only "
-                          "in a URL on the command line or in quarry.conf: give the URL there",
+              fmt::format("the stored URL {} contains ?fossil= (a program to run), which is "
+                          "allowed only on the command line and in quarry.conf",
                           base::printable(made.without_password())));
 }
 

@@ -42,8 +42,8 @@ bool is_interrupted() {
   return Interruption::signal() != 0;
 }
 
-/// Waits for TIME or a signal. If WANTS_ANSWER, also waits for the master's answer. Returns whether
-/// the run should continue.
+/// Waits until TIME has passed or a signal arrives. If WANTS_ANSWER, the master's answer also ends
+/// the wait. Returns whether the run should continue.
 bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
   const auto end = steady_clock::now() + time;
   while (!is_interrupted()) {

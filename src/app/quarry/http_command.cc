@@ -227,7 +227,7 @@ class Service {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// Redirects the log if standard error might be the connection, such as under inetd.
+/// Redirects the log if standard error might be the connection, as it is under inetd.
 void keep_log_out_of_replies() {
   struct stat output {};
   struct stat errors {};

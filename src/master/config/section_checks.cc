@@ -66,7 +66,7 @@ void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& 
   if (min == 0 || max == 0) return;
   if (max > limits.max_children) {
     findings.mistake("pm.max_spare_servers",
-                     fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
+                     fmt::format("pm.max_spare_servers ({}) is more than pm.max_children ({})", max,
                                  limits.max_children));
   }
   if (min > max) {

@@ -196,7 +196,7 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   bool is_possible = !value && (!applies || is_document || is_cancelled);
   is_possible |= applies && value == entry->value && (!is_cancelled || is_document == is_colour);
   // The row of a check-in can also contain a value that the check-in inherited before the row was
-  // added. A tag that sets the parents of RID can replace the inherited entry afterwards.
+  // added. The entry can have changed since then: a tag that sets the parents of RID replaces it.
   const bool is_inherited = !is_document && (!entry || entry->source == 0);
   if (!is_possible && (is_inherited || has_other_parents(rid))) {
     is_possible = std::ranges::any_of(inheritable(tag, rid),

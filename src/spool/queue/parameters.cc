@@ -232,9 +232,9 @@ constexpr std::array kEntries = {
         {"workerthreadminimummessages", "MESSAGES",
          "Number of waiting messages for each additional worker"}),
     number<&O::dequeue_batch_size, 1, 1'000'000>(
-        {"dequeuebatchsize", "MESSAGES", "Maximum number of messages delivered at once"}),
+        {"dequeuebatchsize", "MESSAGES", "Maximum number of messages in one batch"}),
     number<&O::min_dequeue_batch_size, 0, 1'000'000>(
-        {"mindequeuebatchsize", "MESSAGES", "Minimum number of messages delivered at once"}),
+        {"mindequeuebatchsize", "MESSAGES", "Minimum number of messages in one batch"}),
     time<&O::min_dequeue_batch_timeout>({"mindequeuebatchsize.timeout", "MS",
                                          "Maximum time to wait for mindequeuebatchsize messages"}),
     number<&O::dequeue_slowdown, 0>({"dequeueslowdown", "MICROSECONDS", "Pause between batches"}),

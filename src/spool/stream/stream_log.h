@@ -23,9 +23,10 @@ namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// Opens the segments in FILES. Appends after the existing messages, and after the read positions
-  /// of SUBSCRIPTIONS (by name). If a crash of the machine has lost messages that a subscription
-  /// had read, their ids must not be reused. Errors: file system errors.
+  /// Opens the segments in FILES. append() then continues after the last existing message and after
+  /// the last read position of SUBSCRIPTIONS (the keys are names). If a crash of the machine has
+  /// lost messages that a subscription had read, their ids must not be reused. Errors: file system
+  /// errors.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
       const std::map<std::string, SubscriptionState>& subscriptions);

@@ -324,8 +324,8 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  // A web server that has closed its sending direction has disconnected. Web servers end a request
-  // with a record, not by closing this direction.
+  // Treat a web server that has closed its sending direction as disconnected, because web servers
+  // end a request with a record, not by closing this direction.
   return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 

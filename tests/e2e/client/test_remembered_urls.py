@@ -91,7 +91,7 @@ def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
     for name in ("last-sync-url", "sync-url:far"):
         repofile.set_config(clone, name, written)
     for arguments in ((), ("default",), ("far",)):
-        assert "names a program with ?fossil=" in quarry.refused("sync", clone, *arguments)
+        assert "contains ?fossil= (a program to run)" in quarry.refused("sync", clone, *arguments)
     status, _, errors = quarry.attempt("sync", "--all", clone)
     assert status == 1 and errors.count("names a program") >= 1
     assert not touched.exists() and not quarry.ssh_arguments.exists()

@@ -148,7 +148,7 @@ TEST_CASE("the spare servers of a dynamic pool must be consistent") {
   CHECK(mistakes(dynamic("6", "5")) ==
         "q.conf:6: pm.min_spare_servers: 6 is more than pm.max_spare_servers, 5\n");
   CHECK(mistakes(dynamic("2", "10")) ==
-        "q.conf:7: pm.max_spare_servers: 10 is more than pm.max_children, 9\n");
+        "q.conf:7: pm.max_spare_servers (10) is more than pm.max_children (9)\n");
   CHECK(mistakes(dynamic("2", "5", "pm.start_servers = 6\n")) ==
         "q.conf:8: pm.start_servers: 6 is not between pm.min_spare_servers, 2, and "
         "pm.max_spare_servers, 5\n");

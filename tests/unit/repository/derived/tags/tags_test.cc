@@ -177,7 +177,8 @@ TEST_CASE("a tag that would move a change to another ticket is refused") {
 TEST_CASE("a rebuild keeps artifacts that a tag makes private unclustered, as fossil's does") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
-  // The `private` table is emptied, as if a server without support for this tag had received it.
+  // The `private` table is emptied, as if a server without support for this tag had received
+  // the tag.
   for (const std::string& each : {made, tag_control(1, made, {"*private %"})}) world.put(each);
   world.sql("DELETE FROM private");
   world.repository.reset();
