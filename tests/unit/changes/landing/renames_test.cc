@@ -151,7 +151,8 @@ TEST_CASE("a rename that the branch or the base does not allow is refused") {
   world.landed(world.order(2, {{"b", {"other"}}}));
   const Refusal added = world.refused(renaming(world, 3, "a", "b", {"a"}, &base));
   CHECK(added.kind == RefusalKind::kConflict);
-  CHECK(added.log.find("a name that the branch has added or changed") != std::string::npos);
+  CHECK(added.log.find("the branch has added or changed a file with the new name") !=
+        std::string::npos);
   CHECK(world.refused(renaming(world, 4, "none", "c", {"a"}, &base)).kind == RefusalKind::kBadFile);
   world.landed(world.order(5, {}, {"a"}));
   CHECK(world.refused(renaming(world, 6, "a", "c", {"a"}, &base)).kind == RefusalKind::kConflict);
