@@ -31,9 +31,9 @@ struct SpoolStatus {
   bool has_reader = false;           // whether a process delivers messages
 };
 
-/// Returns the status of the queue at LOCATION. Read-only. Errors: kNotFound (the directory does
-/// not exist), and file system errors.
-base::Result<SpoolStatus> spool_status(const SpoolLocation& location,
+/// Returns the status of the queue at LOCATION. Read-only. Reports an incomplete last message to
+/// REPORTER. Errors: kNotFound (the directory does not exist), and file system errors.
+base::Result<SpoolStatus> spool_status(const SpoolLocation& location, const Reporter& reporter,
                                        base::FileSystem& files = base::FileSystem::real());
 
 /// Calls VISITOR with each undelivered message and its number, starting from 1, until VISITOR

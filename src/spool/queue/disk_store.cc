@@ -151,7 +151,7 @@ std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* erro
 
 bool DiskStore::make_room() {
   if (!reader_ || !is_writer_ || !taken_.empty() || waiting() > 0 || bytes() == 0) return false;
-  report(reader_->report_incomplete());
+  report(reader_->report_incomplete(reporter_));
   const std::uint64_t after = settled_.segment + 1;
   settled_ = log_.cut();
   settled_.segment = std::max(settled_.segment, after);
@@ -342,7 +342,7 @@ Result<void> DiskStore::destroy() {
   // Do not remove files if the directory was replaced, because the files in the new directory
   // belong to another process.
   QUARRY_TRY(files_.check_folder());
-  if (reader_) report(reader_->report_incomplete());
+  if (reader_) report(reader_->report_incomplete(reporter_));
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());
   return files_.sync_names();

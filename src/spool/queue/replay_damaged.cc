@@ -186,6 +186,7 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
   const SpoolFiles spool(files, location.folder, location.name, true);
   QUARRY_TRY_ASSIGN(const SpoolLock lock, spool.lock(Roles::kWriter));
   QUARRY_TRY(spool.check_no_stream());
+  QUARRY_TRY(report_incomplete(spool, reporter));
   QUARRY_TRY_ASSIGN(const auto names, spool.damaged());
   std::uint64_t count = 0;
   for (const std::string& name : names) {

@@ -34,19 +34,24 @@ Result<void> visit_spool(const SpoolLocation& location,
   Message message;
   for (std::uint64_t number = 1;; ++number) {
     QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
-    if (!has_one || !visitor(number, message)) return {};
+    if (!has_one) return report_incomplete_if_idle(spool, reporter);
+    if (!visitor(number, message)) return {};
   }
 }
 
-Result<SpoolStatus> spool_status(const SpoolLocation& location, base::FileSystem& files) {
+Result<SpoolStatus> spool_status(const SpoolLocation& location, const Reporter& reporter,
+                                 base::FileSystem& files) {
   const SpoolFiles spool = files_of(location, files);
   SpoolStatus status;
   QUARRY_TRY_ASSIGN(const auto sizes, spool.sizes());
   status.segments = sizes.size();
   for (const auto& [number, size] : sizes) status.bytes += size;
   const auto count = [&status](std::uint64_t, const Message&) { return ++status.messages > 0; };
+  // Do not report damage, because a process that delivers messages might remove a segment that is
+  // being read.
   QUARRY_TRY(visit_spool(
       location, count, [](const std::string&) {}, files));
+  QUARRY_TRY(report_incomplete_if_idle(spool, reporter));
   QUARRY_TRY_ASSIGN(status.damaged, spool.damaged());
   QUARRY_TRY_ASSIGN(status.has_writer, spool.is_taken(Roles::kWriter));
   QUARRY_TRY_ASSIGN(status.has_reader, spool.is_taken(Roles::kReader));

@@ -18,6 +18,15 @@ namespace {
 // Maximum size of one write(2), unless a single message is larger.
 constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
 
+/// Reads READER's messages to the end.
+Result<void> read_all(SegmentReader& reader) {
+  Message message;
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
+    if (!has_one) return {};
+  }
+}
+
 }  // namespace
 
 // --- recovery ---------------------------------------------------------------------------------
@@ -29,16 +38,27 @@ Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start) {
     SegmentReader reader(
         files, [](const std::string&) {},
         is_first ? start : Position{.segment = number, .offset = 0, .sequence = 0});
-    Message message;
-    while (true) {
-      QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
-      if (!has_one) break;
-    }
+    QUARRY_TRY(read_all(reader));
     if (reader.position().sequence != 0) {
       return std::max(reader.position().sequence, start.sequence);
     }
   }
   return start.sequence;
+}
+
+Result<void> report_incomplete(const SpoolFiles& files, const Reporter& reporter) {
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  if (segments.empty()) return {};
+  // Start at the beginning of the segment, because a reader's position can be after the cut.
+  SegmentReader reader(files, [](const std::string&) {},
+                       {.segment = segments.back(), .offset = 0, .sequence = 0});
+  QUARRY_TRY(read_all(reader));
+  return reader.report_incomplete(reporter);
+}
+
+Result<void> report_incomplete_if_idle(const SpoolFiles& files, const Reporter& reporter) {
+  if (files.is_taken(Roles::kWriter).value_or(true)) return {};
+  return report_incomplete(files, reporter);
 }
 
 Result<void> SegmentLog::recover(const Position& reached) {

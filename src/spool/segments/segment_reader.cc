@@ -138,23 +138,23 @@ Result<bool> SegmentReader::go_on() {
     // If the next segment exists, the writer has finished this segment. Read the rest.
     return has_next_;
   }
-  report_rest();
+  report_rest(reporter_);
   return open_next();
 }
 
 /// Reports the bytes after the last message of the segment.
-void SegmentReader::report_rest() {
+void SegmentReader::report_rest(const Reporter& reporter) {
   if (ahead().empty() || is_damaged_) return;
-  reporter_(fmt::format("{}: the last message is incomplete; skipping it",
-                        files_.shown(position_.segment)));
+  reporter(fmt::format("{}: the last message is incomplete; skipping it",
+                       files_.shown(position_.segment)));
 }
 
-Result<void> SegmentReader::report_incomplete() {
+Result<void> SegmentReader::report_incomplete(const Reporter& reporter) {
   Message message;
   QUARRY_TRY_ASSIGN(const bool has_one, next(UINT64_MAX, message));
   if (has_one || !file_) return {};
   QUARRY_TRY(fill(1));
-  report_rest();
+  report_rest(reporter);
   return {};
 }
 

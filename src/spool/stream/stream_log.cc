@@ -26,6 +26,7 @@ Result<std::unique_ptr<StreamLog>> StreamLog::open(
     log->floors_[name] = state.floor();
   }
   QUARRY_TRY(log->log_.recover(furthest));
+  QUARRY_TRY(report_incomplete(files, reporter));
   log->remove_unneeded();
   return log;
 }

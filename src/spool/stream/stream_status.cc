@@ -135,7 +135,7 @@ Result<void> visit_stream(const SpoolLocation& location, const std::string& subs
   source.start_at(start);
   while (true) {
     QUARRY_TRY_ASSIGN(auto next, source.next(UINT64_MAX));
-    if (!next) return {};
+    if (!next) return report_incomplete_if_idle(stream, reporter);
     StreamedMessage& message = next->message;
     const auto open = state.open().find(message.sequence);
     const bool is_open = open != state.open().end();

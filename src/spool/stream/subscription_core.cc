@@ -1,5 +1,7 @@
 #include "subscription_core.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "envelope.h"
@@ -84,6 +86,9 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
     if (bytes >= kMaxBytesTaken) break;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) {
+      const Position& at = state_.open().at(sequence).at;
+      setup_.reporter(fmt::format("{}: message {} is missing or unreadable",
+                                  setup_.log.files().shown(at.segment), sequence));
       events.emplace_back(Lost{sequence});
       continue;
     }

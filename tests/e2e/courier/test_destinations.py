@@ -393,6 +393,16 @@ def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Pat
         courier.wait_until_delivered("file")
 
 
+def test_an_incomplete_last_event_is_reported(tmp_path: Path):
+    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "no" / "events"} | QUICK}) as courier:
+        courier.hand_over([event(1), event(2)])
+        courier.stop()
+        segment = max((courier.folder / "spool").glob("events.0*"))
+        os.truncate(segment, segment.stat().st_size - 5)
+        courier.start()
+        assert f"{segment.name}: the last message is incomplete" in courier.log()
+
+
 def test_dead_letters_are_replayed_while_the_courier_runs(tmp_path: Path):
     program = script(tmp_path / "program", f"[ -e {tmp_path}/works ] || exit 100\ncat >> {tmp_path}/input\necho >> {tmp_path}/input\n")
     other = {"type": "file", "path": tmp_path / "events"}

@@ -111,6 +111,11 @@ void print_size(const auto& status, const char* users) {
 
 Result<void> show_stream_status(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
+  if (!status.is_held) {
+    // stream_status() does not report unreadable messages.
+    const auto go_on = [](const StreamedMessage&) { return true; };
+    QUARRY_TRY(spool::visit_stream(spool_of(arguments), "", go_on, report));
+  }
   if (!arguments.as_json) {
     print_size(status, status.is_held ? "a delivering process" : "nobody");
     fmt::print("\n");
@@ -212,7 +217,7 @@ base::Result<void> run_spool_status(const SpoolArguments& given) {
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   if (of_stream) return show_stream_status(arguments);
-  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments), report));
   if (arguments.as_json) {
     fmt::print("{}\n", nlohmann::json{{"messages", status.messages},
                                       {"bytes", status.bytes},

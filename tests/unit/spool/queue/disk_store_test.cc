@@ -220,7 +220,8 @@ TEST_CASE("a position file of another generation does not hide messages") {
   REQUIRE(old.store->checkpoint());
   image["q.qi"] = old.system.image().at("q.qi");
   MemoryFileSystem found(image);
-  const auto status = spool_status({.folder = "/spool", .name = kName}, found);
+  const auto status = spool_status(
+      {.folder = "/spool", .name = kName}, [](const std::string&) {}, found);
   REQUIRE(status);
   CHECK(status->messages == 20);
   SmallStore world(image);

@@ -34,7 +34,8 @@ const MemoryFileSystem::Image kFiles = image_of({
 
 TEST_CASE("a queue of an earlier version is delivered from its position, and continues") {
   MemoryFileSystem system(kFiles);
-  const auto status = spool_status({.folder = "/spool", .name = "queue"}, system);
+  const auto status = spool_status(
+      {.folder = "/spool", .name = "queue"}, [](const std::string&) {}, system);
   REQUIRE(status);
   CHECK(status->messages == 15);
   StoreWorld world(system, {}, false, "queue");

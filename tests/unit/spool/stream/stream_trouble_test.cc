@@ -91,6 +91,26 @@ TEST_CASE("damage in the current segment does not block later messages") {
   CHECK(mail->statistics().waiting == 0);
 }
 
+TEST_CASE_FIXTURE(MailWorld, "an incomplete last message is reported when the stream is opened") {
+  append(1, 3);
+  for (const bool is_taken : {false, true}) {
+    CAPTURE(is_taken);
+    if (is_taken) {
+      REQUIRE(take_ids(*mail).size() == 3);
+      settle(*mail, 1, 3, Outcome::kRetry, "away");
+    }
+    auto image = files.image();
+    std::string& segment = image.at("s.00000001");
+    segment.resize(segment.size() - 5);
+    MailWorld again(image);
+    CHECK(again.is_reported("s.00000001: the last message is incomplete"));
+    again.clock.pass(1h);
+    CHECK(drain(*again.mail) == ids(1, 2));
+    CHECK(again.is_reported("s.00000001: message 3 is missing or unreadable") == is_taken);
+    CHECK(again.mail->statistics().waiting == 0);
+  }
+}
+
 TEST_CASE_FIXTURE(MailWorld,
                   "messages after those lost in a crash get new ids, and are delivered") {
   append(1, 5);
