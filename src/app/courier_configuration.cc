@@ -284,11 +284,16 @@ std::vector<std::string> courier_mistakes(const master::Config& config) {
 }
 
 CourierReading read_courier_config(const std::filesystem::path& path) {
+  CourierReading result;
   master::ReadingOptions options;
-  options.carried_section = courier_section;
+  options.carried_section = [&result](const std::string& name) {
+    auto section = courier_section(name);
+    if (!section) result.other_sections.insert(name);
+    return section;
+  };
   options.carried_sections_alone = true;
   master::ConfigReading reading = master::read_config(path, options);
-  CourierReading result{.config = {}, .mistakes = std::move(reading.mistakes)};
+  result.mistakes = std::move(reading.mistakes);
   if (!result.mistakes.empty()) return result;
   result.mistakes = courier_mistakes(reading.config);
   const auto config = courier_config_in(reading.config);

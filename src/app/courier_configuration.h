@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ std::vector<std::string> courier_mistakes(const master::Config& config);
 
 /// The courier's part of the configuration file, or all mistakes in it.
 struct CourierReading {
-  courier::CourierConfig config;  // valid only without mistakes
+  courier::CourierConfig config;         // valid only without mistakes
+  std::set<std::string> other_sections;  // names of sections that do not configure the courier
   std::vector<std::string> mistakes;
 };
 CourierReading read_courier_config(const std::filesystem::path& path);

@@ -130,6 +130,16 @@ def test_hooks_run_as_the_user_of_their_pool(pools: Pools):
         == {"all": "file", "hooks one": "hooks", "hooks two": "hooks"}
 
 
+def test_root_forgets_the_hooks_of_a_removed_pool(pools: Pools):
+    pools.start()
+    pools.write("one")
+    pools.reload()
+    wait_until(lambda: quarry("courier", "forget", "hooks two", "--config", pools.config).returncode == 0,
+               "the courier of the removed pool to exit")
+    done = quarry("courier", "status", "--config", pools.config)
+    assert "hooks one" in done.stdout and "hooks two" not in done.stdout
+
+
 def test_only_users_of_pools_connect_and_to_their_own_hooks_alone(pools: Pools):
     pools.start()
     for name, user in USERS.items():

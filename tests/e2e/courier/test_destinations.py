@@ -487,6 +487,30 @@ def left(folder: Path) -> list[int]:
     return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
+def test_hooks_of_a_removed_pool_are_shown_and_forgotten(tmp_path: Path):
+    with running_hooks(tmp_path / "c") as courier:
+        configuration = courier.config.read_text()
+        courier.config.write_text(configuration + "[www]\nlisten = 127.0.0.1:9\n")
+        courier.hand_over([hook(i, "exit 75") for i in range(1, 4)])
+        assert courier.status()[HOOKS]["type"] == "hooks"
+        forget = ("courier", "forget", HOOKS, "--config", courier.config)
+        done = quarry(*forget)
+        assert done.returncode == 1 and f"[www] is still in {courier.config}: remove it there first" in done.stderr
+        courier.config.write_text(configuration)
+        done = quarry(*forget)
+        assert done.returncode == 1 and "still delivers to hooks www: reload quarryd first" in done.stderr
+        courier.stop()
+        assert (courier.status()[HOOKS]["type"], courier.status()[HOOKS]["waiting"]) == ("gone", 3)
+        done = quarry("courier", "replay", HOOKS, "--config", courier.config)
+        assert done.returncode == 1 and "hooks www is not a destination" in done.stderr
+        done = quarry(*forget)
+        assert (done.returncode, done.stdout) == (0, "deleted hooks www and its waiting events\n"), done.stderr
+        assert HOOKS not in courier.status()
+        done = quarry("courier", "forget", "hooks other", "--config", courier.config)
+        assert done.returncode == 1 and "hooks other is not a removed destination" in done.stderr
+        assert not courier.hooks.with_name("other").exists()
+
+
 def test_a_hook_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path):
     """The hook starts processes in other sessions, and the parent of one process has exited."""
     for timeout in (2_000, 40_000):  # the second try is for slow machines

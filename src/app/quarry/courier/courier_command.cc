@@ -38,9 +38,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kHandOverTime{10'000};
 constexpr milliseconds kPollInterval{50};
 
-Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments) {
+Result<CourierReading> courier_reading_of(const CourierArguments& arguments) {
   CourierReading reading = read_courier_config(arguments.config);
-  if (reading.mistakes.empty()) return std::move(reading.config);
+  if (reading.mistakes.empty()) return reading;
   return fail(ErrorCode::kInvalid, reading.mistakes.front());
 }
 
@@ -48,10 +48,37 @@ spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 
-/// Returns the type of the destination NAME, or "gone" if it is not in the configuration.
-std::string type_of(const courier::CourierConfig& config, const std::string& name) {
-  const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
-  return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
+/// Returns POOL if NAME is "hooks POOL", which is the name of a pool's hooks in `courier status`.
+std::optional<std::string> pool_of_hooks(const std::string& name) {
+  const std::string prefix = courier::kHooksName + std::string(" ");
+  if (!name.starts_with(prefix)) return std::nullopt;
+  return name.substr(prefix.size());
+}
+
+/// Returns the type of the destination NAME, or "gone" if the destination or the pool of the hooks
+/// is not in the configuration.
+std::string type_of(const CourierReading& reading, const std::string& name) {
+  if (const auto pool = pool_of_hooks(name)) {
+    return reading.other_sections.contains(*pool) ? courier::kHooksName : "gone";
+  }
+  const auto& destinations = reading.config.destinations;
+  const auto at = std::ranges::find(destinations, name, &courier::DestinationOptions::name);
+  return at == destinations.end() ? "gone" : std::string(courier::name_of(at->type));
+}
+
+/// The queue of a destination or of a pool's hooks.
+struct DestinationQueue {
+  spool::SpoolLocation spool;
+  std::string subscription;
+  std::string socket;  // of the courier that delivers the events
+};
+
+DestinationQueue queue_of(const courier::CourierConfig& config, const std::string& name) {
+  const auto pool = pool_of_hooks(name);
+  if (!pool) return {spool_of(config), name, config.options.socket};
+  return {{hooks_directory(config.options) / file_name_of_pool(*pool), courier::kStreamName},
+          courier::kHooksName,
+          hooks_socket(config.options, *pool)};
 }
 
 /// Recounts the waiting events in FIGURES. Counts only the events that the destination is
@@ -81,12 +108,12 @@ struct Row {
 
 /// Returns a row with the name "hooks POOL" for each pool's hooks. Leaves out pools whose files the
 /// calling user is not allowed to read.
-Result<std::vector<Row>> rows_of_hooks(const courier::CourierConfig& config) {
+Result<std::vector<Row>> rows_of_hooks(const CourierReading& reading) {
   std::vector<Row> rows;
   std::error_code missing;  // set if no pool has had hooks yet
   std::vector<std::filesystem::path> folders;
   for (const auto& each :
-       std::filesystem::directory_iterator(hooks_directory(config.options), missing)) {
+       std::filesystem::directory_iterator(hooks_directory(reading.config.options), missing)) {
     folders.push_back(each.path());
   }
   std::ranges::sort(folders);
@@ -97,7 +124,7 @@ Result<std::vector<Row>> rows_of_hooks(const courier::CourierConfig& config) {
     const std::string pool = folder.filename();
     for (SubscriptionStatistics figures : status->subscriptions) {
       figures.name += " " + http::percent_decode(pool).value_or(pool);
-      rows.push_back({std::string(courier::kHooksName), std::move(figures)});
+      rows.push_back({type_of(reading, figures.name), std::move(figures)});
     }
   }
   return rows;
@@ -199,14 +226,14 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
 }  // namespace
 
 base::Result<void> run_courier_status(const CourierArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  QUARRY_TRY_ASSIGN(auto status, spool::stream_status(spool_of(config)));
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  QUARRY_TRY_ASSIGN(auto status, spool::stream_status(spool_of(reading.config)));
   std::vector<Row> rows;
   for (SubscriptionStatistics& one : status.subscriptions) {
-    QUARRY_TRY(count_wanted(config, one));
-    rows.push_back({type_of(config, one.name), one});
+    QUARRY_TRY(count_wanted(reading.config, one));
+    rows.push_back({type_of(reading, one.name), one});
   }
-  QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(config));
+  QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(reading));
   std::ranges::move(hooks, std::back_inserter(rows));
   if (!arguments.as_json) {
     print_table(status, rows);
@@ -222,17 +249,26 @@ base::Result<void> run_courier_status(const CourierArguments& arguments) {
 
 base::Result<void> run_courier_forget(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  if (type_of(config, name) != "gone") {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is a destination in {}: remove it there first",
-                                                 base::printable(name), arguments.config));
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  if (type_of(reading, name) != "gone") {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("[{}] is still in {}: remove it there first",
+                            base::printable(pool_of_hooks(name).value_or("destination " + name)),
+                            arguments.config));
   }
-  QUARRY_TRY(act_as_owner_of(config.options.spool_directory));
-  const auto stream = spool::Stream::open({.location = spool_of(config)}, report);
+  const DestinationQueue queue = queue_of(reading.config, name);
+  QUARRY_TRY(act_as_owner_of(queue.spool.folder));
+  QUARRY_TRY_ASSIGN(const bool is_there, spool::is_stream(queue.spool));
+  // Stream::open() would create the files.
+  if (!is_there) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} is not a removed destination", base::printable(name)));
+  }
+  const auto stream = spool::Stream::open({.location = queue.spool}, report);
   const bool is_running = !stream && stream.error().code == ErrorCode::kBusy;
   if (!stream && !is_running) return std::unexpected(stream.error());
-  const auto done = is_running ? spool::forget_retired(spool_of(config), name, report)
-                               : (*stream)->unsubscribe(name);
+  const auto done = is_running ? spool::forget_retired(queue.spool, queue.subscription, report)
+                               : (*stream)->unsubscribe(queue.subscription);
   if (!done && done.error().code == ErrorCode::kBusy) {
     return fail(ErrorCode::kBusy,
                 fmt::format("the courier still delivers to {}: reload quarryd first",
@@ -244,22 +280,13 @@ base::Result<void> run_courier_forget(const CourierArguments& arguments) {
 }
 
 base::Result<void> run_courier_replay(const CourierArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  std::string name = arguments.destination;
-  auto spool = spool_of(config);
-  std::string socket = config.options.socket;
-  // `courier status` shows the hooks of a pool as "hooks POOL".
-  if (const std::string prefix = courier::kHooksName + std::string(" "); name.starts_with(prefix)) {
-    const std::string pool = name.substr(prefix.size());
-    spool.folder = hooks_directory(config.options) / file_name_of_pool(pool);
-    socket = hooks_socket(config.options, pool);
-    name = courier::kHooksName;
-  }
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  const courier::CourierConfig& config = reading.config;
+  const auto [spool, name, socket] = queue_of(config, arguments.destination);
   QUARRY_TRY(act_as_owner_of(spool.folder));
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool));
   const auto at = std::ranges::find(status.subscriptions, name, &SubscriptionStatistics::name);
-  const bool is_hooks = name == courier::kHooksName;
-  if (at == status.subscriptions.end() || (!is_hooks && type_of(config, name) == "gone")) {
+  if (at == status.subscriptions.end() || type_of(reading, arguments.destination) == "gone") {
     return fail(ErrorCode::kNotFound,
                 fmt::format("{} is not a destination", base::printable(arguments.destination)));
   }
@@ -273,7 +300,8 @@ base::Result<void> run_courier_replay(const CourierArguments& arguments) {
 /// Sends an event to a single destination and waits for the result.
 base::Result<void> run_courier_test(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
-  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  const courier::CourierConfig& config = reading.config;
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
   if (at == config.destinations.end()) {
     return fail(ErrorCode::kNotFound,
