@@ -72,7 +72,7 @@ def samples(tmp_path) -> Path:
         (tmp_path / "conf" / sample.relative_to(TOP / "conf")).write_text(text)
     for name in FILES:
         (tmp_path / "root" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "root" / name).touch()
+        (tmp_path / "root" / name).write_text("password\n-----BEGIN CERTIFICATE-----\n")
     return tmp_path / "conf" / "quarry.conf"
 
 
