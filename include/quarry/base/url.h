@@ -19,8 +19,10 @@ std::string_view credentials_in(std::string_view text);
 /// returned unchanged.
 std::string without_credentials(std::string_view text);
 
-/// Returns TEXT. If TEXT is a URL with a password, *** replaces the password.
-std::string with_masked_password(std::string_view text);
+/// Returns TEXT, which consists of words separated by blanks. In each URL, *** replaces the
+/// password, the query and the fragment. *** also replaces the user if TEXT does not begin with the
+/// URL, because the user in an argument of a command can be a token.
+std::string with_masked_secrets(std::string_view text);
 
 /// Returns TEXT, a URL or request target, without user, password, query and fragment. The result is
 /// safe to log.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -57,7 +58,63 @@ class AccessCheck {
     if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));
   }
 
-  void check(const NeededFile& file) { need(R_OK, file.directive + ": cannot read", file.path); }
+  void check(const NeededFile& file) {
+    if (file.path.empty()) return;
+    const fs::path path = file.path;
+    switch (file.access) {
+      case NeededAccess::kExists:
+        return need(F_OK, file.directive + ": cannot access", path);
+      case NeededAccess::kRead:
+        return need(R_OK, file.directive + ": cannot read", path);
+      case NeededAccess::kReadSecret:
+      case NeededAccess::kReadCertificates:
+        if (!may(R_OK, path)) return check({.directive = file.directive, .path = file.path});
+        return check_contents(file);
+      case NeededAccess::kWriteFile:
+        return check_output(file);
+      case NeededAccess::kWriteFolder:
+        if (const fs::path there = existing_part(path); !may(W_OK | X_OK, there / ".")) {
+          note(fmt::format("{}: cannot write to {}", file.directive, there.string()));
+        }
+    }
+  }
+
+  void check_contents(const NeededFile& file) {
+    const bool is_secret = file.access == NeededAccess::kReadSecret;
+    std::error_code error;
+    // Opening a pipe could block.
+    if (fs::is_fifo(file.path, error)) return;
+    std::ifstream in(file.path);
+    std::string line;
+    while (std::getline(in, line)) {
+      if (is_secret ? !line.empty() && line != "\r" : line.contains("CERTIFICATE-----")) return;
+      if (is_secret) break;
+    }
+    found_.push_back(fmt::format("{}: {}: {}", file.directive, file.path,
+                                 is_secret ? "the first line is empty"
+                                           : "the file does not contain a certificate in PEM "
+                                             "format"));
+  }
+
+  void check_output(const NeededFile& file) {
+    const fs::path path = file.path;
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      errno = EISDIR;
+    } else if (may(W_OK, path) || (errno == ENOENT && may(W_OK | X_OK, path.parent_path() / "."))) {
+      return;
+    }
+    note(fmt::format("{}: cannot write to {}", file.directive, file.path));
+  }
+
+  /// Returns PATH, or the nearest parent folder that exists.
+  static fs::path existing_part(fs::path path) {
+    std::error_code error;
+    while (!fs::exists(path, error) && !error && path.has_relative_path()) {
+      path = path.parent_path();
+    }
+    return path;
+  }
 
   void check(const NeededProgram& program) {
     if (program.name.empty() || !base::find_program(program.name).empty()) return;
@@ -80,15 +137,8 @@ class AccessCheck {
 
   /// Checks that FOLDER and the files in it can be written, or that FOLDER can be created.
   void check_spool(const fs::path& folder) {
-    fs::path there = folder;
+    check({"spool.directory", folder, NeededAccess::kWriteFolder});
     std::error_code error;
-    while (!fs::exists(there, error) && !error && there.has_relative_path()) {
-      there = there.parent_path();
-    }
-    if (!may(W_OK | X_OK, there)) {
-      return note(fmt::format("spool.directory: cannot write to {}", there.string()));
-    }
-    if (there != folder) return;
     for (const auto& file : fs::directory_iterator(folder, error)) {
       const bool is_ours =
           file.path().filename().string().starts_with(courier::kStreamName + std::string("."));
@@ -100,17 +150,18 @@ class AccessCheck {
 
   void check(const courier::DestinationOptions& destination) {
     const std::string name = fmt::format("[destination {}] ", destination.name);
-    check({.directive = name + "secret_file", .path = destination.secret_file});
-    check({.directive = name + "password_file", .path = destination.password_file});
-    check({.directive = name + "ca_file", .path = destination.ca_file});
+    const auto check_file = [&](const char* directive, const std::string& path,
+                                NeededAccess access) {
+      check({name + directive, path, access});
+    };
+    check_file("secret_file", destination.secret_file, NeededAccess::kReadSecret);
+    check_file("password_file", destination.password_file, NeededAccess::kReadSecret);
+    check_file("ca_file", destination.ca_file, NeededAccess::kReadCertificates);
+    check_file("path", destination.path, NeededAccess::kWriteFile);
     check({.directive = name + "sendmail", .name = destination.sendmail});
     if (!destination.command.empty()) {
       check({.directive = name + "command", .name = destination.command.front()});
     }
-    const fs::path& path = destination.path;
-    if (path.empty() || may(W_OK, path)) return;
-    if (errno == ENOENT && may(W_OK | X_OK, path.parent_path() / ".")) return;
-    note(fmt::format("{}path: cannot write to {}", name, path.string()));
   }
 
   const ChildNeeds& needs_;

@@ -2,6 +2,7 @@
 // become the child's user, with the child's limits and chroot.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -25,9 +26,19 @@ struct NeededProgram {
   std::string name;
 };
 
+enum class NeededAccess : std::uint8_t {
+  kExists,
+  kRead,
+  kReadSecret,        // the first line of the file is not empty
+  kReadCertificates,  // the file contains a certificate
+  kWriteFile,         // the file can be written or created
+  kWriteFolder,       // the folder can be written or created
+};
+
 struct NeededFile {
   std::string directive;
   std::string path;
+  NeededAccess access = NeededAccess::kRead;
 };
 
 /// The needs of a child. Paths are inside the child's chroot. An empty path is not checked.
@@ -35,7 +46,7 @@ struct ChildNeeds {
   std::vector<ConnectedSocket> sockets = {};
   std::vector<std::string> repositories = {};  // files
   std::string folder = {};                     // of repositories
-  std::vector<NeededFile> files = {};          // that the child reads
+  std::vector<NeededFile> files = {};          // and folders
   std::string hooks = {};  // the folder of waiting hooks, which may not exist yet
   std::vector<NeededProgram> programs = {};
   /// Only for the courier: the path and the contents of its configuration file.

@@ -15,6 +15,7 @@
 #include "pool_services.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
+#include "quarry/base/split.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
 
@@ -146,8 +147,13 @@ class Check {
         needs.hooks = (*hooks)->folder;
         note(fmt::format("[{}] hooks", pool.name), check_hooks_folder(**hooks, pool));
         needs.programs.push_back({"", program_beside("quarry-courier", QUARRY_SERVER_FOLDER)});
+        // The default might not be installed. Only hooks that contain %F need it.
+        if (courier->options.fossil != courier::CourierOptions().fossil) {
+          needs.programs.push_back({"[courier] fossil", courier->options.fossil});
+        }
       }
       note(pool.name, access_errors(pool.process, pool.run_as, needs));
+      check_gate(pool);
     }
     if (!config_.http || config_.pools.empty()) return;
     const master::HttpConfig& http = *config_.http;
@@ -162,6 +168,28 @@ class Check {
     note("http", access_errors(http.process, http.run_as ? http.run_as : pool.run_as, needs));
   }
 
+  /// Checks the gate of POOL as the user that runs the gate.
+  void check_gate(const master::PoolConfig& pool) {
+    const changes::PoolOptions options = worker_options_in(pool).changes;
+    const changes::GateWords& gate = options.gate;
+    if (!options.is_enabled || gate.program.empty() || !pool.process.chroot.empty()) return;
+    std::optional<master::Credentials> user = pool.run_as;
+    if (!gate.user.empty() && ::geteuid() == 0) {
+      const auto found = master::credentials_named(gate.user, "");
+      if (!found) return note(pool.name, Lines{"changes.gate_user: " + found.error().message});
+      user = *found;
+    }
+    ChildNeeds needs;
+    needs.programs.push_back(
+        {"changes.gate", gate.program.substr(0, gate.program.find_first_of(" \t"))});
+    std::string_view readable = gate.is_sandboxed ? gate.readable : std::string_view();
+    while (!readable.empty()) {
+      needs.files.push_back({"changes.gate_read", std::string(base::take_until(readable, ' ')),
+                             NeededAccess::kExists});
+    }
+    note(pool.name, access_errors(master::ProcessSettings(), user, needs));
+  }
+
   /// Returns the repositories and programs that POOL's children need.
   ChildNeeds needs_of(const master::PoolConfig& pool) const {
     ChildNeeds needs;
@@ -174,17 +202,29 @@ class Check {
     if (options.background.is_enabled || !peers.empty()) {
       needs.programs.push_back({"", program_beside("quarry", QUARRY_PROGRAM_FOLDER)});
     }
+    if (options.background.is_enabled) {
+      needs.files.push_back({"backoffice.log", options.background.log, NeededAccess::kWriteFile});
+    }
     if (options.changes.is_enabled) {
+      needs.files.push_back({"changes.base", options.changes.base, NeededAccess::kWriteFolder});
       needs.programs.push_back({"", program_beside("quarry-changes", QUARRY_SERVER_FOLDER)});
     }
     if (options.pages.source != pages::Source::kNone) {
       needs.programs.push_back({"pages.program", options.pages.program});
     }
+    if (options.pages.source != pages::Source::kNone && options.pages.is_confined) {
+      for (const std::string& path : options.pages.allow_write) {
+        needs.files.push_back({"pages.allow_write", path, NeededAccess::kExists});
+      }
+      for (const std::string& path : options.pages.allow_execute) {
+        needs.files.push_back({"pages.allow_execute", path, NeededAccess::kExists});
+      }
+    }
     for (const ConfiguredPeer& peer : peers) {
-      needs.files.push_back(
-          {fmt::format("[peer {}] password_file", peer.options.name), peer.options.password_file});
-      needs.files.push_back(
-          {fmt::format("[peer {}] ca_file", peer.options.name), peer.options.ca_file});
+      needs.files.push_back({fmt::format("[peer {}] password_file", peer.options.name),
+                             peer.options.password_file, NeededAccess::kReadSecret});
+      needs.files.push_back({fmt::format("[peer {}] ca_file", peer.options.name),
+                             peer.options.ca_file, NeededAccess::kReadCertificates});
     }
     return needs;
   }

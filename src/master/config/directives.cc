@@ -267,7 +267,7 @@ void add_section(std::string& text, std::string_view name, const Section& sectio
   text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", name);
   for (const ShownDirective& directive : shown_directives(section)) {
     for (const std::string& value : directive.values) {
-      text += base::ini_line(directive.name, base::with_masked_password(value));
+      text += base::ini_line(directive.name, base::with_masked_secrets(value));
     }
     if (directive.values.empty()) text += fmt::format(";{} =\n", directive.name);
   }

@@ -225,7 +225,7 @@ def test_a_file_that_the_courier_cannot_read(with_courier, type_, word, more):
         with_courier.set_section("destination it", type=type_, **more, **{word: path})
         is_refused(with_courier, f"[courier]: [destination it] {word}: cannot read {path}")
     readable = with_courier.folder / "readable"
-    readable.write_text("secret\n")
+    readable.write_text("secret\n-----BEGIN CERTIFICATE-----\n")
     with_courier.set_section("destination it", **{word: readable})
     assert with_courier.test().returncode == 0, with_courier.test().stderr
 
@@ -259,6 +259,50 @@ def test_a_destination_whose_program_is_not_installed(with_courier, type_, word)
     is_refused(with_courier, f"[courier]: [destination it] {word}: cannot execute /nowhere/program")
     with_courier.set_section("destination it", **{word: "/bin/true"})
     assert with_courier.test().returncode == 0, with_courier.test().stderr
+
+
+# Columns: section, its other directives, the directive with the mistake, a wrong value, a correct value, the end of the
+# message. Relative paths are in a folder to which all users can write.
+WRONG_FILES = [
+    ("destination it", {"type": "file"}, "path", "folder", "events", "cannot write to {}: Is a directory"),
+    ("www", {"changes": "yes"}, "changes.gate", "missing", "/bin/true", "cannot execute {}: it is not installed"),
+    ("www", {"changes": "yes"}, "changes.gate", "plain", "/bin/true", "cannot execute {}: it is not installed"),
+    ("www", {"changes": "yes"}, "changes.base", "closed", "queues", "cannot write to {}: Permission denied"),
+    ("www", {}, "backoffice.log", "missing/log", "log", "cannot write to {}: No such file or directory"),
+    ("www", {}, "backoffice.log", "closed/log", "log", "cannot write to {}: Permission denied"),
+    ("courier", {}, "fossil", "missing", "/bin/true", "cannot execute {}: it is not installed"),
+    ("destination it", {"type": "webhook", "url": "http://127.0.0.1:1/"}, "secret_file", "empty", "plain", "{}: the first line is empty"),
+    ("destination it", {"type": "webhook", "url": "https://127.0.0.1:1/"}, "ca_file", "plain", "certificate",
+     "{}: the file does not contain a certificate"),
+    ("peer other", {"url": "https://ann@127.0.0.1:1/x"}, "password_file", "empty", "plain", "{}: the first line is empty"),
+    ("peer other", {"url": "https://127.0.0.1:1/x"}, "ca_file", "plain", "certificate", "{}: the file does not contain a certificate"),
+    ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_execute", "missing", "/bin/true", "cannot access {}"),
+    ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_write", "missing", "folder", "cannot access {}"),
+    ("www", {"changes": "yes", "changes.gate": "/bin/true"}, "changes.gate_read", "missing", "folder", "cannot access {}"),
+]
+
+
+@needs_open_build
+@pytest.mark.parametrize(("section_", "more", "word", "wrong", "correct", "reason"), WRONG_FILES,
+                         ids=[f"{row[0]}-{row[2]}-{row[3]}" for row in WRONG_FILES])
+def test_a_file_that_a_child_cannot_use(with_courier, section_, more, word, wrong, correct, reason):
+    world, inside = with_courier, with_courier.folder / "inside"
+    repository = inside / "fresh.fossil"
+    repository.write_bytes((world.folder / "fresh.fossil").read_bytes())
+    repository.chmod(0o666)
+    for name, mode in (("folder", 0o777), ("closed", 0o555)):
+        (inside / name).mkdir()
+        (inside / name).chmod(mode)
+    (inside / "empty").touch(mode=0o644)
+    (inside / "plain").write_text("plain\n")
+    (inside / "certificate").write_text("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n")
+    world.set("www", repository=repository, **({"user": "nobody"} if os.geteuid() == 0 else {}))
+    if section_.startswith("peer"):
+        more = {**more, "repository": repository}
+    world.set_section(section_, **more, **{word: inside / wrong})
+    is_refused(world, f"{word}: {reason.format(inside / wrong)}")
+    world.set_section(section_, **{word: inside / correct})
+    assert world.test().returncode == 0, world.test().stderr
 
 
 def test_our_own_programs_are_not_installed(with_courier, tmp_path):

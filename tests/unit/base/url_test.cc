@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 using quarry::base::credentials_in;
-using quarry::base::with_masked_password;
+using quarry::base::with_masked_secrets;
 using quarry::base::without_credentials;
 using quarry::base::without_secrets;
 
@@ -30,12 +30,17 @@ TEST_CASE("text without credentials, or that is not a URL, is shown unchanged") 
   }
 }
 
-TEST_CASE("a password in a URL is masked") {
-  CHECK(with_masked_password("http://u:p@h/x") == "http://u:***@h/x");
-  CHECK(with_masked_password("http://u:p/q@r@h") == "http://u:***@h");
-  CHECK(with_masked_password("http://:p@h") == "http://:***@h");
-  CHECK(with_masked_password("http://u@h:80/x") == "http://u@h:80/x");
-  CHECK(with_masked_password("a b:c@d") == "a b:c@d");
+TEST_CASE("secrets in URLs are masked") {
+  CHECK(with_masked_secrets("http://u:p@h/x") == "http://u:***@h/x");
+  CHECK(with_masked_secrets("http://u:p/q@r@h") == "http://u:***@h");
+  CHECK(with_masked_secrets("http://:p@h") == "http://:***@h");
+  CHECK(with_masked_secrets("http://u@h:80/x") == "http://u@h:80/x");
+  CHECK(with_masked_secrets("a b:c@d") == "a b:c@d");
+  CHECK(with_masked_secrets("http://u@h/x?t=s#f") == "http://u@h/x?***");
+  CHECK(with_masked_secrets("http://h/x?") == "http://h/x?***");
+  CHECK(with_masked_secrets("curl -s https://u:p@h/x?t=s --proxy=http://t@h -v") ==
+        "curl -s https://***@h/x?*** --proxy=http://***@h -v");
+  CHECK(with_masked_secrets("http://") == "http://");
 }
 
 TEST_CASE("URLs are logged without credentials, query and fragment") {
