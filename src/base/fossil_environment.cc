@@ -52,7 +52,10 @@ fs::path log_guard_library() {
 std::vector<std::string> fossil_environment(const char* const* environment,
                                             const fs::path& library) {
   std::vector<std::string> result;
-  for (; *environment != nullptr; ++environment) result.emplace_back(*environment);
+  // After clearenv(3), `environ` is null.
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    result.emplace_back(*environment);
+  }
   if (!preload(result, library)) {
     log(LogLevel::kWarning,
         "running fossil without {}: {}; do not access the repository with other programs while "

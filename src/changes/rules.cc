@@ -66,7 +66,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kInterrupted:
-      return {.to = Stage::kPending, .why = "interrupted, because the server stopped"};
+      return {.to = Stage::kPending, .why = "interrupted, because its daemon stopped"};
     case Verdict::kFailed:
       break;
   }

@@ -7,8 +7,9 @@ namespace quarry::master {
 namespace {
 
 // Time between SIGTERM and SIGKILL. A child can use this time to finish a commit, so that a
-// write-ahead log is not left next to the repository.
-constexpr std::chrono::milliseconds kTerminateGrace{5000};
+// write-ahead log is not left next to the repository. The courier needs up to four seconds to end
+// its programs.
+constexpr std::chrono::milliseconds kTerminateGrace{8000};
 
 constexpr std::size_t kBeforeReceivers = static_cast<std::size_t>(StopPhase::kReceivers);
 

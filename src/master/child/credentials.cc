@@ -70,7 +70,12 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
   const std::string home = entry != nullptr ? entry->pw_dir : "";
-  return Credentials{name, status.st_uid, status.st_gid, home, groups_of(name, status.st_gid)};
+  gid_t gid = status.st_gid;
+  if (gid == 0 && status.st_uid != 0) {
+    // `chown USER` leaves the group of root, whose files the user must not be able to read.
+    gid = entry != nullptr ? entry->pw_gid : status.st_uid;
+  }
+  return Credentials{name, status.st_uid, gid, home, groups_of(name, gid)};
 }
 
 base::Result<std::vector<uid_t>> users_named(std::string_view names) {

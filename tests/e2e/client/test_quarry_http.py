@@ -302,8 +302,9 @@ def test_several_requests_on_one_connection(fresh):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
-def test_root_becomes_the_owner_without_its_own_groups(fresh):
-    os.chown(fresh, 65534, 65534)
+@pytest.mark.parametrize("group", [65534, 0])
+def test_root_becomes_the_owner_without_its_own_groups(fresh, group):
+    os.chown(fresh, 65534, group)
     with subprocess.Popen([PROGRAM, "http", fresh], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           extra_groups=[0, 4]) as child:
         process.wait_until(lambda: daemon.status(child.pid, "Uid").split() == ["65534"] * 4, "the owner")

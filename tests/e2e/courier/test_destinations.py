@@ -6,8 +6,10 @@ import fcntl
 import json
 import os
 import re
+import signal
 import socket
 import stat
+import subprocess
 import sys
 import termios
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 from support import places
 from support.courier import QUICK, Courier, event, running, running_hooks
+from support.daemon import section
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
 from support.process import exists, wait_until
@@ -540,3 +543,18 @@ def test_a_courier_that_delivers_events_runs_no_hooks(tmp_path: Path):
         courier.wait_until_delivered("file")
         assert "hooks" not in courier.status() and not (tmp_path / "ran").exists()
         assert json.loads((tmp_path / "events").read_text()) == event(2)
+
+
+def test_a_program_ends_with_the_server(start, tmp_path: Path):
+    (tmp_path / "spool").mkdir()
+    pid = tmp_path / "pid"
+    program = script(tmp_path / "program", f"trap '' TERM\necho $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 600\n:\n")
+    server = start({}, more=section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+                   + section("destination endless", {"type": "program", "command": program}))
+    with subprocess.Popen([places.program("quarry"), "courier", "test", "endless", "--config", server.config],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as waiting:
+        wait_until(pid.exists, "the program")
+        waiting.kill()
+    server.main.send(signal.SIGTERM)
+    server.main.wait()
+    assert not exists(int(pid.read_text()))

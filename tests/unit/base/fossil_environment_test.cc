@@ -29,6 +29,7 @@ TEST_CASE("fossil is started with the library, before other preloaded ones") {
         Environment{"HOME=/home/ann", "LD_PRELOAD=/lib/guard.so:/lib/other.so"});
   CHECK(with("LD_PRELOAD=", "/lib/guard.so") ==
         Environment{"HOME=/home/ann", "LD_PRELOAD=/lib/guard.so"});
+  CHECK(fossil_environment(nullptr, "/lib/guard.so") == Environment{"LD_PRELOAD=/lib/guard.so"});
 }
 
 TEST_CASE("fossil is started even if the library cannot be loaded") {
