@@ -148,6 +148,10 @@ base::UnixMillis Job::ended() const {
   return history.empty() ? time_of_tai64n(name.tai) : history.back().time;
 }
 
+bool Job::is_checked() const {
+  return meta.check() && (name.type == MoveType::kRollback || !meta.base.empty());
+}
+
 void Job::add_history(base::UnixMillis time, Stage stage, std::string_view why) {
   if (history.size() >= kMaxHistory) history.erase(history.begin() + kMaxHistory / 2);
   history.push_back({.time = time, .state = letter_of(stage), .why = one_line(why, kMaxWhy)});

@@ -47,9 +47,14 @@ class Checker {
     std::filesystem::path tarball;
     Submission submission;
   };
-  /// Returns the metadata for each case, or an error. After kIo, kBusy and kNoSpace, the tarball is
-  /// checked again later. Any other error makes the change set fail and is recorded as the reason.
-  virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) = 0;
+  struct Checked {
+    Meta meta;  // empty if the change set is refused for another reason than its base or branch
+    base::Result<void> verdict;
+  };
+  /// Returns the metadata and the verdict for each case. After kIo, kBusy and kNoSpace, the tarball
+  /// is checked again later. Any other error makes the change set fail and is recorded as the
+  /// reason.
+  virtual std::vector<Checked> check_all(std::span<const Case> cases) = 0;
   /// Returns the diff of JOB (change_set_diff.h).
   virtual base::Result<std::string> diff(const Job& job, const std::filesystem::path& tarball) = 0;
 };

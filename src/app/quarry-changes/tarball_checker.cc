@@ -104,7 +104,7 @@ void TarballChecker::check_together(std::span<const Case* const> cases,
   }
 }
 
-std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Case> cases) {
+std::vector<changes::Checker::Checked> TarballChecker::check_all(std::span<const Case> cases) {
   std::vector<std::optional<Result<changes::Meta>>> found(cases.size());
   std::map<std::string, std::vector<std::size_t>> by_submitter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -124,14 +124,21 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
     }
     check_together(theirs, metas);
   }
-  std::vector<Result<changes::Meta>> all;
+  std::vector<Checked> all;
   changes::BaseFinder bases(repository_);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     auto meta = found[i] ? std::move(*found[i]) : check(cases[i]);
-    auto base = meta ? bases.find(*meta, cases[i].submission.receipt) : std::string();
-    if (!base) meta = std::unexpected(std::move(base).error());
-    if (meta) meta->base = std::move(*base);
-    all.push_back(std::move(meta));
+    if (!meta) {
+      all.push_back({.meta = {}, .verdict = std::unexpected(std::move(meta).error())});
+      continue;
+    }
+    auto base = bases.find(*meta, cases[i].submission.receipt);
+    Checked& checked = all.emplace_back(Checked{.meta = std::move(*meta), .verdict = {}});
+    if (base) {
+      checked.meta.base = std::move(*base);
+    } else {
+      checked.verdict = std::unexpected(std::move(base).error());
+    }
   }
   return all;
 }
@@ -143,17 +150,25 @@ Result<std::string> TarballChecker::diff(const changes::Job& job,
   QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
   std::vector<changes::ChangedFile> files;
   std::string omitted;
+  std::size_t unlisted = 0;
   std::uint64_t size = 0;
   for (const changes::SubmittedFile& each : content.files()) {
     if (each.size > changes::kMaxDiffed || size + each.size > changes::kMaxDiff) {
-      if (omitted.size() > kMaxOmitted) continue;
-      omitted += fmt::format("{}: {} bytes, not shown\n", each.name, each.size);
+      if (omitted.size() > kMaxOmitted) {
+        ++unlisted;
+      } else {
+        omitted += fmt::format("{}: {} bytes, not shown\n", each.name, each.size);
+      }
       continue;
     }
     size += each.size;
     QUARRY_TRY_ASSIGN(std::string text, content.read(each));
     files.push_back(
         {each.name, std::make_shared<const std::string>(std::move(text)), each.permission});
+  }
+  if (unlisted > 0) {
+    omitted += fmt::format("and {} more {} not shown\n", unlisted,
+                           unlisted == 1 ? "file is" : "files are");
   }
   for (std::string& name : content.deletions()) {
     files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});

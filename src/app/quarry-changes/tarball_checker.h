@@ -25,7 +25,7 @@ class TarballChecker : public changes::Checker {
                  std::shared_ptr<changes::TarballReaders> readers);
 
   /// Reads tarballs from the same submitter in groups.
-  std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
+  std::vector<Checked> check_all(std::span<const Case> cases) override;
   base::Result<std::string> diff(const changes::Job& job,
                                  const std::filesystem::path& tarball) override;
 

@@ -44,8 +44,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
     QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
-  // If the metadata of a retried job is complete, the job has already been checked.
-  if (!lock->is_new() && lock->job.meta.check()) {
+  if (!lock->is_new() && lock->job.is_checked()) {
     QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "checked before"));
     return std::nullopt;
   }
@@ -72,24 +71,29 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   return candidate;
 }
 
-/// Moves the job of CANDIDATE according to META, the result of its check.
-Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
-  if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
-  if (meta && meta->type != candidate.lock.job.name.type) {
-    meta =
-        base::fail(ErrorCode::kInvalid,
-                   "the move type in the meta file differs from the move type in the job's name");
+/// Moves the job of CANDIDATE according to CHECKED, the result of its check.
+Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
+  Result<void>& verdict = checked.verdict;
+  if (!verdict && is_passing(verdict.error())) return verdict;
+  if (verdict && checked.meta.type != candidate.lock.job.name.type) {
+    checked = {.meta = {},
+               .verdict = base::fail(
+                   ErrorCode::kInvalid,
+                   "the move type in the meta file differs from the move type in the job's name")};
   }
-  if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
+  if (!verdict && (!candidate.to_check || verdict.error().code == ErrorCode::kNotFound)) {
     // A file of the queue is missing or was changed, which is not the submitter's fault. Log the
     // error, and show the submitter only a general message.
-    context_.log(meta.error());
-    meta.error().message = kServersTrouble;
+    context_.log(verdict.error());
+    verdict.error().message = kServersTrouble;
   }
-  if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
-  candidate.lock.job.meta = std::move(*meta);
+  candidate.lock.job.meta = std::move(checked.meta);
   // Discard precursors from the submission, because the queueing daemon determines them.
   candidate.lock.job.meta.precursors.clear();
+  if (!verdict) {
+    candidate.lock.job.meta.base.clear();  // only a checked job has a base; see Job::is_checked()
+    return move(std::move(candidate.lock), Stage::kFail, verdict.error().message);
+  }
   return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
@@ -110,13 +114,12 @@ Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
     if ((*candidate)->to_check) cases.push_back(*(*candidate)->to_check);
     candidates.push_back(std::move(**candidate));
   }
-  auto metas = checker_.check_all(cases);
-  auto meta = metas.begin();
+  auto results = checker_.check_all(cases);
+  auto result = results.begin();
   for (Candidate& candidate : candidates) {
-    const bool is_checked = candidate.to_check.has_value();
-    Result<Meta> result = std::unexpected(candidate.reason);
-    if (is_checked) result = std::move(*meta++);
-    note(judge(std::move(candidate), std::move(result)));
+    Checker::Checked checked{.meta = {}, .verdict = std::unexpected(candidate.reason)};
+    if (candidate.to_check) checked = std::move(*result++);
+    note(judge(std::move(candidate), std::move(checked)));
   }
   note(commit());
   return done;
@@ -136,6 +139,9 @@ Result<void> Prequeue::answer_diff_request() {
   QUARRY_TRY_ASSIGN(const auto location, id ? directories.find(*id) : std::nullopt);
   if (!location) return {};
   QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
+  // The base of an unchecked job is not known yet. A diff that was computed now would be kept.
+  const bool is_early = location->stage == Stage::kPrequeue || location->stage == Stage::kFail;
+  if (is_early && !job.is_checked()) return {};
   auto diff = checker_.diff(job, directories.tarball_of(job.name));
   if (!diff) {
     context_.log(diff.error());

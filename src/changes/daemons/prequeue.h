@@ -26,7 +26,7 @@ class Prequeue final : public QueueWorker {
   };
   base::Result<std::optional<Candidate>> take(const ChangeSetName& name);
   base::Result<void> check_all(std::span<const ChangeSetName> names);
-  base::Result<void> judge(Candidate candidate, base::Result<Meta> meta);
+  base::Result<void> judge(Candidate candidate, Checker::Checked checked);
   base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
   base::Result<void> answer_diff_request();

@@ -193,8 +193,8 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       job.deferrals = 0;
       // Clear the precursors, because the queueing daemon determines them again.
       job.meta.precursors.clear();
-      // Check the job again if it failed because of its meta file.
-      if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
+      // Check the job again if it failed its check.
+      if (!job.is_checked()) outcome.stage = Stage::kPrequeue;
       break;
   }
   outcome.why = why_of(request);

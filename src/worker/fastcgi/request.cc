@@ -46,7 +46,9 @@ Reply for_browser(const Request& request, Reply reply) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   reply.body = http::error_page(reply.status, text);
   reply.content_type = http::kPageType;
-  reply.headers += http::web_page_headers();
+  for (const auto& [name, value] : http::web_page_fields()) {
+    if (!reply.headers.contains(name + ": ")) reply.headers += name + ": " + value + "\r\n";
+  }
   return reply;
 }
 

@@ -258,7 +258,7 @@ class Answer {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
     const auto question = http::form_value(request_.query, "ask");
     if (question == "why") return answer_why(place.name.id, now);
-    if (question == "diff") return show_diff(place.name);
+    if (question == "diff") return show_diff(place);
     if (question == "rollback") return answer_rollback(place.name.id);
     QUARRY_TRY_ASSIGN(auto view, changes::view_job(directories_, place));
     if (!wants_json()) return show_page(std::move(view), now);
@@ -291,10 +291,18 @@ class Answer {
     return form;
   }
 
-  /// Shows the diff of NAME, or a page that reloads itself until the diff has been computed.
-  Result<void> show_diff(const changes::ChangeSetName& name) {
+  /// Shows the diff of the change set at PLACE, or a page that reloads itself until the diff has been computed.
+  Result<void> show_diff(const changes::JobLocation& place) {
+    const changes::ChangeSetName& name = place.name;
     if (name.type == changes::MoveType::kRollback) {
       return fail(ErrorCode::kInvalid, "a rollback does not have a diff before it has landed");
+    }
+    if (place.stage == changes::Stage::kFail) {
+      QUARRY_TRY_ASSIGN(const changes::Job job, directories_.read(place.stage, name));
+      if (!job.is_checked() && !job.history.empty()) {
+        const std::string& why = job.history.back().why;
+        return show(diff_page(name, "The diff cannot be computed: " + why + "\n", context()));
+      }
     }
     const auto diff = directories_.read_file(directories_.diff_of(name), 2 * changes::kMaxDiff);
     if (!diff && diff.error().code != ErrorCode::kNotFound) return std::unexpected(diff.error());

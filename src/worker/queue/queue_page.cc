@@ -282,12 +282,14 @@ std::string diff_page(const changes::ChangeSetName& name, const std::optional<st
   page.raw("</h1>\n");
   if (!diff) page.raw("<p>The diff is being computed. This page reloads itself.</p>\n");
   if (diff) page.raw("<pre>");
+  bool is_in_hunk = false;  // the lines before the first hunk of a file are its header
   for (std::string_view rest = diff ? *diff : std::string_view(); !rest.empty();) {
     const std::string_view line = base::take_until(rest, '\n');
-    const bool is_header = line.starts_with("+++ ") || line.starts_with("--- ");
-    if (!is_header && line.starts_with('+')) {
+    if (line.starts_with("@@ ")) is_in_hunk = true;
+    if (line.starts_with("diff --git ")) is_in_hunk = false;
+    if (is_in_hunk && line.starts_with('+')) {
       page.raw("<ins>").text(line).raw("</ins>\n");
-    } else if (!is_header && line.starts_with('-')) {
+    } else if (is_in_hunk && line.starts_with('-')) {
       page.raw("<del>").text(line).raw("</del>\n");
     } else {
       page.text(line).raw("\n");

@@ -1,6 +1,7 @@
 """The queue's web page in browsers that are logged in to the real fossil."""
 
 import datetime
+import json
 import re
 import urllib.parse
 
@@ -224,6 +225,28 @@ def test_the_diff_of_a_set_is_shown(writer, fresh, fossil, visit):
     removed = writer.submit(tarball({"a.txt": None}, kind="BF"), "BF").json["id"]
     wait_until(lambda: Queue.of(fresh).is_in(removed, *WAITING), "it waits")
     assert "<del>-line 8</del>" in diff_of(looker, removed)
+
+
+def test_the_diff_counts_the_files_that_it_does_not_name(writer, fresh, visit):
+    names = [f"large{i:02}-" + "n" * 90 for i in range(60)]
+    id_ = writer.submit(tarball({name: b"y" * 300_000 for name in names}, kind="BF"), "BF").json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, *WAITING), "it waits")
+    diff = diff_of(visit("looker"), id_)
+    named = diff.count(": 300000 bytes, not shown\n")
+    assert 0 < named < 60 and diff.endswith(f"\nand {60 - named} more files are not shown\n")
+
+
+@pytest.mark.parametrize("sections", [{"base": "f00d" * 16}, {"target": "nowhere"}])
+def test_a_set_without_a_known_base_shows_its_data_and_its_reason(writer, fresh, visit, sections):
+    id_ = submit(writer, fresh, "fail", comment="on \u202edeliv", **sections)
+    looker = visit("looker")
+    job = json.loads(looker.get(f"/queue/{id_}.json").text)
+    page = looker.get(f"/queue/{id_}").text
+    reason = job["history"][-1]["why"]
+    assert "does not exist" in reason or "not found" in reason, reason
+    assert job["target"] == sections.get("target", "trunk") and job["files"] == ["a.txt"]
+    assert f"<td>{job['target']}</td>" in page and "on [U+202E]deliv" in page and "<code>a.txt</code>" in page
+    assert diff_of(looker, id_) == f"The diff cannot be computed: {reason}\n"
 
 
 @webdriver.needs_webdriver

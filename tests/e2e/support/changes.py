@@ -150,6 +150,8 @@ class Queue:
         submission = dict(line.split(" ", 1) for line in
                           (self.base / "data" / f"{name}.submission").read_text().splitlines())
         meta = self.content(id_)["meta"].decode()
+        if "##base" not in meta and "##movetype\nRB" not in meta:
+            meta += f"##base\n{'b' * 64}\n"
         text = f"{meta}##submitter\n{submission['submitter']}\n{submission['capabilities']}\n"
         path = self.base / "tmp" / name
         path.write_text(f"{text}##history\n2026-01-01T00:00:00.000 Q checked\n")

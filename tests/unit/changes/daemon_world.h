@@ -35,10 +35,23 @@ namespace quarry::changes {
 class MetaChecker final : public Checker {
  public:
   explicit MetaChecker(base::FileSystem& files) : files_(files) {}
-  std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) override {
-    std::vector<base::Result<Meta>> metas;
-    for (const Case& each : cases) metas.push_back(check(each.tarball));
-    return metas;
+  std::vector<Checked> check_all(std::span<const Case> cases) override {
+    std::vector<Checked> all;
+    for (const Case& each : cases) {
+      Checked& checked = all.emplace_back();
+      auto meta = check(each.tarball);
+      if (!meta) {
+        checked.verdict = std::unexpected(meta.error());
+        continue;
+      }
+      checked.meta = std::move(*meta);
+      if (checked.meta.target == "nowhere") {
+        checked.verdict = base::fail(base::ErrorCode::kInvalid, "branch nowhere does not exist");
+      } else if (checked.meta.type != MoveType::kRollback) {
+        checked.meta.base = std::string(64, 'b');
+      }
+    }
+    return all;
   }
   base::Result<std::string> diff(const Job& job,
                                  const std::filesystem::path& /*tarball*/) override {

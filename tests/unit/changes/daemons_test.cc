@@ -226,6 +226,29 @@ TEST_CASE("a retried change set with an invalid meta file fails again for it") {
   CHECK(history[2].why == "retried by eve");
 }
 
+TEST_CASE("a change set without a known base keeps its metadata, and a retry checks it again") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  Meta meta;
+  meta.target = "nowhere";
+  meta.files = {"a"};
+  meta.comment = "land";
+  meta.base = "unknown";
+  REQUIRE(queue.try_submit(1, meta));
+  meta.base.clear();
+  queue.until(1, Stage::kFail);
+  CHECK(queue.job_of(1).meta == meta);
+  pull(queue.directories.control(""), Trigger::kPrequeue);
+  const auto request = queue.directories.control("diff." + std::string(id_of(1).str()));
+  REQUIRE(queue.directories.replace_file(request, ""));
+  REQUIRE(act(queue.directories, id_of(1), {Action::kRetry, "eve", ""}, queue.clock.now(), {}));
+  queue.until(1, Stage::kFail);
+  CHECK(queue.job_of(1).history.size() == 4);
+  CHECK(queue.job_of(1).history.back().why == "branch nowhere does not exist");
+  CHECK_FALSE(std::filesystem::exists(request));
+  CHECK_FALSE(std::filesystem::exists(queue.directories.diff_of(name_of(1))));
+}
+
 TEST_CASE("a dependency that landed long ago is found") {
   const TemporaryFolder folder;
   {

@@ -72,6 +72,7 @@ TEST_CASE("a failed job is retried with its counters reset") {
   job.crashes = 3;
   job.deferrals = 2;
   job.meta.target = "trunk";
+  job.meta.base = std::string(64, 'b');
   job.meta.files = {"a"};
   job.meta.precursors = {named("cd").id};
   const auto outcome = decide({Action::kRetry, "eve", ""}, Stage::kFail, job);

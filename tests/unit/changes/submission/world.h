@@ -53,6 +53,7 @@ struct Queue {
     REQUIRE(lock);
     lock->job.submitter = "ann";
     lock->job.meta.target = "trunk";
+    lock->job.meta.base = std::string(64, 'b');
     lock->job.meta.files = {"a"};
     lock->job.meta.comment = "The first line\nand more";
     REQUIRE(lock->move(changes::Stage::kQueue, kNow, "checked"));

@@ -352,6 +352,23 @@ TEST_CASE("text in the queue's page is never markup, and no script can run") {
   CHECK(has(world.ask({.target = "/x/queue/" + id}), "href=\"../queue\""));
 }
 
+TEST_CASE("in a diff, only lines of hunks are marked, and controls of the direction are shown") {
+  QueueWorld world;
+  const std::string id = world.queued(world.submit());
+  const auto names = world.directories.list(Stage::kQueue);
+  REQUIRE(names);
+  const std::string diff =
+      "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- comment\n+++ plus\n"
+      "+a\u202eb\u2066c\u2069d\u200a\u2065\u202f\n"
+      "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-old\n";
+  REQUIRE(world.directories.replace_file(world.directories.diff_of(names->front()), diff));
+  const QueueReply page = world.ask({.target = "/x/queue/" + id + "?ask=diff"});
+  CHECK(has(page, "<pre>diff --git a/x b/x\n--- a/x\n+++ b/x\n@@"));
+  CHECK(has(page, "\n<del>--- comment</del>\n<ins>+++ plus</ins>\n"));
+  CHECK(has(page, "<ins>+a[U+202E]b[U+2066]c[U+2069]d\u200a\u2065\u202f</ins>\n"));
+  CHECK(has(page, "\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n<del>-old</del>\n</pre>"));
+}
+
 TEST_CASE("actions need the rights in the table, and accept abbreviated ids") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());

@@ -165,6 +165,11 @@ TEST_CASE("an error is a page for a browser, but never for a sync") {
   CHECK(page.content_type == "text/html; charset=utf-8");
   CHECK(page.body.contains("<p>No &lt;such&gt; thing.</p>"));
   CHECK(page.error == "no <such> thing");
+  Reply uncached = text_reply(404, "no");
+  uncached.headers = "Cache-Control: no-store\r\n";
+  const std::string headers = for_browser(request, uncached).headers;
+  CHECK(headers.find("Cache-Control") == headers.rfind("Cache-Control"));
+  CHECK(headers.contains("Content-Security-Policy: "));
   CHECK(for_browser(request, text_reply(200, "fine")).body == "fine\n");
   request.content_type = kSync;
   CHECK(for_browser(request, text_reply(404, "no")).body == "no\n");
