@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 #include "courier_configuration.h"
@@ -41,6 +42,7 @@ class AccessCheck {
     }
     // Files in the folder are opened by name, so search permission is enough.
     need(X_OK, "cannot enter its repository folder", needs_.folder);
+    if (!needs_.writer.empty()) check_folders_of_repositories();
     if (!needs_.hooks.empty() && !may(W_OK | X_OK, needs_.hooks) && errno != ENOENT) {
       note(fmt::format("cannot write to its hooks folder {}", needs_.hooks));
     }
@@ -56,6 +58,23 @@ class AccessCheck {
 
   void need(int access, const std::string& failure, const std::string& path) {
     if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));
+  }
+
+  /// Checks the folders in which SQLite creates files beside the repositories. Repositories in
+  /// subfolders of the folder are not checked.
+  void check_folders_of_repositories() {
+    std::set<fs::path> folders;
+    for (const std::string& each : needs_.repositories)
+      folders.insert(fs::path(each).parent_path());
+    std::error_code error;
+    for (const auto& each : fs::directory_iterator(needs_.folder, error)) {
+      if (each.path().extension() == ".fossil") folders.insert(needs_.folder);
+    }
+    for (const fs::path& folder : folders) {
+      if (may(W_OK | X_OK, folder / ".")) continue;
+      note(fmt::format("{}: cannot create files beside a repository in {}", needs_.writer,
+                       folder.string()));
+    }
   }
 
   void check(const NeededFile& file) {

@@ -46,8 +46,10 @@ struct ChildNeeds {
   std::vector<ConnectedSocket> sockets = {};
   std::vector<std::string> repositories = {};  // files
   std::string folder = {};                     // of repositories
-  std::vector<NeededFile> files = {};          // and folders
-  std::string hooks = {};  // the folder of waiting hooks, which may not exist yet
+  /// The directive because of which the child writes to the repositories; "" if it only reads.
+  std::string writer = {};
+  std::vector<NeededFile> files = {};  // and folders
+  std::string hooks = {};              // the folder of waiting hooks, which may not exist yet
   std::vector<NeededProgram> programs = {};
   /// Only for the courier: the path and the contents of its configuration file.
   std::filesystem::path config = {};

@@ -203,9 +203,11 @@ class Check {
       needs.programs.push_back({"", program_beside("quarry", QUARRY_PROGRAM_FOLDER)});
     }
     if (options.background.is_enabled) {
+      needs.writer = "backoffice";
       needs.files.push_back({"backoffice.log", options.background.log, NeededAccess::kWriteFile});
     }
     if (options.changes.is_enabled) {
+      needs.writer = "changes";
       needs.files.push_back({"changes.base", options.changes.base, NeededAccess::kWriteFolder});
       needs.programs.push_back({"", program_beside("quarry-changes", QUARRY_SERVER_FOLDER)});
     }

@@ -328,7 +328,8 @@ def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fr
     config = program / "q.conf"
 
     def check(*lines):
-        config.write_text("\n".join(["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines]) + "\n")
+        words = ["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines, "backoffice = no"]
+        config.write_text("\n".join(words) + "\n")
         return quarryd("--config", config, "--test", user="nobody", group=NOBODY.pw_gid, extra_groups=[])
 
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")

@@ -160,7 +160,7 @@ def test_repositories_that_a_child_cannot_reach(world, word):
     if word == "repository":
         path = inside / "fresh.fossil"
         path.write_bytes((world.folder / "fresh.fossil").read_bytes())
-    world.set("www", user="nobody", repository=None)
+    world.set("www", user="nobody", repository=None, backoffice="no")
     world.set("www", **{word: path})
     done = world.test()
     assert done.returncode == 1 and "[www]: cannot " in done.stderr and f"{path}: Permission denied" in done.stderr
@@ -328,6 +328,23 @@ def test_a_repository_that_cannot_be_read(world):
         world.set("www", user="nobody")
     (world.folder / "fresh.fossil").chmod(0o600 if os.geteuid() == 0 else 0)
     is_refused(world, f"[www]: cannot read its repository {world.folder}/fresh.fossil: Permission denied")
+
+
+@as_root
+@needs_open_build
+@pytest.mark.parametrize("word", ["repository", "repositories"])
+def test_a_repository_in_a_folder_that_cannot_be_written(world, word):
+    path = world.folder / "fresh.fossil" if word == "repository" else world.folder
+    world.set("www", user="nobody", repository=None)
+    world.set("www", **{word: path})
+    world.folder.chmod(0o755)
+    is_refused(world, f"[www]: backoffice: cannot create files beside a repository in {world.folder}: Permission denied")
+    world.set("www", backoffice="no")
+    assert world.test().returncode == 0, "the repository can be a copy that is only read"
+    world.set("www", changes="yes")
+    is_refused(world, f"[www]: changes: cannot create files beside a repository in {world.folder}: Permission denied")
+    world.folder.chmod(0o777)
+    assert world.test().returncode == 0, world.test().stderr
 
 
 def test_a_peer_without_its_repository(world):
