@@ -336,7 +336,8 @@ def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, logged, t
     fastcgi.ask(server.socket, "/four")
     wait_until(lambda: len(runs(log)) == 4, "a run beside the sleeping ones")
     shown = figures(server)
-    assert shown["paused"] == 3 and shown["failed"] == 0 and shown["started"] == 7
+    # On a slow machine, a process can start before the previous one has exited, and then end without a run.
+    assert shown["paused"] == 3 and shown["failed"] == 0 and shown["started"] >= 7
 
 
 def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
