@@ -66,7 +66,7 @@ void close_all_but(std::span<const int> kept);
 /// Returns the variable PATH, or the default folders if it is not set.
 std::string search_path();
 /// Returns the path of the executable NAME. If NAME does not contain a slash, searches the absolute
-/// folders in FOLDERS, separated by ':'. Returns an empty string if there is no such executable.
+/// folders in FOLDERS, separated by ':'. Returns an empty string if the executable is not found.
 std::string find_program(const std::string& name, const std::string& folders = search_path());
 
 }  // namespace quarry::base

@@ -49,7 +49,7 @@ class CheckIns {
   base::Result<void> require_branch(std::string_view branch);
   /// Returns the tip that BRANCH had when RECEIPT was the last receipt. Follows first parents from
   /// the current tip to the first check-in that no later receipt brought. Errors: the same as for
-  /// tip(), and kNotFound if there is no such check-in.
+  /// tip(), and kNotFound if the check-in does not exist.
   base::Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
   /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, a
   /// branch or a tag. If NAME is an open branch, returns the tip that it had at RECEIPT (see

@@ -45,6 +45,17 @@ void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts =
   }));
 }
 
+/// Submits change set 1, which occupies the only child, and 2 to LAST, which wait in pending/.
+void occupy(Queue& queue, std::uint64_t last) {
+  queue.options.children = 1;
+  queue.submit(1, {"x"}, "wait");
+  queue.until_waiting(1);
+  for (std::uint64_t i = 2; i <= last; ++i) {
+    queue.submit(i, {std::to_string(i)});
+    queue.until(i, Stage::kPending);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a submission lands, and its history shows every step") {
@@ -80,13 +91,7 @@ TEST_CASE("change sets with the same file land in order, an emergency first, oth
 TEST_CASE("an emergency raises the pending change set on which it depends") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.children = 1;
-  queue.submit(1, {"x"}, "wait");
-  queue.until_waiting(1);
-  for (std::uint64_t i = 2; i <= 4; ++i) {
-    queue.submit(i, {std::to_string(i)});
-    queue.until(i, Stage::kPending);
-  }
+  occupy(queue, 4);
   queue.submit(5, {"e"}, "land", {4}, MoveType::kEmergency);
   queue.until(5, Stage::kStaging);
   queue.turn();
@@ -100,13 +105,7 @@ TEST_CASE("an emergency raises the pending change set on which it depends") {
 TEST_CASE("an emergency that is abandoned no longer holds up others") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.children = 1;
-  queue.submit(1, {"x"}, "wait");
-  queue.until_waiting(1);
-  for (std::uint64_t i = 2; i <= 3; ++i) {
-    queue.submit(i, {std::to_string(i)});
-    queue.until(i, Stage::kPending);
-  }
+  occupy(queue, 3);
   queue.submit(4, {"2", "3"}, "land", {3}, MoveType::kEmergency);
   queue.until(4, Stage::kStaging);
   queue.turn();
