@@ -5,9 +5,9 @@ build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohman
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev
   libacl1-dev libsystemd-dev libcurl4-openssl-dev libgmime-3.0-dev libarchive-dev libgit2-dev)
 demo_packages=(fossil)
-test_packages=(fossil nginx-light apache2-bin sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
+test_packages=(fossil nginx-light apache2 haproxy fail2ban sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
-  procps strace acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
+  procps strace acl util-linux bubblewrap iproute2 curl prometheus openssl python3-aiosmtpd
   chromium chromium-driver python3-selenium)
 bench_packages=(wrk)
 # clang-19 is the oldest clang in Debian 12 that supports std::expected.

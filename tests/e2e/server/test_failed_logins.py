@@ -11,7 +11,7 @@ import pytest
 
 from support import places, repofile, wire
 from support.logs import LINE
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 
 FILTER = places.TOP / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
 ADDRESS = "192.0.2.7"
@@ -134,12 +134,13 @@ def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
     assert matches(lines) == expected
     assert matches([f"host quarryd[5]: {line.partition('] ')[2]}" for line in lines]) == expected
     assert matches([line.replace("[pool www]", "[pages www]") for line in lines]) == expected
-    if shutil.which("fail2ban-regex"):
-        log = tmp_path / "quarryd.log"
-        log.write_text("\n".join(lines) + "\n")
-        done = subprocess.run(["fail2ban-regex", "-o", "<ip> <F-USER>", log, FILTER], capture_output=True, text=True,
-                              timeout=60, check=True)
-        assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
+    log = tmp_path / "quarryd.log"
+    log.write_text("\n".join(lines) + "\n")
+    for each in (FILTER, "/etc/fail2ban/filter.d/common.conf"):
+        shutil.copy(each, tmp_path)
+    done = subprocess.run(["fail2ban-regex", "-o", "<ip> <F-USER>", log, tmp_path / FILTER.name], capture_output=True, text=True,
+                          timeout=PATIENCE, check=True)
+    assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
 
 
 def test_quarry_http_logs_failed_logins_in_the_same_form(fresh):

@@ -231,7 +231,8 @@ def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[st
     """Writes the sample configuration with this port and socket, and with the replacements in MORE. Also writes a
     minimal nginx.conf that includes the sample, and returns the path of nginx.conf."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
-                                                        "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
+                                                        "    listen 80;": f"    listen 127.0.0.1:{port};",
+                                                        "    listen [::]:80;\n": "", **(more or {})})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
 
 
@@ -251,7 +252,7 @@ def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
     write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
                                                          "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (
-        "mpm_event", "authz_core", "setenvif", "proxy", "proxy_fcgi"))
+        "mpm_event", "authz_core", "authz_host", "setenvif", "proxy", "proxy_fcgi"))
     config = folder / "apache.conf"
     config.write_text(f"""ServerRoot {folder}
 ServerName 127.0.0.1
