@@ -17,6 +17,7 @@ from support.daemon import Daemon
 from support.client import Quarry
 from support.fossil import Fossil
 from support.pool import PAGES, Pool
+from support.process import wait_until
 from support.quickstart import Quickstart
 from support.servers import Launcher
 from support.spool import Spool
@@ -207,7 +208,8 @@ def open_folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp())
     path.chmod(0o777)
     yield path
-    shutil.rmtree(path)
+    # A background process of the last command can still add and remove files.
+    wait_until(lambda: shutil.rmtree(path, ignore_errors=True) or not path.exists(), f"{path} is removed")
 
 
 @pytest.fixture(autouse=True)
