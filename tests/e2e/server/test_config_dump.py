@@ -19,7 +19,8 @@ FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "
 # Files in these folders that the sample files mention in comments.
 FILES = ("srv/fossil/team/one.fossil", "etc/quarry/chat.secret", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
 # Directives that do not have a default, or whose sample value differs from the default.
-EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
+EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket", "error_log",
+            "pid"}
 
 
 def dump(path: Path) -> str:

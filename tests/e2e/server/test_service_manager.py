@@ -257,3 +257,11 @@ def test_sample_units_are_right(tmp_path):
                           capture_output=True, text=True, timeout=60, check=False)
     complaints = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"quarryd\.(service|socket)", line)]
     assert done.returncode == 0 and not complaints, complaints or done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_the_sample_unit_is_confined():
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=50",
+                           places.TOP / "conf" / "systemd" / "quarryd.service"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr

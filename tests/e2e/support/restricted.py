@@ -1,6 +1,6 @@
 """Starts a program under the restrictions of a systemd unit, without systemd: restricted.py UNIT PROGRAM ARGUMENT…
 
-Applies CapabilityBoundingSet, SystemCallFilter (with SystemCallErrorNumber=EPERM) and NoNewPrivileges."""
+Applies CapabilityBoundingSet and SystemCallFilter (with SystemCallErrorNumber=EPERM)."""
 
 import ctypes
 import errno
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38
+PR_SET_SECCOMP, PR_CAPBSET_DROP = 22, 24
 SECCOMP_MODE_FILTER = 2
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # opcodes of the classic BPF
 NUMBER, ARCHITECTURE, X86_64 = 0, 4, 0xC000003E
@@ -66,7 +66,6 @@ def main(unit: str, program: list[str]) -> None:
             prctl(PR_CAPBSET_DROP, number, 0)
     bpf = instructions(calls(values(unit, "SystemCallFilter")))
     code = ctypes.create_string_buffer(bpf, len(bpf))
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, struct.pack("HxxxxxxP", len(bpf) // 8, ctypes.addressof(code)))
     os.execv(program[0], program)
 
