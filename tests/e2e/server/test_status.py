@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from support import phpfpm, places, repofile, servers, wire
+from support import phpfpm, repofile, servers, wire
 from support.pool import FORMATS, PAGES, WORKERS, counted
 from support.process import Process, free_port, wait_until
 
@@ -210,13 +210,7 @@ def test_prometheus_scrapes_the_page(start_pool, tmp_path):
 def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp_path):
     pool = start_pool()
     port = free_port()
-    lines = places.nginx_sample().read_text().splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.strip() == "# location = /status {")
-    end = next(i for i in range(begin, len(lines)) if lines[i].strip() == "# }")
-    commented = "\n".join(lines[begin:end + 1])
-    location = commented.replace("# ", "")
-    assert "deny all" in location
-    nginx = servers.start_nginx(servers.write_nginx_config(tmp_path, port, pool.socket, {commented: location}), port)
+    nginx = servers.start_nginx(servers.write_nginx_config(tmp_path, port, pool.socket), port)
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/status?json&full")

@@ -227,12 +227,12 @@ def start_nginx(config: Path, port: int) -> Process:
     return nginx
 
 
-def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
-    """Writes the sample configuration with this port and socket, and with the replacements in MORE. Also writes a
-    minimal nginx.conf that includes the sample, and returns the path of nginx.conf."""
+def write_nginx_config(folder: Path, port: int, pool_socket: Path) -> Path:
+    """Writes the sample configuration with this port and socket. Also writes a minimal nginx.conf that includes the
+    sample, and returns the path of nginx.conf."""
     write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
                                                         "    listen 80;": f"    listen 127.0.0.1:{port};",
-                                                        "    listen [::]:80;\n": "", **(more or {})})
+                                                        "    listen [::]:80;\n": ""})
     return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
 
 
