@@ -70,15 +70,3 @@ def test_second_of_two_commits_is_warned(checkouts, fresh, fossil, tmp_path):
     output = bert.commit("after hers")
     assert WARNING not in output
     assert repofile.value(fresh, "SELECT count(*) FROM leaf") == 1
-
-
-def test_an_expired_lock_causes_no_warning(checkouts, fresh, fossil, tmp_path):
-    anna, bert = checkouts
-    commit = begin_commit(anna, fossil, tmp_path)
-    try:
-        repofile.execute(fresh, "UPDATE config SET mtime=mtime-60 WHERE name GLOB 'ci-lock-*'")
-        assert WARNING not in bert.commit("mine")
-    finally:
-        commit.terminate()
-        (anna.folder / "go").touch()
-        commit.communicate(timeout=60)

@@ -31,17 +31,6 @@ def assert_complete(received, repository):
                                  if name in received.names()}
 
 
-def test_clone_3_in_one_reply(launch, small, peer_of):
-    peer = peer_of(launch(small), login="")
-    received, answers = follow_clone(peer, 3)
-    assert_complete(received, small)
-    assert len(answers) == 1
-    only = answers[0]
-    assert only.headers["content-type"].startswith("application/x-fossil-uncompressed")
-    assert int(only.headers["content-length"]) == len(only.raw)
-    assert only.of("cfile") and not only.of("file")
-
-
 def test_clone_3_continues_over_many_replies(launch, small, peer_of):
     repofile.set_config(small, "max-download", 20000)
     peer = peer_of(launch(small), login="")

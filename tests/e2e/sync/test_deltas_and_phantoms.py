@@ -21,26 +21,6 @@ def peer(launch, fresh, peer_of):
     return peer_of(launch(fresh))
 
 
-def test_delta_on_a_stored_artifact(peer, fresh, fossil):
-    target = edited(BASE, 5)
-    assert not peer.push(wire.file_card(BASE)).errors()
-    assert not peer.push(wire.delta_card(wire.sha3(target), wire.sha3(BASE), delta.create(BASE, target))).errors()
-    assert repofile.contents(fresh)[wire.sha3(target)] == target
-    proof.check(fresh, fossil)
-
-
-def test_delta_before_its_source_in_another_request(peer, fresh, fossil):
-    target = edited(BASE, 5)
-    answer = peer.push(wire.delta_card(wire.sha3(target), wire.sha3(BASE), delta.create(BASE, target)))
-    assert not answer.errors()
-    assert wire.sha3(BASE) in answer.names("gimme"), "the source is requested"
-    assert repofile.phantoms(fresh) >= {wire.sha3(BASE)}
-    assert not peer.push(wire.file_card(BASE)).errors()
-    assert not repofile.phantoms(fresh)
-    assert repofile.contents(fresh)[wire.sha3(target)] == target
-    proof.check(fresh, fossil)
-
-
 def test_check_in_that_arrives_as_a_delta_before_its_source(peer, fresh, fossil):
     """A manifest that waited for its source is added to the derived tables when the source arrives."""
     files = {"a.txt": BASE, "b.txt": b"b\n"}
@@ -135,26 +115,6 @@ def test_cluster_from_a_client(peer, fresh, fossil):
     offered = peer.pull().names("igot")
     assert wire.sha3(cluster) in offered and wire.sha3(here) not in offered
     peer.push(wire.file_card(missing))
-    proof.check(fresh, fossil)
-
-
-@pytest.mark.ours("it treats the newline after a cfile card's payload as a bad command")
-def test_compressed_file_cards_are_accepted(peer, fresh, fossil):
-    answer = peer.push(wire.cfile_card(BASE), wire.cfile_card(b""), wire.file_card(b"after"))
-    assert not answer.errors()
-    assert {wire.sha3(BASE), wire.sha3(b""), wire.sha3(b"after")} <= repofile.artifacts(fresh)
-    proof.check(fresh, fossil)
-
-
-def test_sha1_and_sha3_names_side_by_side(peer, fresh, fossil):
-    repofile.set_config(fresh, "hash-policy", 1)
-    old, new = b"an old artifact\n", b"a new artifact\n"
-    assert not peer.push(wire.file_card(old, wire.sha1(old))).errors()
-    assert repofile.value(fresh, "SELECT value FROM config WHERE name='hash-policy'") in ("1", 1)
-    assert not peer.push(wire.file_card(new, wire.sha3(new))).errors()
-    assert repofile.value(fresh, "SELECT value FROM config WHERE name='hash-policy'") in ("2", 2), "auto becomes sha3"
-    contents = repofile.contents(fresh)
-    assert contents[wire.sha1(old)] == old and contents[wire.sha3(new)] == new
     proof.check(fresh, fossil)
 
 

@@ -90,26 +90,6 @@ def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-@pytest.mark.ours("it lets a writer make a public artifact private")
-def test_igot_cannot_make_a_public_artifact_private(launch, fresh, peer_of, fossil):
-    server = launch(fresh)
-    public = b"public\n"
-    peer_of(server).push(wire.file_card(public))
-    for login, capabilities in (("hand", "gio"), ("trusted", "giox")):
-        peer_of(server, login, capabilities).push(f"igot {wire.sha3(public)} 1")
-        assert wire.sha3(public) not in private_names(fresh)
-    proof.check(fresh, fossil)
-
-
-def test_private_igot_with_x_is_a_private_phantom(launch, fresh, peer_of, fossil):
-    server = launch(fresh)
-    answer = peer_of(server).push("pragma send-private", f"igot {'ab' * 32} 1")
-    assert not answer.errors()
-    assert private_names(fresh) == {"ab" * 32}
-    assert repofile.value(fresh, "SELECT count(*) FROM unclustered JOIN blob USING(rid) WHERE uuid=?", "ab" * 32) == 0
-    proof.check(fresh, fossil)
-
-
 def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fresh, peer_of, fossil):
     server = launch(fresh)
     peer = peer_of(server)
@@ -209,20 +189,6 @@ def test_history_that_refers_to_a_shunned_artifact(launch, fresh, fossil, peer_o
     proof.check(fresh, fossil)
     done = quarry("verify", fresh)
     assert done.returncode == 0, done.stdout
-
-
-def test_shunned_artifact_is_not_accepted(launch, fresh, fossil, peer_of):
-    data = b"never again\n"
-    name = wire.sha3(data)
-    repofile.shun(fresh, name)
-    server = launch(fresh)
-    peer = peer_of(server)
-    answer = peer.push(wire.file_card(data), f"igot {name}", wire.file_card(b"welcome"))
-    assert not answer.errors()
-    assert name not in answer.names("gimme")
-    assert repofile.artifacts(fresh) >= {wire.sha3(b"welcome")}
-    assert repofile.value(fresh, "SELECT count(*) FROM blob WHERE uuid=?", name) == 0
-    proof.check(fresh, fossil)
 
 
 def test_artifact_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):

@@ -168,42 +168,6 @@ TEST_CASE("a clone logs in once it knows the project code, and fails if that is 
   }
 }
 
-TEST_CASE("a clone by a user who may only clone is complete") {
-  World server;
-  std::mt19937 random(3);
-  std::string cards;
-  for (int i = 0; i < 60; ++i) cards += file(text(random, i));
-  // The server also has a private artifact, a public artifact that is stored as a delta on the
-  // private one, and a phantom.
-  give(server,
-       cards + "private\n" + file(std::string(2000, 'p')) + file(std::string(2000, 'p') + "!"));
-  give(server, "igot " + sha3("nowhere") + "\n");
-  server.sql(
-      "UPDATE user SET cap='g' WHERE login='nobody';"
-      "INSERT INTO config(name,value) VALUES('max-download','3000'),('uv-sync','on')");
-  SessionClone clone;
-  const auto done = clone.from(server, "");
-  REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
-  CHECK(clone.names().size() == server.values(kPublicNames).size());
-  check_file(clone.path);
-}
-
-TEST_CASE("private artifacts are cloned if requested and permitted") {
-  World server;
-  server.add_user("gx", "gx", secret_of("gx", "pw"));
-  give(server, file("one\n") + "private\n" + file("two\n"));
-  SessionClone plain;
-  REQUIRE(plain.from(server, "gx").has_value());
-  CHECK(plain.file->names().private_names().empty());
-  CHECK_FALSE(plain.file->find(*quarry::artifact::HashName::parse(sha3("two\n"))));
-  SessionClone whole;
-  REQUIRE(whole.from(server, "gx", true).has_value());
-  REQUIRE(whole.file->names().private_names().size() == 1);
-  CHECK(whole.file->names().private_names()[0].str() == sha3("two\n"));
-  SessionClone refused;
-  CHECK_FALSE(refused.from(server, "g", true).has_value());
-}
-
 TEST_CASE("after a sync both sides have everything, whatever each had before") {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
@@ -232,18 +196,6 @@ TEST_CASE("after a sync both sides have everything, whatever each had before") {
   }
 }
 
-TEST_CASE("a sync with nothing new is one round trip, and writes nothing") {
-  World client;
-  World server;
-  give(server, file("one\n"));
-  REQUIRE(sync(client, server).has_value());
-  const std::string before = client.dump();
-  ClientSession session(client.repository(), both_ways());
-  REQUIRE(talk(session, server).has_value());
-  CHECK(session.figures().round_trips == 1);
-  CHECK(client.dump() == before);
-}
-
 TEST_CASE("an artifact named only in a cluster is pulled") {
   World client;
   World server;
@@ -258,26 +210,6 @@ TEST_CASE("an artifact named only in a cluster is pulled") {
   CHECK(client.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("a pull sends nothing, a push receives nothing") {
-  World client;
-  World server;
-  give(client, file("mine\n"));
-  give(server, file("theirs\n"));
-  mark_unsent(client);
-  auto options = both_ways();
-  options.push = false;
-  REQUIRE(sync(client, server, options).has_value());
-  CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
-  CHECK(client.value("SELECT count(*) FROM unsent") != "0");
-  CHECK(client.value("SELECT size FROM blob WHERE uuid='" + sha3("theirs\n") + "'") == "7");
-  give(server, file("more\n"));
-  options = both_ways();
-  options.pull = false;
-  REQUIRE(sync(client, server, options).has_value());
-  CHECK(server.value("SELECT size FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "5");
-  CHECK(client.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("more\n") + "'") == "0");
-}
-
 TEST_CASE("a setting of the repository adds no cards to a request that a login signs") {
   World here, there;
   const std::string smuggled = "smuggled\n";
@@ -287,50 +219,6 @@ TEST_CASE("a setting of the repository adds no cards to a request that a login s
   options.push = false;
   REQUIRE(sync(here, there, options));
   CHECK(there.value("SELECT count(*) FROM blob WHERE uuid='" + sha3(smuggled) + "'") == "0");
-}
-
-TEST_CASE("a user who may only read gets what is new, and a message that nothing is pushed") {
-  World client;
-  World server;
-  give(server, file("theirs\n"));
-  ClientSession session(client.repository(), both_ways("o"));
-  REQUIRE(talk(session, server).has_value());
-  const auto messages = session.take_messages();
-  REQUIRE(messages.size() >= 1);
-  CHECK(messages[0].starts_with("pull only"));
-  CHECK(client.values(kAllNames) == server.values(kAllNames));
-}
-
-TEST_CASE("private artifacts are synced only in a private sync, both ways, and stay private") {
-  World client;
-  World server;
-  give(client, "private\n" + file("mine\n"));
-  give(server, "private\n" + file("theirs\n"));
-  mark_unsent(client);
-  REQUIRE(sync(client, server, both_ways("ix")).has_value());
-  CHECK(client.values(kAllNames) != server.values(kAllNames));
-  CHECK(client.values(kPublicNames) == server.values(kPublicNames));
-  auto options = both_ways("ix");
-  options.with_private = true;
-  server.sql("UPDATE user SET cap='iox' WHERE login='ix'");
-  REQUIRE(sync(client, server, options).has_value());
-  CHECK(client.values(kAllNames) == server.values(kAllNames));
-  CHECK(client.value("SELECT count(*) FROM private") == "2");
-  CHECK(server.value("SELECT count(*) FROM private") == "2");
-}
-
-TEST_CASE("a missed artifact is found when everything is named") {
-  World client;
-  World server;
-  give(client, file("mine\n"));
-  // The client then behaves as if both sides had a cluster with this artifact.
-  client.sql("DELETE FROM unclustered");
-  REQUIRE(sync(client, server).has_value());
-  CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
-  auto options = both_ways();
-  options.verily = true;
-  REQUIRE(sync(client, server, options).has_value());
-  CHECK(server.value("SELECT size FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "5");
 }
 
 TEST_CASE("an artifact that nobody has is requested once, and the sync still ends") {
@@ -375,31 +263,4 @@ TEST_CASE("a cycle of deltas is not pushed, and the push ends") {
   REQUIRE_FALSE(done.has_value());
   CHECK(done.error().code == ErrorCode::kCorrupt);
   CHECK(done.error().message.contains("is a cycle"));
-}
-
-TEST_CASE("a wrong password, a wrong project and no rights change nothing") {
-  World client;
-  World server;
-  give(client, file("mine\n"));
-  mark_unsent(client);
-  auto options = both_ways();
-  std::string expected;
-  SUBCASE("password") {
-    options.password = "wrong";
-    expected = "the server says: login failed";
-  }
-  SUBCASE("project") {
-    server.sql("UPDATE config SET value='2222' WHERE name='project-code'");
-    options.user.clear();
-    expected = "the server says: wrong project";
-  }
-  SUBCASE("rights") {
-    options.user.clear();
-    expected = "the server says: not authorized to read";
-  }
-  const std::string before = client.dump();
-  const auto done = sync(client, server, options);
-  REQUIRE_FALSE(done.has_value());
-  CHECK(done.error().message == expected);
-  CHECK(client.dump() == before);
 }
