@@ -92,15 +92,6 @@ def test_a_truncated_body_is_refused(siege, ending, request):
         assert status_of(reply) in (400, 408, 0), reply[:300]
 
 
-@pytest.mark.ours("it answers pages")
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-fossil-uncompressed", "application/json", "",
-                                          "application/x-fossilised", "multipart/form-data; boundary=x"])
-def test_other_content_types_are_refused(siege, content_type):
-    with repofile.unchanged(siege.repository):
-        answer = siege.peer.post(pushing(siege), content_type)
-        assert 400 <= answer.status < 600 and answer.status != 500
-
-
 def test_content_type_with_a_charset(siege):
     answer = siege.peer.post(b"# hello\n", "application/x-fossil-debug; charset=US-ASCII")
     assert answer.status == 200 and answer.of("#")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import section, user
+from support.daemon import user
 from support.places import TOP
 from support.program import quarryd
 
@@ -103,25 +103,6 @@ def test_a_dump_does_not_depend_on_the_log_level(plain, tmp_path):
     plain.write_text(plain.read_text() + f"[global]\nlog_level = alert\nerror_log = {log}\n")
     assert sections(dump(plain))["global"]["log_level"] == ["alert"]
     assert not log.exists(), "a test opens nothing"
-
-
-def test_a_dump_contains_no_secrets(plain, fresh, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOOK_TOKEN", "s3cret")
-    plain.write_text(plain.read_text() + "env[https_proxy] = http://ann:${HOOK_TOKEN}@127.0.0.1:1\nenv[API_KEY] = ${HOOK_TOKEN}\n" +
-                     "changes.gate = /bin/true https://u:${HOOK_TOKEN}@h/x?t=${HOOK_TOKEN}\n" +
-                     section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path}) +
-                     section("destination chat", {"type": "webhook", "url": "https://ann:${HOOK_TOKEN}@example.org/${HOOK_TOKEN}",
-                                                  "header[]": ["Authorization: Bearer ${HOOK_TOKEN}", "X-Other: ${HOOK_TOKEN}"]}) +
-                     section("destination run", {"type": "program", "command":
-                                                 "/bin/true -s https://u:${HOOK_TOKEN}@h/x?t=${HOOK_TOKEN} --proxy=http://${HOOK_TOKEN}@p"}) +
-                     section("peer other", {"repository": fresh, "url": "https://h/x?token=${HOOK_TOKEN}"}))
-    shown = dump(plain)
-    assert "s3cret" not in shown
-    for line in ("env[https_proxy] = http://ann:***@127.0.0.1:1", "env[API_KEY] = ***", "url = https://***@example.org/***",
-                 "header[] = Authorization: ***", "header[] = X-Other: ***",
-                 "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p", "url = https://h/x?***",
-                 "changes.gate = /bin/true https://***@h/x?***"):
-        assert line in shown.splitlines()
 
 
 def test_an_invalid_configuration_is_not_dumped(plain):

@@ -76,14 +76,6 @@ def test_management_records_alone_do_not_occupy_a_worker(start):
     assert "closed: no request within 1 s" in server.log()
 
 
-def test_a_kept_connection_does_not_block_other_connections(server):
-    with fastcgi.connect(server.socket) as connection:
-        for _ in range(50):
-            connection.sendall(kept("/ping"))
-            assert body(fastcgi.read_records(connection, END)) == b"pong"
-            assert b"pong" in fastcgi.get(server.socket, "/ping"), "the only worker is not held by a kept connection"
-
-
 @pytest.mark.parametrize("path, method, query", [("/ping", "GET", ""), ("/ping", "HEAD", ""), ("/status", "GET", "full"),
                                                  ("/nothing-here", "GET", ""), ("/ping", "POST", "")])
 def test_only_the_last_record_of_a_stream_is_empty(server, path, method, query):

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from support import daemon, fastcgi, places, process
-from support.pool import corrupt_board
 from support.process import wait_until
 from test_children import say
 from test_control import document, row, status, watched  # noqa: F401  (a fixture)
@@ -234,31 +233,6 @@ def test_a_pool_with_another_user_gets_another_scoreboard(open_folder, watched, 
     assert page["accepted conn"] == 1 and page["children of earlier generations"] == 1
     assert [each["pid"] for each in page["processes"]] == [new]
     held.close()
-
-
-def test_a_corrupted_scoreboard_does_not_harm_the_next_master(watched):  # noqa: F811
-    server = watched({"pm.max_children": 2, "pm.status_path": "/status"})
-    for _ in range(5):
-        assert b"A Fossil repository" in fastcgi.get(server.socket)
-    wait_until(lambda: figures(server)["requests"] == 5, "five requests")
-    started = figures(server)["start time"]
-    old, held = hold(server)
-    server.main.send(signal.SIGUSR2)
-    while document(server.control)["generation"] == 1:
-        corrupt_board(old)
-    corrupt_board(old)
-    wait_until(lambda: figures(server)["unreadable slots"] in (1, 2, 3), "all but the slots of children mended")
-    page = figures(server)
-    assert (page["pool"], page["generation"], page["max children"], page["children"]) == ("www", 2, 2, 2)
-    assert page["start time"] == started and page["children of earlier generations"] == 1
-    assert b"200 OK" in held.finish(REQUEST)
-    wait_until(lambda: document(server.control)["previous generation"] == [], "the end of the old worker")
-    for _ in range(20):
-        assert b"A Fossil repository" in fastcgi.get(server.socket)
-    reload(server, previous=0)
-    wait_until(lambda: figures(server)["unreadable slots"] == 0 and len(rows(server)) == 2, "a whole board")
-    assert figures(server)["start time"] == started
-    assert sorted(rows(server)) == sorted(server.children())
 
 
 def test_reloads_leak_no_descriptors(watched):  # noqa: F811

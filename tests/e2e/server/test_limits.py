@@ -39,28 +39,3 @@ def test_content_cache(start, generated):
             assert len(peer.pull(*[f"gimme {name}" for name in names]).names("file")) == len(names)
         spent[size] = processor_seconds(server.child())
     assert spent["1"] > 2 * spent["64M"], spent
-
-
-def test_max_gimme(launch, fresh, peer_of):
-    peer = peer_of(launch(fresh, settings={"sync.max_gimme": "3"}))
-    answer = peer.push(*[f"igot {number:064x}" for number in range(1, 11)])
-    assert len(answer.of("gimme")) == 3
-
-
-@pytest.mark.parametrize("switch", ["yes", "no"])
-def test_refuse_own_server_code(launch, fresh, peer_of, switch):
-    """The client sends the server's own server code instead of a different one. The old protocol refused such
-    clients."""
-    own = repofile.value(fresh, "SELECT value FROM config WHERE name='server-code'")
-    peer = peer_of(launch(fresh, settings={"sync.refuse_own_server_code": switch}))
-    answer = peer.ask(f"pull {own} {peer.project_code}\n")
-    assert bool(answer.errors()) == (switch == "yes")
-
-
-@pytest.mark.parametrize("switch", ["yes", "no"])
-def test_single_login(launch, fresh, peer_of, switch):
-    peer = peer_of(launch(fresh, settings={"sync.single_login": switch}))
-    cards = wire.body(f"pull {wire.SERVER_CODE} {peer.project_code}")
-    twice = wire.signed(wire.signed(cards, peer.login, peer.secret), peer.login, peer.secret)
-    answer = peer.post(twice)
-    assert bool(answer.errors()) == (switch == "yes")

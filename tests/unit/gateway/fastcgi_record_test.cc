@@ -55,17 +55,6 @@ TEST_CASE("a request is a BEGIN record, params and body, each stream with an end
   CHECK(request_of("", "") == begin_record() + record(FCGI_PARAMS, "") + record(FCGI_STDIN, ""));
 }
 
-TEST_CASE("params and bodies larger than a record are split") {
-  const std::string params(70'000, 'p');
-  const std::string body(200'000, 'b');
-  std::string expected = begin_record() + record(FCGI_PARAMS, params.substr(0, 65528)) +
-                         record(FCGI_PARAMS, params.substr(65528)) + record(FCGI_PARAMS, "");
-  for (std::size_t at = 0; at < body.size(); at += 65528) {
-    expected += record(FCGI_STDIN, body.substr(at, 65528));
-  }
-  CHECK((request_of(params, body) == expected + record(FCGI_STDIN, "")));
-}
-
 TEST_CASE("a reply is parsed from pieces of any size") {
   const std::string bytes = record(FCGI_STDOUT, "hello ", 3) + record(FCGI_STDERR, "oops", 255) +
                             record(FCGI_STDOUT, "world") + record(FCGI_STDERR, "") +

@@ -40,34 +40,6 @@ TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") 
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 
-TEST_CASE("a graceful stop ends the fronts before the pools") {
-  World world;
-  const auto run = [&](char begins, char ends) {
-    return [&world, begins, ends](ChildContext&) {
-      sigset_t quit;
-      ::sigemptyset(&quit);
-      ::sigaddset(&quit, SIGQUIT);
-      ::sigprocmask(SIG_BLOCK, &quit, nullptr);
-      world.say(begins);
-      // The front takes 50 ms to exit. If the master stopped the pools too early, a pool would end
-      // first.
-      const timespec lingering{0, 50'000'000};
-      ::sigwaitinfo(&quit, nullptr);
-      if (ends == 'F') ::sigtimedwait(&quit, nullptr, &lingering);
-      world.say(ends);
-      return 0;
-    };
-  };
-  Service front = world.service(1, run('f', 'F'));
-  front.kind = ServiceKind::kFront;
-  world.start(services(world.service(1, run('p', 'P')), std::move(front)));
-  world.next();
-  world.next();
-  CHECK(world.ends_on(SIGQUIT));
-  CHECK(world.next().what == 'F');
-  CHECK(world.next().what == 'P');
-}
-
 TEST_CASE("a child holds its own listener, board and channel, and no other service's") {
   World world;
   world.start([&] {

@@ -57,7 +57,8 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
       "[http]\nlisten = 127.0.0.1:8080\nmax_body = 16M\ntrusted_proxies = 10.0.0.0/8, ::1\n"
       "[www]\nuser = root\nlisten = /run/quarry/$pool.sock\nlisten.mode = 0600\npm = static\n"
       "pm.max_children = 12\npm.max_requests = 500\nrequest_terminate_timeout = 30s\n"
-      "rlimit_files = 4096\ntrust_remote_user = yes\nrepository.cache = 3\nrepositories = " +
+      "rlimit_files = 4096\ntrust_remote_user = yes\nrepository.cache = 3\nsync.max_gimme = 3\n"
+      "sync.refuse_own_server_code = yes\nsync.single_login = yes\nrepositories = " +
           world.folder() + "\n",
       true);
   REQUIRE(reading.mistakes.empty());
@@ -77,6 +78,9 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   CHECK(pool.process.limits.files == 4096U);
   CHECK(worker_options_in(pool).trust_remote_user);
   CHECK(worker_options_in(pool).cache == 3);
+  CHECK(worker_options_in(pool).session.max_gimme == 3);
+  CHECK(worker_options_in(pool).session.refuse_own_server_code);
+  CHECK(worker_options_in(pool).session.single_login);
   REQUIRE(pool.run_as);
   CHECK(pool.run_as->uid == 0);
   CHECK(&config.pool_of_http() == &pool);
@@ -627,10 +631,14 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
       "[destination b]\ntype = webhook\nurl = http://example.org?s3cret\n"
       "[destination c]\ntype = webhook\nurl = http://s3cret@example.org/\n"
       "[destination d]\ntype = mail\nfrom = a@b\nto = c@d\nurl = smtp://example.org:25\n"
-      "[destination e]\ntype = file\npath = /e\nurl = s3cret\n";
+      "[destination e]\ntype = file\npath = /e\nurl = s3cret\n"
+      "[destination f]\ntype = program\n"
+      "command = /bin/true -s https://u:s3cret@h/x?t=s3cret --proxy=http://s3cret@p\n"
+      "[peer g]\nurl = https://h/x?token=s3cret\n";
   const ConfigReading reading =
       read(world.pool("env[https_proxy] = http://u:${QUARRY_TEST_VALUE}@proxy:3128\n"
                       "env[API_Token] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
+                      "changes.gate = /bin/true https://u:s3cret@h/x?t=s3cret\n"
                       "env[LANG] = C\n" +
                       courier));
   ::unsetenv("QUARRY_TEST_VALUE");
@@ -641,7 +649,9 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
        {"url = https://***@example.org:8443/***", "header[] = Authorization: ***",
         "header[] = X-Other: ***", "url = http://example.org?***", "url = http://***@example.org/",
         "url = smtp://example.org:25", "url = ***", "env[https_proxy] = http://u:***@proxy:3128",
-        "env[API_Token] = ***", "env[MY_PASSWORD] = $MY_PASSWORD", "env[LANG] = C"}) {
+        "env[API_Token] = ***", "env[MY_PASSWORD] = $MY_PASSWORD", "env[LANG] = C",
+        "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p", "url = https://h/x?***",
+        "changes.gate = /bin/true https://***@h/x?***"}) {
     CAPTURE(line);
     CHECK(dumped.find(std::string("\n") + line + "\n") != std::string::npos);
   }

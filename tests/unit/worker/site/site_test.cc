@@ -209,17 +209,6 @@ TEST_CASE("the words status and ping after a name show nothing, even if the pool
   CHECK(pool.get("/one/ping").status == 404);
 }
 
-TEST_CASE("a symbolic link out of the folder is not a repository") {
-  const World world;
-  const World outside;
-  outside.repository("secret.fossil");
-  std::filesystem::create_symlink(outside.path("secret.fossil"), world.path("link.fossil"));
-  Asker pool(of_folder(world));
-  const Reply reply = pool.sync("/link");
-  CHECK(reply.status == 404);
-  CHECK(reply.body == "no such repository\n");
-}
-
 TEST_CASE("requests other than syncs are refused with one line and without reading a body") {
   const World world;
   WorkerOptions options;
@@ -230,6 +219,10 @@ TEST_CASE("requests other than syncs are refused with one line and without readi
            {405, {.method = "PUT"}},
            {405, {.method = ""}},
            {415, {.method = "POST", .content_type = "text/html", .content_length = "1"}},
+           {415,
+            {.method = "POST",
+            .content_type = "application/x-fossil-uncompressed",
+            .content_length = "1"}},
            {400, {.method = "POST", .content_type = kSync}},
            {400, {.method = "POST", .content_type = kSync, .content_length = "-1"}},
            {400, {.method = "POST", .content_type = kSync, .content_length = "12x"}},
@@ -242,20 +235,6 @@ TEST_CASE("requests other than syncs are refused with one line and without readi
     CHECK(reply.body.ends_with('\n'));
     CHECK_FALSE(reply.error.empty());
   }
-}
-
-TEST_CASE("a replaced repository is reopened, and a removed one is not found") {
-  const World world;
-  world.repository("one.fossil");
-  world.repository("two.fossil");
-  Asker pool(of_folder(world));
-  CHECK(speaks_sync(pool.sync("/one")));
-  std::filesystem::rename(world.path("two.fossil"), world.path("one.fossil"));
-  CHECK(speaks_sync(pool.sync("/one")));
-  std::filesystem::remove(world.path("one.fossil"));
-  CHECK(pool.sync("/one").status == 404);
-  world.repository("one.fossil");
-  CHECK(speaks_sync(pool.sync("/one")));
 }
 
 TEST_CASE("a file that is not a repository is a server error, with details only in the log") {
