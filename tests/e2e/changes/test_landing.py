@@ -196,19 +196,3 @@ def test_processes_race_for_the_tip_with_each_other_and_with_fossil(fresh, fossi
     for group in "xyz":
         assert len(list((checkout.folder / group).iterdir())) == 25
     proof.check(fresh, fossil)
-
-
-def test_forked_branch_waits_for_a_person(fresh, fossil, tmp_path, sets):
-    base, = landing.landed(fresh, sets.make({"a": "a\n"}))
-    checkout = Checkout(fossil, fresh, tmp_path / "work", base)
-    checkout.write("fork", "f\n")
-    checkout("add", "fork")
-    landing.landed(fresh, sets.make({"b": "b\n"}))
-    checkout.commit("a fork", "--allow-fork")
-    late = sets.make({"c": "c\n"})
-    outcome, = landing.land(fresh, late)
-    assert outcome["reason"].startswith("the branch trunk has forked: it has 2 open leaves")
-    checkout("merge")
-    checkout.commit("joined")
-    landing.landed(fresh, late)
-    proof.check(fresh, fossil)

@@ -117,13 +117,3 @@ def test_a_rollback_lists_and_rolls_back_what_landed_later_on_the_same_file(queu
     assert all((each[:8] in errors) == (each in ids[1:]) for each in ids)
     queue.lands(output.strip())
     assert queue.content() == text(line_3="changed")
-
-
-def test_a_rollback_of_a_waiting_change_set_abandons_it(queue, quarry):
-    id_ = queue.submit("BF", line_3="of the bug fix")
-    queue.until(id_, "staging")
-    status, rollback, errors = quarry.attempt("queue", "rollback", id_, "-R", queue.repository)
-    assert status == 0 and id_[:8] in errors
-    queue.lands(rollback.strip())
-    assert queue.folders.stage_of(id_) == "abandon"
-    assert queue.content() == text()

@@ -146,38 +146,6 @@ def test_the_history_says_why_a_change_set_failed(writer, fresh):
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
-@pytest.mark.parametrize("capabilities", ["o", None])
-def test_the_waiting_change_set_of_a_revoked_user_does_not_land(writer, fresh, fossil, quarry, capabilities):
-    wait_until((Queue.of(fresh).base / "queue").exists, "the folders of the queue")
-    quarry("queue", "freeze", "trunk", "-R", fresh)
-    id_ = writer.submit(tarball({"a.txt": b"x\n"})).json["id"]
-    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging"), "it waits for the branch")
-    if capabilities is None:
-        repofile.execute(fresh, "DELETE FROM user WHERE login='writer'")
-    else:
-        repofile.set_capabilities(fresh, "writer", capabilities)
-    quarry("queue", "thaw", "trunk", "-R", fresh)
-    wait_until(lambda: Queue.of(fresh).is_in(id_, "done", "fail"), "its end")
-    why = json.loads(quarry("queue", "show", id_, "-R", fresh, "--json"))["why"]
-    assert Queue.of(fresh).stage_of(id_) == "fail"
-    assert ("no longer a user" if capabilities is None else "changes.submit") in why
-    assert content(fossil, fresh, "a.txt").startswith("a.txt 0\n")
-
-
-def test_a_change_set_is_approved_by_another_user_only(launch, server, fresh):
-    server.stop()
-    repofile.add_user(fresh, "boss", "pen", "a")
-    port = launch(fresh, settings=ON | {"changes.needs_approval": "EM", "changes.approve": "a @writer"}).port
-    boss, other = somebody(port, fresh, "boss"), somebody(port, fresh)
-    id_ = boss.submit(tarball({"a.txt": b"x\n"}, kind="EM", approval="ticket 1"), "EM").json["id"]
-    wait_until(lambda: Queue.of(fresh).is_in(id_, "staging", "done"), "it waits for an approval")
-    assert "approval" in boss.get(f"/queue/{id_}.json?ask=why").json["why"]
-    assert boss.act(id_, "approve").status == 403
-    assert other.act(id_, "approve").status == 200
-    seen = outcome(boss, id_)
-    assert (seen["stage"], seen["approver"], seen["approval"]) == ("done", "writer", "ticket 1")
-
-
 def test_a_change_set_that_expands_too_much_fails(launch, server, fresh):
     server.stop()
     writer = somebody(launch(fresh, settings=ON | {"changes.max_expanded": "1M"}).port, fresh)

@@ -76,18 +76,6 @@ TEST_CASE("a submission lands, and its history shows every step") {
   }));
 }
 
-TEST_CASE("change sets with the same file land in order, an emergency first, others in parallel") {
-  const TemporaryFolder folder;
-  Queue queue(folder);
-  queue.submit(1, {"a"});
-  queue.submit(2, {"a", "b"});
-  queue.submit(3, {"a"}, "land", {}, MoveType::kEmergency);
-  queue.submit(4, {"b"});
-  for (std::uint64_t i = 1; i <= 4; ++i) queue.until(i, Stage::kDone);
-  CHECK(queue.lines() == Lines{landing(3), landing(1), landing(2), landing(4)});
-  CHECK(numbers_of(queue.job_of(2).meta.precursors) == std::vector<std::uint64_t>{1});
-}
-
 TEST_CASE("an emergency raises the pending change set on which it depends") {
   const TemporaryFolder folder;
   Queue queue(folder);
@@ -187,27 +175,6 @@ TEST_CASE("the rules of the pool are recorded for commands of the queue's owner"
   CHECK(noted_rules(queue.directories).retry_delay == rules.retry_delay);
   CHECK(noted_rules(queue.directories).max_rollback == 7);
   CHECK(noted_rules(queue.directories).needs_approval == rules.needs_approval);
-}
-
-TEST_CASE("a tarball that the owner of the queue puts into its folders needs no submission") {
-  const TemporaryFolder folder;
-  Queue queue(folder);
-  ChangeSetName name = name_of(1);
-  name.extra = "bob";
-  Meta meta;
-  meta.target = "trunk";
-  meta.files = {"a"};
-  meta.comment = "land";
-  std::ofstream(queue.directories.tarball_of(name)) << meta.text();
-  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "";
-  REQUIRE(eventually([&] {
-    queue.turn();
-    return queue.directories.stage_of(name).value() == Stage::kDone;
-  }));
-  const auto job = queue.directories.read(Stage::kDone, name);
-  REQUIRE(job);
-  CHECK(job->submitter == "bob");
-  CHECK(job->address == "localhost");
 }
 
 TEST_CASE("a retried change set with an invalid meta file fails again for it") {
@@ -546,19 +513,6 @@ TEST_CASE("a job that is abandoned after a rollback does not block later jobs") 
   queue.until(3, Stage::kDone);
 }
 
-TEST_CASE("jobs of a frozen branch wait until it is thawed") {
-  const TemporaryFolder folder;
-  Queue queue(folder);
-  std::ofstream(queue.directories.control("frozen")) << "trunk\n";
-  queue.submit(1, {"a"});
-  queue.until(1, Stage::kStaging);
-  queue.turn(Scan::kAll);
-  CHECK(queue.stage_of(1) == Stage::kStaging);
-  CHECK(queue.job_of(1).history.back().why == "branch trunk is frozen");
-  std::filesystem::remove(queue.directories.control("frozen"));
-  queue.until(1, Stage::kDone);
-}
-
 TEST_CASE("a file that is not a job moves to fail/, and delays no job") {
   const TemporaryFolder folder;
   Queue queue(folder);
@@ -595,20 +549,6 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
   queue.submit(8, {}, "land", {1}, MoveType::kRollback);
   queue.until(8, Stage::kFail);
   CHECK(queue.job_of(8).history.back().why.find("already rolled back") != std::string::npos);
-}
-
-TEST_CASE("a rollback rolls back all that landed later with the same files, whenever it was sent") {
-  const TemporaryFolder folder;
-  Queue queue(folder);
-  for (std::uint64_t number = 1; number <= 3; ++number) {
-    queue.submit(number, {number == 3 ? "b" : "a"});
-    queue.until(number, Stage::kDone);
-  }
-  queue.submit(4, {}, "land", {1}, MoveType::kRollback);
-  queue.until(4, Stage::kDone);
-  CHECK(queue.lines() == Lines{landing(1), landing(2), landing(3), reversal(1), reversal(2)});
-  CHECK(queue.job_of(2).rolled_back == RolledBack{.by = id_of(4), .from = Stage::kDone});
-  CHECK_FALSE(queue.job_of(3).rolled_back);
 }
 
 TEST_CASE("a rollback of change sets that have not landed abandons them") {

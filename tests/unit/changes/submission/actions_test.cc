@@ -47,25 +47,6 @@ TEST_CASE("a waiting job is held with a reason, released, and read again each ti
   }
 }
 
-TEST_CASE("an approval has an approver and a reference, and can be given only once") {
-  Queue queue;
-  queue.put(kName);
-  REQUIRE(act_as_eve(queue, Action::kApprove, "ticket 17"));
-  CHECK(queue.directories.read(Stage::kQueue, kName)->approver == "eve");
-  CHECK(queue.directories.read(Stage::kQueue, kName)->meta.approval == "ticket 17");
-  CHECK(act_as_eve(queue, Action::kApprove).error().code == ErrorCode::kConflict);
-}
-
-TEST_CASE("an abandoned job does not wait, and a retry starts from the beginning") {
-  Queue queue;
-  queue.put(kName, Stage::kPending);
-  REQUIRE(act_as_eve(queue, Action::kAbandon));
-  CHECK(queue.place_of(kName).stage == Stage::kAbandon);
-  REQUIRE(act_as_eve(queue, Action::kRetry));
-  CHECK(queue.place_of(kName).stage == Stage::kQueue);
-  CHECK(queue.directories.read(Stage::kQueue, kName)->history.back().why == "retried by eve");
-}
-
 TEST_CASE("a failed job is retried with its counters reset") {
   Job job;
   job.name = kName;
@@ -160,16 +141,6 @@ TEST_CASE("an action without the right to it is denied, and changes nothing") {
   CHECK(queue.place_of(kName).stage == Stage::kQueue);
   CHECK(act(queue.directories, named("ff").id, {Action::kHold, "eve", ""}, kNow, {}).error().code ==
         ErrorCode::kNotFound);
-}
-
-TEST_CASE("submitters and authors cannot approve their own change sets") {
-  Job job;
-  job.submitter = "ann";
-  job.meta.author = "bob";
-  for (const char* login : {"ann", "bob"}) {
-    CHECK_FALSE(may_do(Rights(), Action::kApprove, {login, "s"}, job));
-  }
-  CHECK(may_do(Rights(), Action::kApprove, {"eve", "a"}, job));
 }
 
 TEST_CASE("an unambiguous prefix of an id is enough") {

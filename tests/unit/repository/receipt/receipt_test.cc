@@ -246,14 +246,6 @@ TEST_CASE("a second writer waits no longer than its timeout") {
   CHECK((*other)->snapshot());
 }
 
-TEST_CASE("a replaced file is detected") {
-  World world;
-  CHECK_FALSE(world.repository->was_replaced());
-  std::filesystem::copy_file(world.file(), world.folder / "copy");
-  std::filesystem::rename(world.folder / "copy", world.file());
-  CHECK(world.repository->was_replaced());
-}
-
 TEST_CASE("leftovers of a replaced file are removed, and closing it does not harm the new one") {
   World world;
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(whole("old"))); });
