@@ -2,13 +2,12 @@
 user in."""
 
 import socket
-import sqlite3
 
 import pytest
 
 from support import repofile, wire
 from support.process import wait_until
-from support.stranger import ALLOWED, ELSEWHERE, FORM, JSON, Stranger, fail, is_in, refusal, serve_pages
+from support.stranger import ALLOWED, ELSEWHERE, FORM, JSON, Stranger, is_in, refusal, serve_pages
 
 
 @pytest.fixture
@@ -200,18 +199,3 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
     statuses = {target: post(target, b"word") for target in SPELLINGS}
     assert not [target for target, answer in statuses.items() if b"%2Fann;" in answer]
     assert all(b" 429 " in statuses[target][:20] for target in let_in)
-
-
-def test_similar_parameters_of_other_pages_are_no_logins(served, fresh):
-    """Other pages have parameters with the same names as the parameters of a login."""
-    stranger, member = Stranger(served), Stranger(served, ELSEWHERE)
-    repofile.add_user(fresh, "writer", "word", "dfijkl")
-    cookie = member.form("writer", "word").headers["set-cookie"].split(";")[0]
-    fail(stranger.form)
-    assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
-    assert stranger.ask("/login").status == 200
-    large = parts("/wikiajax/preview", USUAL, mimetype="text/plain", content="x" * 60000)
-    assert b"x" * 60000 in member.ask(*large, cookie=cookie, referer="http://x/wikiedit").body
-    assert stranger.ask("/register", "u=ann&p=x").status == 200
-    with sqlite3.connect(fresh) as database:
-        assert database.execute("SELECT count(*) FROM user WHERE login = 'ann'").fetchone() == (1,)

@@ -11,8 +11,7 @@ import urllib.parse
 import pytest
 
 from support import fake_fossil, fastcgi, repofile, wire
-from support.browser import Browser
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.stranger import ALLOWED, ELSEWHERE, HOME, HTML, JSON, Stranger, fail, is_held_up, is_in, refusal, serve_pages
 
 
@@ -95,18 +94,6 @@ def test_each_kind_of_login_is_logged_with_address_and_name(served):
         getattr(stranger, way)(f'{way}" 192.0.2.1', "hunter2")
         served.wait_for_log(f'client {HOME}: login failed for "{way}\\x22 192.0.2.1": {words}')
     assert "hunter2" not in served.log()
-
-
-@pytest.mark.parametrize("trusts", [False, True])
-def test_forwarded_addresses_count_only_from_a_trusted_proxy(start, fresh, trusts):
-    port = free_port()
-    serve_pages(start, fresh, http={"listen": f"127.0.0.1:{port}", **({"trusted_proxies": "127.0.0.1"} if trusts else {})})
-
-    def log_in(number, password):
-        address = f"192.0.2.{number}"
-        return Browser(port, headers={"X-Forwarded-For": address, "Forwarded": f"for={address}"}).log_in("/login", "ann", password).status
-    assert [log_in(1 if trusts else number, "wrong") for number in range(ALLOWED + 1)] == [401] * ALLOWED + [429]
-    assert log_in(77, "word") == (302 if trusts else 429)
 
 
 def test_each_repository_of_a_folder_has_its_own_users(start, fresh, tmp_path):

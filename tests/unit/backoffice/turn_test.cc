@@ -78,16 +78,6 @@ TEST_CASE("the first process takes the lease, the second waits for it, and a thi
   CHECK(world.row() == fmt::format("8 {} 0 0", world.now() + 60));
 }
 
-TEST_CASE("a next holder that has died is replaced") {
-  TurnWorld world;
-  world.come(7);
-  world.come(8);
-  world.processes.alive.erase(8);
-  CHECK(world.forecast().is_wanted);
-  CHECK(world.come(9) == Turn::kWait);
-  CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
-}
-
 TEST_CASE("with backoffice-nodelay a process runs immediately or exits") {
   for (const bool is_setting : {true, false}) {
     TurnWorld world;
