@@ -281,26 +281,6 @@ TEST_CASE_FIXTURE(
   CHECK(files_in(folder).empty());
 }
 
-TEST_CASE("the DA worker startup initiation is harmless when called by many at the same time") {
-  for (int round = 0; round < 10; ++round) {
-    AssistedWorld world;
-    const TestEngine queue = world.with_inactive_worker();
-    AssistedWorld::wait_until_inactive(queue);
-    // The disk queue becomes empty while producers enqueue.
-    world.consumer.open();
-    std::atomic<std::size_t> taken = 0;
-    std::vector<std::thread> producers;
-    for (int i = 0; i < 4; ++i) {
-      producers.emplace_back([&] { taken += queue.put(4, 5); });
-    }
-    for (std::thread& one : producers) one.join();
-    CHECK(taken == 8);
-    CHECK(queue.engine->wait_until_empty(kPatienceTime));
-    CHECK(world.consumer.got().size() == 11);
-    CHECK(is_over(queue));
-  }
-}
-
 // --- the end ----------------------------------------------------------------------------------
 
 TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing consumed") {
@@ -459,29 +439,6 @@ TEST_CASE_FIXTURE(SavingWorld, "no worker cancellation occurs during the switchb
   CHECK(rest_is(delivered + 1, last));
 }
 
-TEST_CASE("all workers reach running state before they are commanded to terminate") {
-  for (int round = 0; round < 30; ++round) {
-    SavingWorld world;
-    world.add_workers(3);
-    world.options.timeout_action_completion = 5s;
-    world.consumer.open();
-    std::uint64_t saved = 0;
-    {
-      const TestQueue queue = world.start();
-      REQUIRE(queue.put(1, 5) == 5);
-      const Ending ending = queue.queue->shutdown();
-      saved = ending.saved;
-      CHECK(ending.lost == 0);
-      CHECK(ending.consumers_left == 0);
-      CHECK(queue.figures().workers == 0);
-    }
-    // The shutdown has ended all threads.
-    CHECK(world.consumer.wait_until_forgotten());
-    CHECK(world.consumer.got().size() + saved == 5);
-    CHECK(rest_of(world.options).size() == saved);
-  }
-}
-
 TEST_CASE_FIXTURE(SavingWorld, "messages of an abandoned consumer are delivered again, and first") {
   TestConsumer stubborn(TestConsumer::Stop::kIgnored);
   stubborn.close();
@@ -497,14 +454,4 @@ TEST_CASE_FIXTURE(SavingWorld, "messages of an abandoned consumer are delivered 
   CHECK(rest_is(1, 12));
   stubborn.open();
   CHECK(stubborn.wait_until_forgotten());
-}
-
-TEST_CASE_FIXTURE(SavingWorld, "a queue without a consumer is enqueue-only: everything is saved") {
-  {
-    const TestQueue queue(options, {});
-    CHECK(queue.put(1, 100) == 100);
-    CHECK(queue.figures().size <= options.size);
-    CHECK(queue.queue->shutdown().saved == 100);
-  }
-  CHECK(rest_is(1, 100));
 }

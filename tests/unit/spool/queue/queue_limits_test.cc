@@ -140,18 +140,6 @@ TEST_CASE_FIXTURE(MemoryWorld, "a producer waits for queue.timeoutenqueue, and i
   CHECK(queue.figures().enqueued == 20);
 }
 
-TEST_CASE_FIXTURE(MemoryWorld, "a producer that waits continues as soon as there is room") {
-  options.timeout_enqueue = kEternal;
-  const TestQueue queue = start();
-  REQUIRE(queue.put(1, 20) == 20);
-  auto taken = put_later(queue, 21, 25);
-  consumer.open();
-  CHECK(taken.get() == 5);
-  CHECK(consumer.wait_until_got(25));
-  CHECK(consumer.got() == numbers(1, 25));
-  CHECK(queue.figures().max_size <= 20);
-}
-
 TEST_CASE_FIXTURE(MemoryWorld, "producers that wait for room get an answer when the queue ends") {
   options.timeout_enqueue = kEternal;
   const TestQueue queue = start();
@@ -240,25 +228,6 @@ TEST_CASE_FIXTURE(MemoryWorld, "a queue in memory continues to deliver for queue
   consumer.open();
   CHECK(ending.get().lost == 0);
   CHECK(queue.figures().delivered == queue.figures().enqueued);
-}
-
-TEST_CASE_FIXTURE(MemoryWorld,
-                  "a consumer that ignores its stop token is abandoned, and reported") {
-  TestConsumer stubborn(TestConsumer::Stop::kIgnored);
-  stubborn.close();
-  {
-    const TestQueue queue(options, stubborn.function());
-    hold_first(queue, stubborn);
-    REQUIRE(queue.put(2, 3) == 2);
-    const Ending ending = queue.queue->shutdown();
-    CHECK(ending.consumers_left == 1);
-    CHECK(ending.lost == 3);
-    CHECK(queue.figures().workers == 0);
-    CHECK(queue.reports.count("1 consumers did not stop in time") == 1);
-  }
-  // The abandoned consumer call returns after the destruction of the queue.
-  stubborn.open();
-  CHECK(stubborn.wait_until_forgotten());
 }
 
 TEST_CASE("workers without a running consumer are not abandoned, however short the timeouts") {

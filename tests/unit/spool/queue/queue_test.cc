@@ -396,30 +396,6 @@ TEST_CASE("hours of the day, also across midnight, and the time until they begin
   }
 }
 
-TEST_CASE_FIXTURE(
-    QueueWorld, "outside its hours a queue delivers nothing, and saves its messages when it ends") {
-  options.dequeue_time_begin = 22;
-  options.dequeue_time_end = 4;
-  options.save_on_shutdown = true;
-  consumer.open();
-  const auto start_at = [&](int hour) {
-    return TestEngine(options, consumer.function(), FileSystem::real(), [=] { return at(hour); });
-  };
-  {
-    const TestEngine queue = start_at(12);
-    REQUIRE(queue.put(1, 3) == 3);
-    CHECK_FALSE(queue.engine->wait_until_empty(30ms));
-    const Ending ending = queue.engine->shut_down();
-    CHECK(ending.saved == 3);
-    CHECK(ending.lost == 0);
-  }
-  // A restarted queue also waits for its hours before it delivers from the disk.
-  CHECK_FALSE(start_at(12).engine->wait_until_empty(30ms));
-  CHECK(consumer.begun() == 0);
-  CHECK(start_at(23).engine->wait_until_empty(kPatienceTime));
-  CHECK(consumer.got() == numbers(1, 3));
-}
-
 // --- sampling ---------------------------------------------------------------------------------
 
 TEST_CASE("with queue.samplinginterval one message per interval is taken, one by one or together") {
