@@ -73,6 +73,7 @@ WALKS = {
     "FROM user LEFT JOIN fx_quarry_users": "as many rows as users",
     "FROM fx_quarry_users AS known": "as many rows as users",
     "FROM user WHERE length(login)>0": "as many rows as users",
+    "FROM user WHERE login=?1 OR (instr(": "as many rows as users, as in fossil",
     "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
     "FROM fx_quarry_untold AS u": "artifacts that cannot be reported yet",
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",

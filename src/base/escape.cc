@@ -8,12 +8,24 @@
 namespace quarry::base {
 namespace {
 
+constexpr std::size_t kDirectionControl = 3;  // bytes of a control character for the direction
+
 bool is_control(unsigned char byte) {
   return byte < 0x20 || byte == 0x7F;
 }
 
 void append_hex(std::string& out, char byte) {
   fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
+}
+
+/// Returns the number of the control character for the direction of text (Unicode's
+/// Bidi_Control, without the implicit marks) at the start of TEXT. Returns 0 if TEXT does not start
+/// with one. Such a character shows the following characters in another order.
+unsigned direction_control(std::string_view text) {
+  const unsigned last = text.size() < kDirectionControl ? 0 : static_cast<unsigned char>(text[2]);
+  if (text.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE) return 0x2000 + (last & 0x3F);
+  if (text.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9) return 0x2040 + (last & 0x3F);
+  return 0;
 }
 
 }  // namespace
@@ -68,6 +80,8 @@ void append_message_character(std::string& out, std::string_view& text) {
   const std::size_t length = byte >= 0x80 ? utf8_sequence(text) : 1;
   if (is_control(byte) || length == 0) {
     append_hex(out, text[0]);
+  } else if (direction_control(text) != 0) {
+    for (const char each : text.substr(0, length)) append_hex(out, each);
   } else {
     out += text.substr(0, length);
   }
@@ -103,6 +117,11 @@ std::string escape_markup(std::string_view text) {
 std::string escape_page_text(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
+    if (const unsigned control = direction_control(text)) {
+      valid += fmt::format("[U+{:04X}]", control);
+      text.remove_prefix(kDirectionControl);
+      continue;
+    }
     const bool is_ascii = static_cast<unsigned char>(text[0]) < 0x80;
     const std::size_t length = is_ascii ? 1 : utf8_sequence(text);
     valid += length > 0 ? text.substr(0, length) : std::string_view("\ufffd");

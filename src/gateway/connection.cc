@@ -24,19 +24,13 @@ constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 /// Maximum number of unsent bytes in the kernel's buffer. Without this limit, the kernel buffers
 /// megabytes for each client that does not read.
 constexpr int kMaxNotSent = 64 << 10;
-constexpr milliseconds kLingerTime{10'000};
 constexpr milliseconds kRequestGrace{1'000};
 constexpr std::size_t kMaxFirstLine = 200;
-constexpr std::size_t kMaxLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t limit) {
   const std::size_t size = std::min(evbuffer_get_length(buffer), limit);
   const auto* bytes = evbuffer_pullup(buffer, static_cast<ev_ssize_t>(size));
   return {reinterpret_cast<const char*>(bytes), bytes == nullptr ? 0 : size};
-}
-
-void drain(evbuffer* buffer) {
-  evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
 Connection* self_of(void* argument) {
@@ -301,62 +295,9 @@ void Connection::on_output(const evbuffer_cb_info& info) {
   refuse({.status = 400, .text = "the request is malformed"});
 }
 
-void Connection::refuse(http::Refusal refusal, bool is_logged) {
-  if (is_refused()) return;
-  refusal_ = std::move(refusal);
-  is_logged_ = is_logged;
-  state_ = State::kRefusing;
-  pace_.begin();
-  drain(bufferevent_get_input(bev_));
-  // Stop reading until the wake-up, because evhttp must not complete the request before that.
-  bufferevent_disable(bev_, EV_READ);
-  // Stop counting the body now, because the counted bytes would make the front refuse other
-  // clients. evhttp frees the body only when it frees the connection.
-  owner_.on_released(std::exchange(held_, 0));
-  // evhttp is on the stack now, so the reply is sent in the wake-up. The wake-up comes before
-  // evhttp can write anything, because writing needs another iteration of the event loop.
-  event_active(wake_.get(), EV_TIMEOUT, 0);
-}
-
 void Connection::refuse_next_request(http::Refusal refusal) {
   pending_refusal_ = std::move(refusal);
   set_deadline(kRequestGrace);
-}
-
-void Connection::send_refusal() {
-  owner_.on_refused(*this, refusal_, is_logged_);
-  evbuffer* output = bufferevent_get_output(bev_);
-  evbuffer_unfreeze(output, 1);
-  drain(output);
-  evbuffer_freeze(output, 1);
-  bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  bufferevent_disable(bev_, EV_READ);
-  bufferevent_setcb(
-      bev_, nullptr, [](bufferevent*, void* self) { self_of(self)->linger(); },
-      [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
-  const std::string page = http::refusal_page(refusal_, asker_);
-  bufferevent_write(bev_, page.data(), page.size());
-  bufferevent_enable(bev_, EV_WRITE);
-  set_deadline(options_.client_timeout);
-}
-
-void Connection::linger() {
-  state_ = State::kLingering;
-  pace_.begin();
-  received_ = 0;
-  ::shutdown(descriptor(), SHUT_WR);
-  bufferevent_setcb(
-      bev_,
-      [](bufferevent* bev, void* argument) {
-        Connection* self = self_of(argument);
-        self->received_ += evbuffer_get_length(bufferevent_get_input(bev));
-        drain(bufferevent_get_input(bev));
-        if (self->received_ > kMaxLingered) self->close();
-      },
-      nullptr, [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
-  bufferevent_disable(bev_, EV_WRITE);
-  bufferevent_enable(bev_, EV_READ);
-  set_deadline(kLingerTime);
 }
 
 void Connection::handle(evhttp_request* request, std::function<void()> abort) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "quarry/base/network.h"
 #include "quarry/scoreboard/state.h"
@@ -25,6 +27,13 @@ Tick time_since(Tick time, Tick now) {
 
 std::chrono::seconds rounded_up(Tick wait) {
   return std::chrono::seconds((wait + kTicksPerSecond - 1) / kTicksPerSecond);
+}
+
+/// Returns the canonical path of NAME, because a repository can have several names.
+std::string file_of(std::string_view name) {
+  std::error_code error;
+  const auto path = std::filesystem::weakly_canonical(name, error);
+  return error ? std::string(name) : path.string();
 }
 
 }  // namespace
@@ -63,7 +72,7 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
                                                std::string_view address) const {
   // Include the repository, because users with the same name in two repositories might be different
   // people.
-  std::string account(repository);
+  std::string account = file_of(repository);
   account += '\0';
   account += user;
   const std::string network = base::network_of(address);

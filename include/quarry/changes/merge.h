@@ -67,6 +67,7 @@ std::expected<std::optional<MergedFile>, MergeConflict> merge_file(const MaybeVe
 
 /// Returns the unified diff from BEFORE to AFTER, which are versions of the file NAME. If a version
 /// is binary or larger than kMaxDiffed, the diff only says that the versions differ.
+/// Remarks follow an empty line.
 std::string diff_file(const std::string& name, const MaybeVersion& before,
                       const MaybeVersion& after);
 inline constexpr std::size_t kMaxDiffed = std::size_t{256} << 10;  // bytes

@@ -2,8 +2,10 @@
 // comes first, then the address that the administrator entered (user.info).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 
@@ -21,5 +23,12 @@ std::string mail_address_in(std::string_view text);
 /// not allowed to read check-ins, has opted out, or has not confirmed the address. Use inside a
 /// Snapshot. Errors: kIo, kCorrupt.
 base::Result<std::string> personal_address(Repository& repository, std::string_view login);
+
+/// Returns the users whose passwords fossil compares if NAME is entered as the user: the user NAME,
+/// and the users with the address NAME in user.info. Stops after LIMIT users. The result can
+/// include users that fossil skips, because versions of fossil differ in the addresses that they
+/// find. Use inside a Snapshot. Errors: kIo, kCorrupt.
+base::Result<std::vector<std::string>> users_for_login(Repository& repository,
+                                                       std::string_view name, std::size_t limit);
 
 }  // namespace quarry::repository

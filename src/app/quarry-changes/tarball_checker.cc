@@ -175,7 +175,7 @@ Result<std::string> TarballChecker::diff(const changes::Job& job,
   }
   QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(repository_));
   auto text = changes::diff_of(*repository, job, files);
-  if (text) return *text + omitted;
+  if (text) return *text + (omitted.empty() ? "" : "\n") + omitted;
   const ErrorCode code = text.error().code;
   const bool is_theirs =
       code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid;

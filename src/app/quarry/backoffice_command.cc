@@ -20,7 +20,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/owner.h"
-#include "quarry/backoffice/alerts.h"
+#include "mail_retry.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/fd.h"
@@ -109,30 +109,6 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
-// Limit on the delay, so that email is retried within an hour even if the clock is set back.
-constexpr std::chrono::seconds kMaxRetryDelay = std::chrono::hours(1);
-
-/// Returns the delay after which REPOSITORY needs a run to retry email, or nullopt if no email
-/// waits. Ignores errors, because each run reports them.
-std::optional<std::chrono::seconds> retry_delay(const BackofficeArguments& arguments,
-                                                repository::Repository& repository) {
-  const auto wait = backoffice::until_next_mail(repository, {.methods = arguments.mail_methods});
-  if (!wait || !*wait) return std::nullopt;
-  const std::chrono::seconds lease(std::max<std::int64_t>(arguments.lease_time, 1));
-  return std::clamp(**wait, std::min(lease, kMaxRetryDelay), kMaxRetryDelay);
-}
-
-/// Requests a run from MASTER for the time at which email of REPOSITORY has to be retried.
-void request_retry(const BackofficeArguments& arguments, repository::Repository& repository,
-                   const control::Channel& master) {
-  if (master.fd() < 0) return;
-  const auto delay = retry_delay(arguments, repository);
-  if (!delay) return;
-  const std::string name = served_name(arguments, repository.path());
-  master.send({control::Verb::kBackoffice, repository::number_of(name),
-               static_cast<std::uint16_t>(delay->count())});
-}
-
 /// Reports the failures in REPOSITORY on standard error, and to the courier if a courier is
 /// configured.
 void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
@@ -178,7 +154,8 @@ class BackofficeRun {
     } else {
       trace(fmt::format("{}: another process holds the lease", file.string()));
     }
-    if (repository_) request_retry(arguments_, *repository_, master_);
+    if (repository_)
+      request_retry(arguments_, *repository_, served_name(arguments_, file), master_);
     return done;
   }
 
@@ -395,7 +372,7 @@ int run_for_server(const BackofficeArguments& arguments, const control::Channel&
     if (is_apart || arguments.only_requests) {
       if (!arguments.only_requests) code = std::max(code, run_for_file(arguments, file));
       const auto repository = repository::Repository::open(file);
-      if (repository) request_retry(arguments, **repository, master);
+      if (repository) request_retry(arguments, **repository, served_name(arguments, file), master);
       continue;
     }
     if (const auto done = BackofficeRun(arguments, master).run(file); !done) {

@@ -1,5 +1,7 @@
 #include "quarry/changes/change_set_diff.h"
 
+#include <fmt/core.h>
+
 #include "quarry/changes/directories.h"
 #include "quarry/changes/merge.h"
 #include "quarry/repository/check_ins.h"
@@ -32,8 +34,12 @@ base::Result<std::string> diff_of(repository::Repository& repository, const Job&
   StoredFiles stored(repository, /*kept=*/0);
   QUARRY_TRY_ASSIGN(const CheckInPtr old, check_in_before(repository, stored, job));
   std::string text;
+  std::size_t left_out = 0;
   for (const ChangedFile& file : files) {
-    if (text.size() > kMaxDiff) break;
+    if (text.size() > kMaxDiff) {
+      ++left_out;
+      continue;
+    }
     MaybeVersion old_version, new_version;
     Content old_content;
     if (const auto found = old->files.find(file.name); found != old->files.end()) {
@@ -43,8 +49,13 @@ base::Result<std::string> diff_of(repository::Repository& repository, const Job&
     if (file.content) new_version = FileVersion{*file.content, file.permission};
     if (old_version != new_version) text += diff_file(file.name, old_version, new_version);
   }
-  constexpr std::string_view kTruncated = "\n(The rest of the diff is not shown.)\n";
-  if (text.size() > kMaxDiff) text.replace(kMaxDiff - kTruncated.size(), text.npos, kTruncated);
+  if (text.size() > kMaxDiff) {
+    const std::string note =
+        left_out == 0 ? "\n(The rest of the diff is not shown.)\n"
+                      : fmt::format("\n(The rest of the diff is not shown: {} more {}.)\n",
+                                    left_out, left_out == 1 ? "file" : "files");
+    text.replace(kMaxDiff - note.size(), text.npos, note);
+  }
   return text;
 }
 

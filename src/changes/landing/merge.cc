@@ -180,12 +180,12 @@ std::string diff_file(const std::string& name, const MaybeVersion& before,
       git_patch_to_buf(&buffer, patch) == 0) {
     text.assign(buffer.ptr, buffer.size);
   } else {
-    text = fmt::format("{}: the diff cannot be computed\n", name);
+    text = fmt::format("\n{}: the diff cannot be computed\n", name);
   }
   git_buf_dispose(&buffer);
   git_patch_free(patch);
   if (before && after && before->permission != after->permission) {
-    text += fmt::format("{}: now {}\n", name,
+    text += fmt::format("\n{}: now {}\n", name,
                         after->permission == 'x'   ? "executable"
                         : after->permission == 'l' ? "a symbolic link"
                                                    : "a regular file");

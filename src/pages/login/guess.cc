@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "fields.h"
@@ -180,19 +178,12 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
   return users;
 }
 
-/// Returns the canonical path of NAME, which an administrator has entered.
-std::string file_of(const std::string& name) {
-  std::error_code error;
-  const auto path = std::filesystem::weakly_canonical(name, error);
-  return error ? name : path.string();
-}
-
 std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fields) {
   if (!fields.has("pw")) return std::nullopt;
   QUARRY_TRY_ASSIGN(const auto file, only_one(fields, {"repo"}));
   QUARRY_TRY_ASSIGN(const auto user, only_one(fields, {"login"}));
   if (!file || !user) return std::nullopt;
-  return Guess{Kind::kGroup, file_of(*file), *user, kWrongAdministrator};
+  return Guess{Kind::kGroup, *file, *user, kWrongAdministrator};
 }
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {

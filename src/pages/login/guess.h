@@ -31,7 +31,7 @@ struct Guess {
   enum class Kind { kForm, kJson, kBasic, kChange, kGroup, kHidden };
   Kind kind = Kind::kForm;
   std::string repository = {};  // the repository whose user table contains the user; "" if hidden
-  std::string user = {};        // any bytes; "" if hidden
+  std::string user = {};        // any bytes, such as an e-mail address; "" if hidden
   /// Text of a reply that shows a wrong password, or "" if only the status shows it.
   std::string_view sign = {};
 

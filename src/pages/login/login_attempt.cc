@@ -9,9 +9,12 @@
 #include "fields.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/result.h"
 #include "quarry/base/url.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
+#include "quarry/repository/personal_address.h"
+#include "quarry/repository/repository.h"
 
 namespace quarry::pages {
 namespace {
@@ -20,6 +23,10 @@ namespace parameter = http::parameter;
 
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMaxTail = 80;
+// Maximum number of users with one e-mail address.
+constexpr std::size_t kMaxUsers = 16;
+// Maximum time to wait for a locked repository. Other requests wait too.
+constexpr std::chrono::milliseconds kMaxWait{500};
 
 bool is_hidden(const Guess& guess) {
   return guess.kind == Guess::Kind::kHidden;
@@ -34,6 +41,43 @@ std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
     const std::size_t start = std::min(cookie.find('='), cookie.size() - 1) + 1;
     if (auto user = user_of_cookie(decoded_as_fossil_does(cookie.substr(start)))) return user;
   }
+  return std::nullopt;
+}
+
+base::Result<std::vector<std::string>> users_for(const std::string& file, const std::string& name) {
+  QUARRY_TRY_ASSIGN(const auto repository,
+                    repository::Repository::open(file, {.busy_timeout = kMaxWait}));
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
+  return repository::users_for_login(*repository, name, kMaxUsers + 1);
+}
+
+/// Replaces a guess whose user might be an e-mail address by a guess for each user with this
+/// address, because fossil compares the password with the passwords of all these users.
+std::optional<Refusal> resolve_addresses(std::vector<Guess>& guesses) {
+  std::vector<Guess> resolved;
+  for (Guess& guess : guesses) {
+    const bool may_be_address = guess.user.contains('@') && (guess.kind == Guess::Kind::kForm ||
+                                                             guess.kind == Guess::Kind::kJson ||
+                                                             guess.kind == Guess::Kind::kBasic);
+    const auto users = may_be_address ? users_for(guess.repository, guess.user)
+                                      : std::vector<std::string>{guess.user};
+    if (!users) {
+      base::log(base::LogLevel::kError, "cannot find the user of a login: {}",
+                users.error().message);
+      return Refusal{503,
+                     "the list of users cannot be read: log in with your user name instead of "
+                     "your e-mail address"};
+    }
+    if (users->size() > kMaxUsers) {
+      return Refusal{403, "too many users have this e-mail address: log in with your user name"};
+    }
+    for (const std::string& user : *users) {
+      resolved.push_back(guess);
+      resolved.back().user = user;
+    }
+    if (users->empty()) resolved.push_back(std::move(guess));
+  }
+  guesses = std::move(resolved);
   return std::nullopt;
 }
 
@@ -120,9 +164,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
     if (is_hidden(one.guess)) continue;
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // Count a success only if the cookie is for the entered name. Otherwise, the entered name is an
-    // e-mail address, which several users can have. The success then says nothing about the
-    // passwords of all other users with this address.
+    // Count a success only for the user in the cookie. If the client has entered an e-mail address,
+    // the success says nothing about the passwords of the other users with this address.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -175,6 +218,9 @@ std::expected<std::unique_ptr<LoginAttempt>, Refusal> Logins::begin(PageRequest&
   auto guesses = guesses_in(request, target, pages_, trust_remote_user_);
   if (!guesses) return std::unexpected(std::move(guesses.error()));
   if (guesses->empty()) return nullptr;
+  if (limiter_) {
+    if (auto refusal = resolve_addresses(*guesses)) return std::unexpected(std::move(*refusal));
+  }
   auto attempt =
       std::make_unique<LoginAttempt>(request, std::move(*guesses), limiter_ ? &*limiter_ : nullptr);
   if (auto refusal = attempt->begin()) return std::unexpected(std::move(*refusal));

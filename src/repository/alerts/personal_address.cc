@@ -47,6 +47,19 @@ bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }
 
+/// Returns whether TEXT contains ADDRESS between characters at which fossil begins and ends an
+/// address.
+bool has_address(std::string_view text, std::string_view address) {
+  constexpr std::string_view kBefore = "<,:= ", kAfter = ">,:= ";
+  for (std::size_t at = text.find(address); at != text.npos; at = text.find(address, at + 1)) {
+    const std::size_t end = at + address.size();
+    const bool begins = at == 0 || kBefore.find(text[at - 1]) != kBefore.npos;
+    const bool ends = end == text.size() || kAfter.find(text[end]) != kAfter.npos;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_mail_address(std::string_view text) {
@@ -81,6 +94,22 @@ base::Result<std::string> personal_address(Repository& repository, std::string_v
     const auto address = subscribed(database, login);
     if (!address) return mail_address_in(info);
     return is_mail_address(*address) ? *address : std::string();
+  });
+}
+
+base::Result<std::vector<std::string>> users_for_login(Repository& repository,
+                                                       std::string_view name, std::size_t limit) {
+  return guarded(repository.internals(), [&](Database& database) {
+    Query query = database.query(
+        "SELECT login, info FROM user WHERE login=?1"
+        " OR (instr(login,'@')=0 AND instr(info,?1)>0)",
+        name);
+    std::vector<std::string> users;
+    while (users.size() < limit && query.step()) {
+      const std::string_view login = query.text(0);
+      if (login == name || has_address(query.text(1), name)) users.emplace_back(login);
+    }
+    return users;
   });
 }
 

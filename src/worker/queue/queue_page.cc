@@ -282,11 +282,12 @@ std::string diff_page(const changes::ChangeSetName& name, const std::optional<st
   page.raw("</h1>\n");
   if (!diff) page.raw("<p>The diff is being computed. This page reloads itself.</p>\n");
   if (diff) page.raw("<pre>");
-  bool is_in_hunk = false;  // the lines before the first hunk of a file are its header
+  // Outside of hunks, there are the headers of files, and remarks after an empty line.
+  bool is_in_hunk = false;
   for (std::string_view rest = diff ? *diff : std::string_view(); !rest.empty();) {
     const std::string_view line = base::take_until(rest, '\n');
-    if (line.starts_with("@@ ")) is_in_hunk = true;
-    if (line.starts_with("diff --git ")) is_in_hunk = false;
+    const bool may_be_in_hunk = !line.empty() && std::string_view(" +-\\").contains(line.front());
+    if (!may_be_in_hunk) is_in_hunk = line.starts_with("@@ ");
     if (is_in_hunk && line.starts_with('+')) {
       page.raw("<ins>").text(line).raw("</ins>\n");
     } else if (is_in_hunk && line.starts_with('-')) {

@@ -236,6 +236,14 @@ def test_the_diff_counts_the_files_that_it_does_not_name(writer, fresh, visit):
     assert 0 < named < 60 and diff.endswith(f"\nand {60 - named} more files are not shown\n")
 
 
+def test_a_truncated_diff_counts_the_files_that_it_leaves_out(writer, fresh, visit):
+    files = {f"lines{i}": b"\n" * 120_000 for i in range(4)} | {"+large": b"y" * 300_000}
+    id_ = writer.submit(tarball(files, kind="BF"), "BF").json["id"]
+    wait_until(lambda: Queue.of(fresh).is_in(id_, *WAITING), "it waits")
+    remarks = "\n(The rest of the diff is not shown: 1 more file.)\n\n+large: 300000 bytes, not shown\n"
+    assert diff_of(visit("looker"), id_).endswith(remarks)
+
+
 @pytest.mark.parametrize("sections", [{"base": "f00d" * 16}, {"target": "nowhere"}])
 def test_a_set_without_a_known_base_shows_its_data_and_its_reason(writer, fresh, visit, sections):
     id_ = submit(writer, fresh, "fail", comment="on \u202edeliv", **sections)

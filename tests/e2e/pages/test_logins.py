@@ -11,6 +11,7 @@ import urllib.parse
 import pytest
 
 from support import fake_fossil, fastcgi, repofile, wire
+from support.changes import somebody
 from support.process import wait_until
 from support.stranger import ALLOWED, ELSEWHERE, HOME, HTML, JSON, Stranger, fail, is_held_up, is_in, refusal, serve_pages
 
@@ -73,6 +74,74 @@ def test_syncs_and_pages_share_one_limit(served, fresh, failing):
     assert is_in(Stranger(served, ELSEWHERE).form("ann", "word"))
     wait_until(lambda: b"error " not in stranger.sync("ann", secret).body, "the end of the wait")
     assert is_in(stranger.form("ann", "word"))
+
+
+def test_the_queue_and_pages_share_one_limit(start, fresh):
+    stranger = Stranger(serve_pages(start, fresh, {"changes": "on"}))
+
+    def ask_queue(user, password):
+        headers = somebody(0, fresh, user, password).headers("GET", "/queue")
+        return stranger.ask("/queue", cookie=headers["Cookie"], x_quarry_date=headers["X-Quarry-Date"])
+    assert ask_queue("ann", "word").status == 200
+    for _ in range(ALLOWED):
+        assert "login failed" in ask_queue("ann", "wrong").text
+    refusal(lambda: stranger.form("ann", "word"), ask_queue)
+    stranger.address = ELSEWHERE
+
+    def is_refused_after_failures():
+        for _ in range(ALLOWED):
+            stranger.form("ann", "wrong")
+        return "too many failed logins" in ask_queue("ann", "word").text
+    wait_until(is_refused_after_failures, "a refusal")
+
+
+@pytest.mark.parametrize("way", ["form", "json", "basic"])
+def test_an_email_address_counts_as_its_users(served, fresh, way):
+    """fossil accepts the address in a user's info instead of the user's name."""
+    repofile.execute(fresh, "UPDATE user SET info = 'Home <home@example.org>' WHERE login IN ('ann', 'bob')")
+    stranger = Stranger(served)
+
+    def guess(user, password):
+        return getattr(stranger, way)("home@example.org" if user == "ann" else user, password)
+    if way != "basic":
+        assert is_in(guess("ann", "word")) and is_in(guess("ann", "ink")), "both are users of the address"
+    fail(guess)
+    for name, password in (("ann", "word"), ("bob", "ink")):
+        refusal(lambda name=name, password=password: stranger.form(name, password), guess)
+    assert served.log().count('login failed for "ann"') == served.log().count('login failed for "bob"') >= ALLOWED
+    assert "login failed for \"home" not in served.log()
+
+
+def test_a_failure_by_name_counts_for_the_email_address(served, fresh):
+    repofile.execute(fresh, "UPDATE user SET info = 'home@example.org' WHERE login = 'ann'")
+    stranger = Stranger(served)
+    fail(stranger.form)
+    refusal(lambda: stranger.form("home@example.org", "word"), stranger.form)
+
+
+def test_an_unknown_or_crowded_email_address(served, fresh):
+    stranger = Stranger(served)
+    for _ in range(ALLOWED):
+        assert stranger.form("nobody@example.org", "wrong").status == 401
+    refusal(lambda: stranger.form("nobody@example.org", "wrong"), lambda _, password: stranger.form("nobody@example.org", password))
+    for number in range(17):
+        repofile.add_user(fresh, f"u{number}", "word", "i")
+    repofile.execute(fresh, "UPDATE user SET info = '<crowd@example.org>' WHERE login GLOB 'u[0-9]*'")
+    page = stranger.form("crowd@example.org", "word")
+    assert page.status == 403 and "log in with your user name" in page.text
+
+
+def test_each_name_of_a_repository_counts_as_the_same_repository(start, fresh, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    shutil.copy(fresh, folder / "own.fossil")
+    repofile.add_user(folder / "own.fossil", "ann", "word", "dei")
+    (folder / "link.fossil").symlink_to("own.fossil")
+    server = start({"pages": "fossil", "repositories": folder, "repository": None, "sync.login_failures": str(ALLOWED)})
+    own, link = Stranger(server, prefix="/own"), Stranger(server, prefix="/link")
+    fail(link.form)
+    refusal(lambda: own.form("ann", "word"), link.form)
+    assert b"too\\smany\\sfailed" in own.sync("ann", "0" * 40).body
 
 
 def test_the_refusal_suits_the_client(served):

@@ -50,6 +50,10 @@ TEST_CASE("printable text is unchanged, and text cannot forge a log line") {
   CHECK(escape_page_text("Caf\xe9 <\xc3\xbc>\n\xf0\x9f\x98") ==
         "Caf\ufffd &lt;ü&gt;\n\ufffd\ufffd\ufffd");
   CHECK(printable("abcdef", 3) == "abc…");
+  CHECK(printable("a\u202eb\u2069c\u2065\u202f") ==
+        "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa9c\u2065\u202f");
+  CHECK(escape_page_text("\u202a\u202e<\u2066\u2069\u2065\u206a\u2029\u202f\xe2\x80") ==
+        "[U+202A][U+202E]&lt;[U+2066][U+2069]\u2065\u206a\u2029\u202f\ufffd\ufffd");
 }
 
 TEST_CASE("a line of a file has time with microseconds, level and child") {

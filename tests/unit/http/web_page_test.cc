@@ -34,6 +34,8 @@ TEST_CASE("untrusted text in an error page is escaped") {
   const std::string page = error_page(404, "no <script>alert('x')</script> & \"y\"");
   CHECK_FALSE(page.contains("<script"));
   CHECK(page.contains("No &lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;y&quot;."));
+  CHECK(error_page(404, "no a\u202eb").contains("<p>No a[U+202E]b.</p>"));
+  CHECK(web_page("a\u2066b", "").contains("<title>a[U+2066]b</title>"));
   CHECK(web_page("</title><b>", "").contains("<title>&lt;/title&gt;&lt;b&gt;</title>"));
 }
 

@@ -43,13 +43,16 @@ TEST_CASE("every change results in another state") {
     CAPTURE(i);
     // Makes several changes in quick succession. Each change must result in a new state.
     const int changes = i % 3 + 1;
+    std::optional<std::string> state;
     for (int j = 0; j < changes; ++j) {
       writer.run("UPDATE t SET x = x + 1; INSERT INTO t VALUES (1)");
-      if (const auto state = state_of(file)) CHECK(seen.insert(*state).second);
+      state = state_of(file);
+      if (state) CHECK(seen.insert(*state).second);
     }
     if (i % 100 == 0) writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
     if (i % 150 == 0) CHECK(state_when_quiet(file) == state_when_quiet(file));
-    if (i == 250) CHECK(seen.insert(state_when_quiet(file)).second == (mode == "DELETE"));
+    // With a rollback journal, a state is usually not available so soon after a change.
+    if (i == 250) CHECK(seen.insert(state_when_quiet(file)).second == !state);
   }
 }
 

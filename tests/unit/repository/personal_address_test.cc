@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "world.h"
 
@@ -64,6 +67,30 @@ TEST_CASE("an address is a name and a domain without characters special to a hea
   CHECK(mail_address_in("see @home, or ann@example.org.") == "ann@example.org");
   CHECK(mail_address_in("a@b, ann@example.org") == "ann@example.org");
   CHECK(mail_address_in("nobody at all").empty());
+}
+
+TEST_CASE("a login by e-mail address is a login of each user with this address") {
+  World world;
+  add_user(world, "pat", "io", "Pat <p@example.org>");
+  add_user(world, "pa", "io", "Pa, email=p@example.org, home");
+  add_user(world, "p", "io", "p@example.org");
+  add_user(world, "longer", "io", "<pp@example.org> <p@example.org.uk> p@example.org;");
+  add_user(world, "p@x", "io", "<p@example.org>");
+  add_user(world, "q@example.org", "io", "");
+  world.sql("INSERT INTO user(login,pw,cap,info) VALUES('without','x','io',NULL)");
+  const auto snapshot = world.repository->snapshot();
+  const auto users = [&](std::string_view name, std::size_t limit = 9) {
+    auto found = users_for_login(*world.repository, name, limit);
+    REQUIRE(found);
+    std::ranges::sort(*found);
+    return *found;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(users("p@example.org") == Names{"p", "pa", "pat"});
+  CHECK(users("p@example.org", 2).size() == 2);
+  CHECK(users("q@example.org") == Names{"q@example.org"});
+  CHECK(users("P@example.org").empty());
+  CHECK(users("@").empty());
 }
 
 TEST_CASE("without a subscription the address comes from the user's info") {

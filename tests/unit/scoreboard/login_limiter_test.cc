@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
@@ -84,6 +85,16 @@ TEST_CASE_FIXTURE(Pool,
   CHECK(checked - before == 5);
   CHECK(lets_in("member", kHome));
   CHECK(lets_in("stranger", "203.0.114.1"));
+}
+
+TEST_CASE_FIXTURE(Pool, "all names of a repository file count as one repository") {
+  const auto user_in = [&](std::string_view repository) {
+    return limiter.attempt_of(repository, "ann", kHome).user;
+  };
+  CHECK(user_in("/nowhere/x/../o.fossil") == user_in("/nowhere/o.fossil"));
+  CHECK(user_in("/proc/self/exe") ==
+        user_in(std::filesystem::canonical("/proc/self/exe").string()));
+  CHECK(user_in("/nowhere/o.fossil") != user_in("/nowhere/p.fossil"));
 }
 
 TEST_CASE_FIXTURE(Pool, "names that do not exist get the same replies as users") {

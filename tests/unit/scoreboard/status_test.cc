@@ -182,13 +182,14 @@ TEST_CASE("every line of the OpenMetrics page is a comment or a sample, and the 
 }
 
 TEST_CASE("client text cannot break out of its field, in any format") {
-  const std::string_view evil = "</pid>\"'&<\n\r\t\xff\x01{}\\,";
+  const std::string_view evil = "</pid>\"'&<\n\r\t\xff\x01{}\\,\u202e";
   const World world(evil);
   const std::string xml = world.page("xml&full");
   const std::string html = world.page("html&full");
   for (const std::string& page : {xml, html}) {
     CHECK(has(page, "&lt;/pid&gt;&quot;&#39;&amp;&lt;"));
     CHECK_FALSE(has(page, "\xff"));
+    CHECK_FALSE(has(page, "\u202e"));
     CHECK_FALSE(has(page, "\r"));
     CHECK_FALSE(has(page, "\x01"));
   }

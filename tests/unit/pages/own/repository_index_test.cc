@@ -99,14 +99,14 @@ TEST_CASE("text from repositories is never markup in the index page") {
   pages::RepositoryList list;
   list.repositories.push_back({.name = "team/x",
                                .project = "<b>bold</b>",
-                               .description = "\"quoted\" & <script>",
+                               .description = "\"quoted\" & <script>\u202e",
                                .last_check_in = base::UnixMillis{0},
                                .size = 6'168'576});
   list.repositories.push_back({"bare", "", "", std::nullopt, 900, false});
   const std::string page =
       pages::index_page(list, "https://host\"><i>/code", "", base::UnixMillis{3 * 3'600'000});
   CHECK(page.contains("&lt;b&gt;bold&lt;/b&gt;"));
-  CHECK(page.contains("&quot;quoted&quot; &amp; &lt;script&gt;"));
+  CHECK(page.contains("&quot;quoted&quot; &amp; &lt;script&gt;[U+202E]"));
   CHECK_FALSE(page.contains("<script"));
   CHECK_FALSE(page.contains("<i>"));
   CHECK(page.contains("fossil clone https://host&quot;&gt;&lt;i&gt;/code/team/x</code>"));

@@ -360,13 +360,17 @@ TEST_CASE("in a diff, only lines of hunks are marked, and controls of the direct
   const std::string diff =
       "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- comment\n+++ plus\n"
       "+a\u202eb\u2066c\u2069d\u200a\u2065\u202f\n"
-      "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-old\n";
+      "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-old\n"
+      "\\ No newline at end of file\n+new\n\n+z: now executable\n-z: 5 bytes, not shown\n";
   REQUIRE(world.directories.replace_file(world.directories.diff_of(names->front()), diff));
   const QueueReply page = world.ask({.target = "/x/queue/" + id + "?ask=diff"});
   CHECK(has(page, "<pre>diff --git a/x b/x\n--- a/x\n+++ b/x\n@@"));
   CHECK(has(page, "\n<del>--- comment</del>\n<ins>+++ plus</ins>\n"));
   CHECK(has(page, "<ins>+a[U+202E]b[U+2066]c[U+2069]d\u200a\u2065\u202f</ins>\n"));
-  CHECK(has(page, "\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n<del>-old</del>\n</pre>"));
+  CHECK(has(page,
+            "\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n<del>-old</del>\n"
+            "\\ No newline at end of file\n<ins>+new</ins>\n"
+            "\n+z: now executable\n-z: 5 bytes, not shown\n</pre>"));
 }
 
 TEST_CASE("actions need the rights in the table, and accept abbreviated ids") {

@@ -1,0 +1,25 @@
+// Email that could not be sent waits in the repository. These functions find out when the next run
+// has to send it again.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "commands.h"
+#include "quarry/control/channel.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::app {
+
+/// Returns the delay after which REPOSITORY needs a run to retry email, or nullopt if no email
+/// waits. Ignores errors, because each run reports them.
+std::optional<std::chrono::seconds> retry_delay(const BackofficeArguments& arguments,
+                                                repository::Repository& repository);
+
+/// Requests a run from MASTER for the time at which email of REPOSITORY has to be retried. NAME is
+/// the name of the repository on the server.
+void request_retry(const BackofficeArguments& arguments, repository::Repository& repository,
+                   const std::string& name, const control::Channel& master);
+
+}  // namespace quarry::app

@@ -1,0 +1,103 @@
+// Replies of fossil processes: sends them to the clients, and stores shared pages in the cache.
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "fossil/scgi.h"
+#include "server.h"
+
+namespace quarry::pages {
+namespace {
+
+// Maximum number of buffered bytes of a page for a client that reads slowly.
+constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
+
+}  // namespace
+
+void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
+  Running& running = runs_.at(&run);
+  if (running.shared) {
+    const bool is_cacheable =
+        CachedPage::is_cacheable(header) && *header.content_length <= cache_.largest();
+    running.shared->header = header;
+    if (!is_cacheable) unshare(run);
+    return;
+  }
+  if (running.login) running.login->on_head(header);
+  if (running.connection == nullptr) return;
+  connections_.at(running.connection).has_head = true;
+  running.connection->begin(header.status, header_block(header));
+}
+
+void Server::unshare(FossilRun& run) {
+  Running& running = runs_.at(&run);
+  const auto shared = std::move(running.shared);
+  shared_.erase(shared->key);
+  // The page might be private to the first client, so all other requests start again. The first
+  // request also starts again after status 400, with which fossil reports a locked database. It
+  // also starts again if the reply depends on the client, because the page was made without the
+  // client's address and agent.
+  for (PageConnection* const connection : shared->connections) {
+    ConnectionState& state = connections_.at(connection);
+    const bool is_first =
+        connection == shared->connections.front() && shared->header.status != 400 &&
+        !CachedPage::is_personal(shared->header) && !connection->request().is_head() &&
+        connection->request().get("HTTP_IF_NONE_MATCH").empty();
+    if (!is_first) {
+      ask(*connection);
+      continue;
+    }
+    running.connection = connection;
+    state.run = &run;
+    state.has_head = true;
+    connection->begin(shared->header.status, header_block(shared->header));
+  }
+  if (running.connection == nullptr) run.cancel();
+}
+
+void Server::on_body(FossilRun& run, evbuffer* body) {
+  const Running& running = runs_.at(&run);
+  if (running.shared) {
+    evbuffer_add_buffer(running.shared->body.get(), body);
+    return;
+  }
+  if (running.login) running.login->on_body(body);
+  if (running.connection == nullptr) {
+    evbuffer_drain(body, evbuffer_get_length(body));
+    return;
+  }
+  running.connection->add(body);
+  if (running.connection->unsent() > kMaxUnsent) run.pause();
+  limit_unread();
+}
+
+void Server::on_complete(FossilRun& run) {
+  Running& running = runs_.at(&run);
+  if (running.login) running.login->on_complete();
+  if (running.shared) return finish_shared(*std::exchange(running.shared, nullptr));
+  PageConnection* const connection = std::exchange(running.connection, nullptr);
+  if (connection == nullptr) return;
+  connections_.at(connection).run = nullptr;
+  connection->end();
+}
+
+void Server::finish_shared(Shared& shared) {
+  shared_.erase(shared.key);
+  const std::size_t size = evbuffer_get_length(shared.body.get());
+  const auto* bytes = reinterpret_cast<const char*>(evbuffer_pullup(shared.body.get(), -1));
+  const auto page = CachedPage::make(std::move(shared.header),
+                                     std::string_view(bytes, bytes == nullptr ? 0 : size));
+  if (page) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
+  for (PageConnection* const connection : shared.connections) {
+    if (page) {
+      answer(*connection, page);
+    } else {
+      ask(*connection);
+    }
+  }
+  limit_unread();
+}
+
+}  // namespace quarry::pages
