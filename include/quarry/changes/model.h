@@ -96,8 +96,11 @@ class Model {
   /// Returns whether the job is waiting and passive.
   bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
-  /// in the returned list.
-  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
+  /// in the returned list. The list includes deferred jobs only if they are already in pending/,
+  /// because these jobs start later without another move.
+  /// Omits jobs that are less urgent than LEAST_URGENT, unless a job of this type depends on them.
+  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count,
+                                   MoveType least_urgent = MoveType::kDevelopment) const;
   /// Returns whether ID waits only for running jobs in BATCH.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;
