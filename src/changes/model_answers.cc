@@ -17,7 +17,8 @@ using base::Result;
 
 namespace {
 
-// Limit on the jobs examined by in_line(), so that its time does not grow with the queue.
+// Limit on the jobs examined by in_line() and raised(), so that their time does not grow with the
+// queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
 /// Returns a lane in which NODE has to wait for another job, or null if there is none.
@@ -238,10 +239,15 @@ std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
   return ids;
 }
 
-std::optional<ChangeSetId> Model::raised_by(const ChangeSetId& id) const {
-  const ModelNode* node = known_node(id);
-  if (!node || node->rank.lender == id) return std::nullopt;
-  return node->rank.lender;
+std::vector<RaisedJob> Model::raised(std::size_t max_count) const {
+  std::vector<RaisedJob> jobs;
+  std::size_t left = kMaxExamined;
+  for (const ModelNode* node : waiting_) {
+    if (jobs.size() == max_count || left-- == 0 || node->rank.type == MoveType::kDevelopment) break;
+    if (node->rank.lender != node->id)
+      jobs.push_back({node->id, known_node(node->rank.lender)->known.name});
+  }
+  return jobs;
 }
 
 std::vector<ChangeSetId> Model::unknown() const {

@@ -65,6 +65,13 @@ struct ModelJob {
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
+/// A job that goes directly before the more urgent job BY.
+struct RaisedJob {
+  ChangeSetId id;
+  ChangeSetName by;
+  friend bool operator==(const RaisedJob&, const RaisedJob&) = default;
+};
+
 struct ModelNode;
 struct ModelLane;
 struct NodeOrder {
@@ -114,9 +121,9 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// If ID goes before other jobs because a more urgent waiting job depends on ID, returns that
-  /// urgent job. Otherwise, returns nullopt.
-  std::optional<ChangeSetId> raised_by(const ChangeSetId& id) const;
+  /// Returns at most MAX_COUNT jobs, in order, that go before other jobs because a more urgent
+  /// waiting job depends on them.
+  std::vector<RaisedJob> raised(std::size_t max_count) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxPending = 64;
 }  // namespace
 
 Result<void> Queueing::begin() {
-  QUARRY_TRY(note_urgent(context_.directories, urgent_));
+  QUARRY_TRY(note_raised(context_.directories, raised_));
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
     QUARRY_TRY(tracker_.scan({stage}));
   }
@@ -186,9 +186,9 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
-    if (std::string urgent = tracker_.urgent(); urgent != urgent_) {
-      QUARRY_TRY(note_urgent(context_.directories, urgent));
-      urgent_ = std::move(urgent);
+    if (auto raised = tracker_.model().raised(kMaxRaised); raised != raised_) {
+      QUARRY_TRY(note_raised(context_.directories, raised));
+      raised_ = std::move(raised);
     }
     // The folders need not be synced first (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);

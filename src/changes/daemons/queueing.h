@@ -41,7 +41,7 @@ class Queueing final : public QueueWorker {
   Tracker tracker_;
   JointMove moving_;  // moves that are already recorded in the tracker
   Cleaning cleaning_;
-  std::string urgent_;  // the list in ctrl/urgent
+  std::vector<RaisedJob> raised_;  // the list in ctrl/raised
   bool has_noted_rules_ = false;
   bool is_finishing_ = false;
 };

@@ -45,6 +45,15 @@ void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts =
   }));
 }
 
+/// Returns the numbers of the jobs in the order in which a list shows them.
+std::vector<std::uint64_t> listed(const Queue& queue) {
+  const auto view = view_queue(queue.directories, {});
+  REQUIRE(view);
+  std::vector<ChangeSetId> ids;
+  for (const JobView& each : view->jobs) ids.push_back(each.job.name.id);
+  return numbers_of(ids);
+}
+
 void require_approvals_of_emergencies(Queue& queue) {
   queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
 }
@@ -110,6 +119,7 @@ TEST_CASE("an emergency starts when its dependencies have landed, before other p
   queue.submit(6, {"f"}, "land", {4, 5}, MoveType::kEmergency);
   queue.turn();
   queue.turn();
+  CHECK(listed(queue) == std::vector<std::uint64_t>{1, 3, 5, 4, 6, 2});
   until_landed_by_execution(queue, 2);
   CHECK(queue.lines() == Lines{landing(3), landing(5), landing(4), landing(6), landing(2)});
 }
