@@ -171,18 +171,18 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   const HashName backed_out = on("third", {{"a", {"a"}}, {"d", {"d"}}});
   const HashName tip = world.tip();
   auto order = world.order(2, {{"b", {"b"}}});
-  order.merges = {{MergeKind::kMerge, merged},
-                  {MergeKind::kCherrypick, picked},
-                  {MergeKind::kBackout, backed_out},
-                  {MergeKind::kMerge, merged},
+  order.merges = {{MergeKind::kMerge, merged},       {MergeKind::kCherrypick, picked},
+                  {MergeKind::kBackout, backed_out}, {MergeKind::kMerge, merged},
+                  {MergeKind::kBackout, merged},  // fossil records the merge, too
                   {MergeKind::kMerge, tip}};
   const HashName two = world.landed(order);
   const std::string text = world.manifest(two);
   CHECK(text.find(fmt::format("\nP {} {}\n", tip.str(), merged.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ +{}\n", picked.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ -{}\n", backed_out.str())) != std::string::npos);
+  CHECK(text.find(fmt::format("\nQ -{}\n", merged.str())) != std::string::npos);
   CHECK(world.sql("SELECT count(*) FROM plink WHERE NOT isprim") == "1");
-  CHECK(world.sql("SELECT count(*) FROM cherrypick") == "2");
+  CHECK(world.sql("SELECT count(*) FROM cherrypick") == "3");
 
   // fossil records a merge even if it does not change any file.
   auto empty = world.order(3, {});
