@@ -16,19 +16,6 @@ using base::Result;
 
 constexpr std::string_view kJson = ".json";
 
-/// Returns the text for the client. Details of server faults, and file paths, appear only in the
-/// log.
-std::string client_message(const base::Error& error) {
-  switch (http::status_of(error.code)) {
-    case 500:
-      return "the queue is not available: see the server's log";
-    case 507:
-      return "the server's disk is full";
-    default:
-      return error.message;
-  }
-}
-
 }  // namespace
 
 QueueReply QueueAnswer::run() {
@@ -87,11 +74,20 @@ bool QueueAnswer::wants_json() const {
          request_.accept.find("application/json") != std::string_view::npos;
 }
 
+/// Refuses the request with ERROR. Details of server faults appear only in the log. An error that
+/// names a file of the queue is such a fault, for example if the server is not allowed to write to
+/// its own folder.
 std::unexpected<base::Error> QueueAnswer::refuse(int status, base::Error error) {
+  const bool names_file = error.message.contains(directories_.base().string()) ||
+                          error.message.contains(repository_.path().string());
+  if (names_file && status < 500) status = 500;
   reply_.status = status;
   reply_.error = error.message;
   reply_.is_fault = status >= 500 && status != 503;
-  const std::string message = client_message(error);
+  const std::string message = status == 507 ? "the server's disk is full"
+                              : status == 500 || names_file
+                                  ? "the queue is not available: see the server's log"
+                                  : error.message;
   if (wants_json()) {
     // Send the project code with a 401, because the client needs it to sign the request. The code
     // is not secret: every clone contains it.
