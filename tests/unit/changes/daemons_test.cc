@@ -693,7 +693,7 @@ TEST_CASE("a rollback rolls back all that landed later with the same files, when
 TEST_CASE("a rollback of change sets that have not landed abandons them") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  require_approvals_of_emergencies(queue);
   queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
   queue.submit(2, {"b"}, "land", {1});
   queue.until(2, Stage::kStaging);

@@ -9,7 +9,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
 using base::ErrorCode;
 
 namespace {

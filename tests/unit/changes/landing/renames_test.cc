@@ -11,8 +11,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
-using repository::test::faults;
 
 namespace {
 
@@ -122,9 +120,7 @@ TEST_CASE("files can exchange their names, and a new file can take an old name")
   const HashName two = world.landed(order);
   CHECK(world.files() == FilesOf{{"a", {"b"}}, {"b", {"a"}}, {"c", {"new"}}, {"d", {"c"}}});
   CHECK(renames(world, two) == Names{"a < b", "b < a", "d < c"});
-  auto rollback = world.order(3, {});
-  rollback.rolls_back.push_back({id_of(2), "ann"});
-  const HashName three = world.landed(rollback);
+  const HashName three = world.landed(world.rollback(3, {2}));
   CHECK(world.files() == FilesOf{{"a", {"a"}}, {"b", {"b"}}, {"c", {"c"}}});
   CHECK(renames(world, three) == Names{"a < b", "b < a", "c < d"});
   CHECK(faults(world.file()) == "");
@@ -136,9 +132,7 @@ TEST_CASE("a rollback of several renames gives the file its first name again") {
   world.landed(renaming(world, 2, "a", "b", {lines(40)}));
   world.landed(renaming(world, 3, "b", "c", {lines(40)}));
   world.landed(world.order(4, {{"c", {lines(40, 30)}}}));
-  auto rollback = world.order(5, {});
-  for (const int each : {2, 3}) rollback.rolls_back.push_back({id_of(each), "ann"});
-  const HashName five = world.landed(rollback);
+  const HashName five = world.landed(world.rollback(5, {2, 3}));
   CHECK(world.files() == FilesOf{{"a", {lines(40, 30)}}});
   CHECK(renames(world, five) == Names{"a < c"});
   CHECK(faults(world.file()) == "");
