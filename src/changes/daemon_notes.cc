@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "quarry/base/number.h"
 #include "quarry/base/split.h"
@@ -63,12 +64,22 @@ std::string stop_reason(const Directories& directories) {
   return one_line(noted(directories, "stopped"), kMaxWhy);
 }
 
-Result<void> note_urgent(const Directories& directories, std::string_view names) {
-  return note(directories, "urgent", names);
+Result<void> note_raised(const Directories& directories, const std::vector<RaisedJob>& jobs) {
+  std::string text;
+  for (const RaisedJob& each : jobs) text += fmt::format("{} {}\n", each.id.str(), each.by.text());
+  return note(directories, "raised", text);
 }
 
-std::string noted_urgent(const Directories& directories) {
-  return noted(directories, "urgent");
+std::vector<RaisedJob> noted_raised(const Directories& directories) {
+  std::vector<RaisedJob> jobs;
+  const std::string text = noted(directories, "raised");
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view line = base::take_until(rest, '\n');
+    const auto id = ChangeSetId::parse(base::take_until(line, ' '));
+    auto by = ChangeSetName::parse(line);
+    if (id && by) jobs.push_back({*id, std::move(*by)});
+  }
+  return jobs;
 }
 
 }  // namespace quarry::changes

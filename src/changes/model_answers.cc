@@ -17,7 +17,8 @@ using base::Result;
 
 namespace {
 
-// Limit on the jobs examined by in_line(), so that its time does not grow with the queue.
+// Limit on the jobs examined by in_line() and raised(), so that their time does not grow with the
+// queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
 /// Returns a lane in which NODE has to wait for another job, or null if there is none.
@@ -85,19 +86,27 @@ bool Model::is_passive(const ChangeSetId& id) const {
   return node && node->is_waiting() && !node->is_active;
 }
 
-std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count) const {
+std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count,
+                                        MoveType least_urgent) const {
   std::vector<ChangeSetId> ids;
+  std::unordered_set<const ModelNode*> found;
   std::unordered_set<const ModelLane*> blocked;
   std::size_t left = kMaxExamined;
   for (const ModelNode* node : waiting_) {
-    if (ids.size() == max_count || left-- == 0) break;
+    if (ids.size() == max_count || left-- == 0 || node->rank.type > least_urgent) break;
     if (node->is_rollback()) continue;
-    const bool goes = node->is_active && node->open == 0 && node->known.not_before <= now &&
-                      std::ranges::none_of(node->lanes, [&](const ModelLane* lane) {
-                        return blocked.contains(lane);
-                      });
+    const bool is_due = node->known.not_before <= now || node->known.stage == Stage::kPending;
+    const bool goes =
+        node->is_active && is_due &&
+        std::ranges::all_of(node->dependencies,
+                            [&](const ModelNode* one) {
+                              return one->has_landed() || one->is_running() || found.contains(one);
+                            }) &&
+        std::ranges::none_of(node->lanes,
+                             [&](const ModelLane* lane) { return blocked.contains(lane); });
     if (goes) {
       ids.push_back(node->id);
+      found.insert(node);
     } else {
       blocked.insert(node->lanes.begin(), node->lanes.end());
     }
@@ -230,10 +239,15 @@ std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
   return ids;
 }
 
-std::optional<ChangeSetId> Model::raised_by(const ChangeSetId& id) const {
-  const ModelNode* node = known_node(id);
-  if (!node || node->rank.lender == id) return std::nullopt;
-  return node->rank.lender;
+std::vector<RaisedJob> Model::raised(std::size_t max_count) const {
+  std::vector<RaisedJob> jobs;
+  std::size_t left = kMaxExamined;
+  for (const ModelNode* node : waiting_) {
+    if (jobs.size() == max_count || left-- == 0 || node->rank.type == MoveType::kDevelopment) break;
+    if (node->rank.lender != node->id)
+      jobs.push_back({node->id, known_node(node->rank.lender)->known.name});
+  }
+  return jobs;
 }
 
 std::vector<ChangeSetId> Model::unknown() const {

@@ -29,8 +29,8 @@ class BaseFinder {
 
   /// Returns the full hash of the base of META, or an empty string for a rollback. RECEIPT was the
   /// last receipt at the submission. If RECEIPT is not known, names mean what they mean now.
-  /// Errors: kInvalid (the base or the branch does not exist, or the branch is closed), kIo (the
-  /// repository cannot be read now).
+  /// Errors: kInvalid (the base or the branch does not exist, the branch is closed, or a merged
+  /// check-in is already part of the base), kIo (the repository cannot be read now).
   base::Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);
 
  private:

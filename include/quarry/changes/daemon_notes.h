@@ -4,17 +4,20 @@
 //                       types in needs_approval, separated by spaces
 //   BASE/ctrl/stopped   the reason why the execution daemon has stopped executing jobs; exists
 //                       only while it is stopped
-//   BASE/ctrl/urgent    names of jobs in queue/ and staging/, one per line. The jobs in pending/ on
-//                       which they depend go before less urgent jobs. Written by the queueing
-//                       daemon for the execution daemon, which does not list queue/ and
-//                       staging/
+//   BASE/ctrl/raised    the waiting jobs that go before other jobs because a more urgent job depends
+//                       on them, in order, one per line: the id, a space, and the name of the
+//                       urgent job. Written by the queueing daemon for lists of the queue, and for
+//                       the execution daemon, which does not list queue/ and staging/
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/changes/directories.h"
+#include "quarry/changes/model.h"
 #include "quarry/changes/rules.h"
 
 namespace quarry::changes {
@@ -30,9 +33,11 @@ base::Result<void> note_stop(const Directories& directories, std::string_view re
 /// Returns the recorded reason, or an empty string if the queue has not stopped.
 std::string stop_reason(const Directories& directories);
 
-/// Replaces the list in ctrl/urgent. Passes on errors from file operations.
-base::Result<void> note_urgent(const Directories& directories, std::string_view names);
-/// Returns the list in ctrl/urgent, or an empty string if it does not exist.
-std::string noted_urgent(const Directories& directories);
+/// Maximum number of jobs in ctrl/raised.
+inline constexpr std::size_t kMaxRaised = 200;
+/// Replaces the list in ctrl/raised. Passes on errors from file operations.
+base::Result<void> note_raised(const Directories& directories, const std::vector<RaisedJob>& jobs);
+/// Returns the list in ctrl/raised. The list is empty if the file does not exist.
+std::vector<RaisedJob> noted_raised(const Directories& directories);
 
 }  // namespace quarry::changes

@@ -2,8 +2,9 @@
 //
 //   prequeue    checks submitted tarballs, and makes a job from each valid tarball
 //   queueing    finds precursors, fails jobs that can never run, and moves jobs that can run to
-//               pending/. Without a gate, it also moves jobs that wait only for jobs in pending/
-//               or run/, because one batch can then land them in order
+//               pending/. It also moves jobs that wait only for jobs in pending/ or run/: urgent
+//               jobs, because they have to start when a running job ends, and without a gate all
+//               jobs, because one batch can land them in order
 //   execution   starts child processes that land the jobs in pending/, and carry out rollbacks
 //
 // Each daemon serves any number of queues. For each queue, only one daemon of each kind runs; it

@@ -65,6 +65,13 @@ struct ModelJob {
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
+/// A job that goes directly before the more urgent job BY.
+struct RaisedJob {
+  ChangeSetId id;
+  ChangeSetName by;
+  friend bool operator==(const RaisedJob&, const RaisedJob&) = default;
+};
+
 struct ModelNode;
 struct ModelLane;
 struct NodeOrder {
@@ -96,8 +103,11 @@ class Model {
   /// Returns whether the job is waiting and passive.
   bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
-  /// in the returned list.
-  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
+  /// in the returned list. The list includes deferred jobs only if they are already in pending/,
+  /// because these jobs start later without another move.
+  /// Omits jobs that are less urgent than LEAST_URGENT, unless a job of this type depends on them.
+  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count,
+                                   MoveType least_urgent = MoveType::kDevelopment) const;
   /// Returns whether ID waits only for running jobs in BATCH.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;
@@ -111,9 +121,9 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// If ID goes before other jobs because a more urgent waiting job depends on ID, returns that
-  /// urgent job. Otherwise, returns nullopt.
-  std::optional<ChangeSetId> raised_by(const ChangeSetId& id) const;
+  /// Returns at most MAX_COUNT jobs, in order, that go before other jobs because a more urgent
+  /// waiting job depends on them.
+  std::vector<RaisedJob> raised(std::size_t max_count) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 

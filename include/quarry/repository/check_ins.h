@@ -64,6 +64,9 @@ class CheckIns {
   /// a pushed check-in. Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
+  /// Returns whether FROM is TO, or one of the LIMIT nearest ancestors of TO. Also follows merges.
+  base::Result<bool> is_ancestor(const artifact::HashName& from, const artifact::HashName& to,
+                                 std::size_t limit = 100'000);
   /// Returns the renames between the check-in FROM and its descendant TO. Follows primary parents.
   /// Returns an empty map if FROM is not among the LIMIT check-ins before TO.
   base::Result<Renames> renames(const artifact::HashName& from, const artifact::HashName& to,

@@ -314,7 +314,7 @@ Result<void> Execution::run(Scan scan) {
     // Find jobs that were moved back, for example because they are held now. These jobs keep their
     // position: later jobs in pending/ wait for them.
     QUARRY_TRY(tracker_.locate_all({Stage::kQueue, Stage::kStaging}));
-    QUARRY_TRY(tracker_.read_urgent());
+    QUARRY_TRY(tracker_.read_raised());
   }
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());

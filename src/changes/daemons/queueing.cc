@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -14,14 +15,15 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on jobs in pending/, so that scans of pending/ are fast. The other jobs wait in staging/
-// even if they can run, because other jobs can still overtake them there.
+// Limit on jobs in pending/, in addition to urgent jobs, so that scans of pending/ are fast. The
+// other jobs wait in staging/ even if they can run, because other jobs can still overtake them
+// there.
 constexpr std::size_t kMaxPending = 64;
 
 }  // namespace
 
 Result<void> Queueing::begin() {
-  QUARRY_TRY(note_urgent(context_.directories, urgent_));
+  QUARRY_TRY(note_raised(context_.directories, raised_));
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
     QUARRY_TRY(tracker_.scan({stage}));
   }
@@ -99,7 +101,7 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
     job.meta.precursors = tracker_.model().precursors_of(id);
   }
   if (to == Stage::kPending && lock->stage() == Stage::kQueue) {
-    job.add_history(context_.clock.now(), Stage::kStaging, "nothing to wait for");
+    job.add_history(context_.clock.now(), Stage::kStaging, why);
   }
   QUARRY_TRY(moving_.add(std::move(*lock), to, context_.clock.now(), why));
   tracker_.put(moving_.last(), to);
@@ -123,19 +125,28 @@ Result<void> Queueing::fail_doomed() {
 
 Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
-  auto ids = tracker_.model().ready(now);
-  if (context_.options.takes_lines) {
-    // Also move jobs that wait only for earlier jobs, because the execution daemon executes them in
-    // order.
-    const auto line = tracker_.model().in_line(now, kMaxPending);
-    ids.insert(ids.end(), line.begin(), line.end());
-  }
+  const Model& model = tracker_.model();
+  // Urgent jobs do not wait for the end of running jobs in staging/. Otherwise, a less urgent job
+  // in pending/ would start before this daemon moves the urgent job. For the same reason, less
+  // urgent jobs in pending/ do not keep out urgent jobs.
+  const auto urgent = model.in_line(now, kMaxPending, MoveType::kBugFix);
+  QUARRY_TRY(move_to_pending(urgent, std::numeric_limits<std::size_t>::max()));
+  const std::size_t max_count = urgent.size() + kMaxPending;
+  QUARRY_TRY(move_to_pending(model.ready(now), max_count));
+  if (!context_.options.takes_lines) return {};
+  // The execution daemon puts jobs that wait for each other into one batch.
+  return move_to_pending(model.in_line(now, kMaxPending), max_count);
+}
+
+/// Moves IDS to pending/ until MAX_COUNT jobs are there. The limit does not apply to rollbacks.
+Result<void> Queueing::move_to_pending(const std::vector<ChangeSetId>& ids, std::size_t max_count) {
   for (const ChangeSetId& id : ids) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
-    if (!is_rollback && tracker_.count(Stage::kPending) >= kMaxPending) continue;
-    QUARRY_TRY(move(id, Stage::kPending, "ready"));
+    if (!is_rollback && tracker_.count(Stage::kPending) >= max_count) continue;
+    const std::string why = tracker_.model().why_not(id, context_.clock.now());
+    QUARRY_TRY(move(id, Stage::kPending, why.empty() ? "ready" : why));
   }
   return {};
 }
@@ -175,9 +186,9 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
-    if (std::string urgent = tracker_.urgent(); urgent != urgent_) {
-      QUARRY_TRY(note_urgent(context_.directories, urgent));
-      urgent_ = std::move(urgent);
+    if (auto raised = tracker_.model().raised(kMaxRaised); raised != raised_) {
+      QUARRY_TRY(note_raised(context_.directories, raised));
+      raised_ = std::move(raised);
     }
     // The folders need not be synced first (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);

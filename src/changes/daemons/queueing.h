@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cleaning.h"
 #include "queue_worker.h"
@@ -31,6 +32,7 @@ class Queueing final : public QueueWorker {
   base::Result<void> fail_doomed();
   base::Result<void> stage();
   base::Result<void> move_ready();
+  base::Result<void> move_to_pending(const std::vector<ChangeSetId>& ids, std::size_t max_count);
   base::Result<void> put_aside(const ChangeSetName& name);
   base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
   base::Result<void> commit();
@@ -39,7 +41,7 @@ class Queueing final : public QueueWorker {
   Tracker tracker_;
   JointMove moving_;  // moves that are already recorded in the tracker
   Cleaning cleaning_;
-  std::string urgent_;  // the list in ctrl/urgent
+  std::vector<RaisedJob> raised_;  // the list in ctrl/raised
   bool has_noted_rules_ = false;
   bool is_finishing_ = false;
 };

@@ -1,10 +1,8 @@
 #include "tracker.h"
 
-#include <numeric>
 #include <utility>
 
 #include "quarry/base/log.h"
-#include "quarry/base/split.h"
 #include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/frozen.h"
 
@@ -146,22 +144,11 @@ Result<void> Tracker::add(const ChangeSetName& name) {
   return locate(name.id);
 }
 
-std::string Tracker::urgent() const {
-  std::set<std::string> lines;
-  for (const ChangeSetId& id : at_[static_cast<std::size_t>(Stage::kPending)]) {
-    const auto lender = model_->raised_by(id);
-    const ModelJob* known = lender ? model_->find(*lender) : nullptr;
-    const bool waits = known && (known->stage == Stage::kQueue || known->stage == Stage::kStaging);
-    if (waits) lines.insert(known->name.text() + "\n");
-  }
-  return std::accumulate(lines.begin(), lines.end(), std::string());
-}
-
-Result<void> Tracker::read_urgent() {
-  const std::string names = noted_urgent(directories_);
-  for (std::string_view rest = names; !rest.empty();) {
-    const auto name = ChangeSetName::parse(base::take_until(rest, '\n'));
-    if (name && !model_->find(name->id)) QUARRY_TRY(add(*name));
+Result<void> Tracker::read_raised() {
+  for (const RaisedJob& each : noted_raised(directories_)) {
+    const ModelJob* known = model_->find(each.id);
+    if (known && known->stage == Stage::kPending && !model_->find(each.by.id))
+      QUARRY_TRY(add(each.by));
   }
   return {};
 }

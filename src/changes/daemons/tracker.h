@@ -31,11 +31,9 @@ class Tracker {
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Reads the jobs that are missing in the model although jobs in the model refer to them.
   base::Result<void> resolve();
-  /// Returns the names of the jobs in queue/ and staging/ that are more urgent than their
-  /// dependencies in pending/, one per line.
-  std::string urgent() const;
-  /// Reads the jobs that are listed in ctrl/urgent but missing in the model.
-  base::Result<void> read_urgent();
+  /// Reads the urgent jobs in ctrl/raised that raise known jobs in pending/ but are missing in the
+  /// model.
+  base::Result<void> read_raised();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);
   /// Finds the current stages of the known jobs in STAGES.

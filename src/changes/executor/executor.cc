@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "landing_rights.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 
@@ -179,7 +180,6 @@ class RepositoryExecutor final : public Executor {
 
  private:
   base::Result<void> open();
-  std::optional<std::string> objection_to(const Job& job) const;
   void land_together(Items items, const Stop& stop, Turn& turn);
   base::Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate,
                                                         const Stop& stop);
@@ -204,29 +204,6 @@ base::Result<void> RepositoryExecutor::open() {
   }
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, repository_->snapshot());
   return repository_->check_schema();
-}
-
-/// Returns the reason why the submitter of JOB is no longer allowed to submit it, or nullopt.
-std::optional<std::string> RepositoryExecutor::objection_to(const Job& job) const {
-  if (job.is_local) return std::nullopt;
-  repository::Settings settings = repository_->settings();
-  const auto user = settings.find_user(job.submitter);
-  if (!user) {
-    return fmt::format("the submitter, {}, is no longer a user of the repository", job.submitter);
-  }
-  const auto nobody = settings.find_user("nobody");
-  const Actor actor{.login = job.submitter,
-                    .letters = settings.all_capabilities(*user) +
-                               (nobody ? settings.all_capabilities(*nobody) : std::string())};
-  // Do not check the reference to an approval, because the approver might have set it.
-  Meta meta;
-  meta.type = job.name.type;
-  meta.author = job.meta.author;
-  auto refused = objection(options_.rights, meta, actor);
-  if (refused) {
-    *refused += fmt::format("; the rights of {} have changed since the submission", job.submitter);
-  }
-  return refused;
 }
 
 /// Lands all ITEMS or none. If a stop is requested, a long wait ends early.
@@ -363,7 +340,9 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
-    order->objection = [this, &job = tasks[i].job] { return objection_to(job); };
+    order->objection = [this, &job = tasks[i].job] {
+      return objection_to_landing(*repository_, options_.rights, job);
+    };
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
     // Limit the memory for files to the limit for one change set.
@@ -378,7 +357,9 @@ Outcome RepositoryExecutor::roll_back(const Job& rollback, const std::vector<Job
   if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets landed");
   LandingOrder order = order_of(rollback);
   order.base.clear();
-  order.objection = [this, &rollback] { return objection_to(rollback); };
+  order.objection = [this, &rollback] {
+    return objection_to_landing(*repository_, options_.rights, rollback);
+  };
   if (order.branch.empty()) order.branch = landed.front().meta.target;
   for (const Job& job : landed) {
     if (job.meta.target != order.branch) {

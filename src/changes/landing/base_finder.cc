@@ -1,5 +1,7 @@
 #include "quarry/changes/base_finder.h"
 
+#include <fmt/core.h>
+
 #include "quarry/repository/check_ins.h"
 
 namespace quarry::changes {
@@ -23,7 +25,18 @@ base::Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::
   const std::int64_t last = receipt.value_or(repository::kLatestReceipt);
   const auto found =
       meta.base.empty() ? check_ins.tip_at(meta.target, last) : check_ins.named(meta.base, last);
-  if (found) return std::string(found->str());
+  if (found) {
+    for (const MergedCheckIn& each : meta.merges) {
+      if (each.kind != MergeKind::kMerge) continue;
+      QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(each.check_in, *found));
+      if (!is_part) continue;
+      return base::fail(ErrorCode::kInvalid,
+                        fmt::format("##merges: {} is the base of the change set or one of its "
+                                    "ancestors: nothing to merge",
+                                    each.check_in.str()));
+    }
+    return std::string(found->str());
+  }
   const base::Error& error = found.error();
   const bool is_theirs = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalid ||
                          error.code == ErrorCode::kConflict;

@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "rele
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMaxText = 500;
+constexpr std::size_t kBaseDigits = 10;  // as in fossil
 
 bool waits(Stage stage) {
   return stage == Stage::kQueue || stage == Stage::kStaging || stage == Stage::kPending;
@@ -89,8 +90,10 @@ Result<void> require_right(const ActionRequest& request, const Job& job,
                           base::printable(job.submitter)));
 }
 
-std::string why_of(const ActionRequest& request) {
+/// Returns the reason to record for REQUEST. BASE is the base if the job is executed again.
+std::string why_of(const ActionRequest& request, std::string_view base = {}) {
   std::string why = fmt::format("{} by {}", done_of(request.action), request.login);
+  if (!base.empty()) why += fmt::format(" on the same base, {}", base.substr(0, kBaseDigits));
   if (!request.text.empty()) why += ": " + one_line(request.text, kMaxText);
   return why;
 }
@@ -197,7 +200,7 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       if (!job.is_checked()) outcome.stage = Stage::kPrequeue;
       break;
   }
-  outcome.why = why_of(request);
+  outcome.why = why_of(request, action == Action::kRetry ? job.meta.base : std::string_view());
   return outcome;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "quarry/changes/change_log.h"
@@ -75,11 +76,32 @@ std::optional<milliseconds> mean_time(const Directories& directories,
 }
 
 /// Compares waiting jobs: running jobs come first, then the others in order of execution.
-bool goes_before(const JobLocation& a, const JobLocation& b) {
-  const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
-  if (a_runs != b_runs) return a_runs;
-  return changes::goes_before(a.name, b.name);
-}
+class WaitingOrder {
+ public:
+  explicit WaitingOrder(std::vector<RaisedJob> raised) : raised_(std::move(raised)) {
+    for (std::size_t i = 0; i < raised_.size(); ++i) numbers_.emplace(raised_[i].id, i);
+  }
+
+  bool operator()(const JobLocation& a, const JobLocation& b) const {
+    const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
+    if (a_runs != b_runs) return a_runs;
+    const auto [name_a, number_a] = place_of(a);
+    const auto [name_b, number_b] = place_of(b);
+    return *name_a == *name_b ? number_a < number_b : goes_before(*name_a, *name_b);
+  }
+
+ private:
+  /// Returns the name of the urgent job that raises the job at LOCATION, and the number of the
+  /// raised job. If the job is not raised, returns its own name, and a higher number.
+  std::pair<const ChangeSetName*, std::size_t> place_of(const JobLocation& location) const {
+    const auto found = numbers_.find(location.name.id);
+    if (found == numbers_.end()) return {&location.name, raised_.size()};
+    return {&raised_[found->second].by, found->second};
+  }
+
+  std::vector<RaisedJob> raised_;
+  std::map<ChangeSetId, std::size_t> numbers_;
+};
 
 // All names begin with ID_TAI_, and these two parts have constant lengths.
 constexpr std::size_t kId = 16;
@@ -189,14 +211,14 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   }
   std::vector<Listed> listed;
   if (!is_list_of(options, /*over=*/false)) return listed;
-  std::ranges::sort(waiting,
-                    [](const JobLocation& a, const JobLocation& b) { return goes_before(a, b); });
+  const WaitingOrder goes_first(noted_raised(directories));
+  std::ranges::sort(waiting, goes_first);
   std::optional<JobLocation> after;
   if (options.after)
     after = JobLocation{.stage = options.after->stage, .name = options.after->name};
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
-    if (after && !goes_before(*after, waiting[i])) continue;
+    if (after && !goes_first(*after, waiting[i])) continue;
     listed.push_back({.location = std::move(waiting[i]), .rank = i + 1});
   }
   return listed;

@@ -184,6 +184,17 @@ Renames joined(Renames earlier, Renames later) {
   return earlier;
 }
 
+base::Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& to,
+                                         std::size_t limit) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    return state.database.has_row(
+        "WITH RECURSIVE line(rid) AS ("
+        " SELECT ?2 UNION SELECT pid FROM line, plink INDEXED BY plink_i2 WHERE cid=line.rid"
+        " LIMIT ?3) SELECT 1 FROM line WHERE rid=?1",
+        state.names.find(from.str()), state.names.find(to.str()), static_cast<std::int64_t>(limit));
+  });
+}
+
 base::Result<Renames> CheckIns::renames(const HashName& from, const HashName& to,
                                         std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {

@@ -132,12 +132,14 @@ def test_a_gate_that_cannot_be_executed_stops_the_queue(launch, fresh, fossil, q
 
 
 def test_the_history_says_why_a_change_set_failed(writer, fresh):
+    root = repofile.value(fresh, "SELECT uuid FROM blob JOIN event ON objid=rid WHERE type='ci' ORDER BY mtime LIMIT 1")
     for body, part in ((tarball({"a.txt": b"x"}, target="nowhere"), "branch nowhere does not exist"),
                        (tarball({"a.txt": b"x"}, kind="EM"), "##movetype"),
                        (tarball({"../a.txt": b"x"}), "must be a relative path"),
                        (tarball({"a.txt": b"x"}, author="somebody else"), "changes.author"),
                        (tarball({"a.txt": b"x"}, approval="my own"), "changes.approve"),
                        (tarball({"none.txt": None}), "none.txt"),
+                       (tarball({"a.txt": b"x"}, merges=f"merge {root}"), "nothing to merge"),
                        (b"no tarball at all", "")):
         answer = writer.submit(body)
         assert answer.status == 202

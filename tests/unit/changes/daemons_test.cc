@@ -45,6 +45,29 @@ void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts =
   }));
 }
 
+/// Returns the numbers of the jobs in the order in which a list shows them.
+std::vector<std::uint64_t> listed(const Queue& queue) {
+  const auto view = view_queue(queue.directories, {});
+  REQUIRE(view);
+  std::vector<ChangeSetId> ids;
+  for (const JobView& each : view->jobs) ids.push_back(each.job.name.id);
+  return numbers_of(ids);
+}
+
+void require_approvals_of_emergencies(Queue& queue) {
+  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+}
+
+/// Stops change set 1, which occupies the only child. Then runs only the execution daemon until the
+/// job NUMBER has landed. The other daemons do not move any jobs in the meantime.
+void until_landed_by_execution(Queue& queue, std::uint64_t number) {
+  request_stop(queue, "abandon", 1);
+  REQUIRE(eventually([&] {
+    REQUIRE(queue.execution.run(Scan::kNew));
+    return queue.stage_of(number) == Stage::kDone;
+  }));
+}
+
 /// Submits change set 1, which occupies the only child, and 2 to LAST, which wait in pending/.
 void occupy(Queue& queue, std::uint64_t last) {
   queue.options.children = 1;
@@ -76,15 +99,70 @@ TEST_CASE("a submission lands, and its history shows every step") {
   }));
 }
 
-TEST_CASE("an emergency raises the pending change set on which it depends") {
+TEST_CASE("an emergency starts when its dependencies have landed, before other pending jobs") {
   const TemporaryFolder folder;
   Queue queue(folder);
+  occupy(queue, 4);
+  queue.submit(5, {"e"}, "land", {3}, MoveType::kEmergency);
+  queue.submit(6, {"f"}, "land", {4, 5}, MoveType::kEmergency);
+  queue.turn();
+  queue.turn();
+  CHECK(listed(queue) == std::vector<std::uint64_t>{1, 3, 5, 4, 6, 2});
+  until_landed_by_execution(queue, 2);
+  CHECK(queue.lines() == Lines{landing(3), landing(5), landing(4), landing(6), landing(2)});
+}
+
+TEST_CASE("an urgent job starts when the job ahead of it ends, before other pending jobs") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  occupy(queue, 2);
+  queue.submit(3, {"x"}, "land", {}, MoveType::kBugFix);
+  queue.submit(4, {"x"}, "land", {}, MoveType::kEmergency);
+  queue.turn();
+  queue.turn();
+  until_landed_by_execution(queue, 2);
+  CHECK(queue.lines() == Lines{landing(4), landing(3), landing(2)});
+}
+
+TEST_CASE("an emergency starts first even if many less urgent jobs are pending") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  constexpr std::uint64_t kMany = 70;  // more jobs than pending/ takes
+  occupy(queue, 1);
+  std::uint64_t number = 1;
+  for (const MoveType type : {MoveType::kDevelopment, MoveType::kBugFix}) {
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+      ++number;
+      queue.submit(number, {std::to_string(number)}, "land", {}, type);
+    }
+    queue.turn();
+  }
+  queue.submit(++number, {"e"}, "land", {}, MoveType::kEmergency);
+  queue.turn();
+  until_landed_by_execution(queue, number);
+  CHECK(queue.lines().front() == landing(number));
+}
+
+TEST_CASE("many urgent jobs with the same file do not keep other jobs out of pending/") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  constexpr std::uint64_t kMany = 70;
+  for (std::uint64_t i = 1; i <= kMany; ++i) queue.submit(i, {"x"}, "wait", {}, MoveType::kBugFix);
+  queue.submit(kMany + 1, {"y"});
+  queue.until(kMany + 1, Stage::kDone);
+  CHECK(queue.stage_of(2) == Stage::kPending);
+}
+
+TEST_CASE("an unapproved emergency raises the pending change set on which it depends") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  require_approvals_of_emergencies(queue);
   occupy(queue, 4);
   queue.submit(5, {"e"}, "land", {4}, MoveType::kEmergency);
   queue.until(5, Stage::kStaging);
   queue.turn();
   request_stop(queue, "abandon", 1);
-  for (std::uint64_t i = 2; i <= 5; ++i) queue.until(i, Stage::kDone);
+  for (std::uint64_t i = 2; i <= 4; ++i) queue.until(i, Stage::kDone);
   CHECK(queue.lines().front() == landing(4));
   queue.turn(Scan::kAll);
   CHECK(queue.execution.is_idle());
@@ -93,6 +171,7 @@ TEST_CASE("an emergency raises the pending change set on which it depends") {
 TEST_CASE("an emergency that is abandoned no longer holds up others") {
   const TemporaryFolder folder;
   Queue queue(folder);
+  require_approvals_of_emergencies(queue);
   occupy(queue, 3);
   queue.submit(4, {"2", "3"}, "land", {3}, MoveType::kEmergency);
   queue.until(4, Stage::kStaging);
@@ -346,7 +425,7 @@ TEST_CASE("a child executes jobs with the same file in order, and one of them ca
   CHECK(queue.stage_of(2) == Stage::kRun);
   CHECK(queue.stage_of(3) == Stage::kRun);
   CHECK(queue.stage_of(4) == Stage::kPending);
-  CHECK(queue.stage_of(5) == Stage::kStaging);
+  CHECK(queue.stage_of(5) == Stage::kPending);
   queue.submit(6, {"b"}, "land", {}, MoveType::kEmergency);
   queue.turn();
   request_stop(queue, "abandon", 1);
@@ -456,7 +535,7 @@ TEST_CASE("a job that crashed a child is executed alone") {
 TEST_CASE("a held or unapproved job waits, and continues when it is read again from queue/") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  require_approvals_of_emergencies(queue);
   queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
   queue.submit(2, {"a"});
   queue.submit(3, {"b"});
@@ -554,7 +633,7 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
 TEST_CASE("a rollback of change sets that have not landed abandons them") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  require_approvals_of_emergencies(queue);
   queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
   queue.submit(2, {"b"}, "land", {1});
   queue.until(2, Stage::kStaging);

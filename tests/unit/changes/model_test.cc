@@ -282,26 +282,36 @@ TEST_CASE("jobs that wait only for each other are in line, unless another job is
   const auto line = [&] { return numbers_of(model.in_line(kModelTime, 100)); };
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"b", "c"}));
-  model.put(job_of(5, {"c"}, {4}));  // waits until job 4 has landed
-  model.put(job_of(6, {"c"}));       // waits for job 5
+  model.put(job_of(5, {"c"}, {4}));
+  model.put(job_of(6, {"c"}));
   model.put(job_of(7, {"d"}));
-  CHECK(line() == Numbers{1, 2, 3, 4, 7});
+  CHECK(line() == Numbers{1, 2, 3, 4, 5, 6, 7});
   CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});
   ModelJob held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
+  CHECK(line() == Numbers{4, 5, 6, 7});
+  held = job_of(5, {"c"}, {4});
+  held.held = "bob";
+  model.put(held);
   CHECK(line() == Numbers{4, 7});
+  model.put(job_of(5, {"c"}, {4}));
   model.put(job_of(1, {"a"}));
   ModelJob later = job_of(2, {"a"});
   later.not_before = {kModelTime.value + 1};
   model.put(later);
-  CHECK(line() == Numbers{1, 4, 7});
+  CHECK(line() == Numbers{1, 4, 5, 6, 7});
   model.put(job_of(8, {"a"}, {}, MoveType::kEmergency));
-  CHECK(line() == Numbers{8, 1, 4, 7});
+  CHECK(line() == Numbers{8, 1, 4, 5, 6, 7});
+  later.stage = Stage::kPending;  // it starts without the queueing daemon when it is due
+  model.put(later);
+  CHECK(line() == Numbers{8, 1, 2, 3, 4, 5, 6, 7});
   move(model, 8, Stage::kRun);
   move(model, 4, Stage::kDone);
   model.put(job_of(2, {"a"}));
   CHECK(line() == Numbers{1, 2, 3, 5, 6, 7});
+  model.put(job_of(9, {"e"}, {2}, MoveType::kBugFix));
+  CHECK(numbers_of(model.in_line(kModelTime, 100, MoveType::kBugFix)) == Numbers{2, 9});
 }
 
 TEST_CASE("a job may follow only the jobs of the batch") {

@@ -109,8 +109,8 @@ TEST_CASE("moves by users are reported too") {
   act(queue, 1, Action::kRetry);
   until_recorded(queue, recorder, 1, 8);
   CHECK(Moves(recorder.of(1).begin() + 3, recorder.of(1).end()) ==
-        Moves{"run>fail: a conflict", "fail>queue: retried by bob", "queue>pending: ready",
-              "pending>run: executed", "run>fail: a conflict"});
+        Moves{"run>fail: a conflict", "fail>queue: retried by bob on the same base, bbbbbbbbbb",
+              "queue>pending: ready", "pending>run: executed", "run>fail: a conflict"});
 
   queue.submit(2, {"b"});
   REQUIRE(queue.prequeue.run(Scan::kNew));

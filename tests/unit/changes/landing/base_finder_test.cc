@@ -9,7 +9,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
 using base::ErrorCode;
 
 namespace {
@@ -37,6 +36,19 @@ TEST_CASE("the base is the check-in that a name meant at the submission") {
   CHECK(missing.error().code == ErrorCode::kInvalid);
   CHECK(missing.error().message == "its base: check-in no does not exist");
   CHECK(bases.find(meta_on("nowhere"), receipt).error().message == "branch nowhere does not exist");
+  Meta merge = meta_on("trunk", std::string(two.str()));
+  for (const HashName& part : {one, two}) {
+    merge.merges = {{MergeKind::kMerge, part}};
+    const auto refused = bases.find(merge, receipt);
+    CHECK(refused.error().code == ErrorCode::kInvalid);
+    CHECK(refused.error().message.starts_with("##merges: " + std::string(part.str())));
+    CHECK(refused.error().message.ends_with("nothing to merge"));
+    merge.merges = {{MergeKind::kBackout, part}};
+    CHECK(bases.find(merge, receipt) == two.str());
+  }
+  merge.base = one.str();
+  merge.merges = {{MergeKind::kMerge, two}};
+  CHECK(bases.find(merge, receipt) == one.str());
   Meta rollback = meta_on("");
   rollback.type = MoveType::kRollback;
   CHECK(bases.find(rollback, receipt) == std::string());

@@ -10,8 +10,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
-using repository::test::faults;
 using repository::test::name_of;
 
 namespace {

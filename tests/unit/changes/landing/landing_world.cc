@@ -10,7 +10,6 @@
 
 namespace quarry::changes::test {
 
-using artifact::HashName;
 using repository::Receipt;
 
 ChangeSetId id_of(int number) {
@@ -42,6 +41,12 @@ LandingOrder LandingWorld::order(int number, const FilesOf& added,
   }
   for (const std::string& name : removed) order.files.push_back({name, nullptr});
   return order;
+}
+
+LandingOrder LandingWorld::rollback(int number, const std::vector<int>& of) {
+  LandingOrder rollback = order(number, {});
+  for (const int each : of) rollback.rolls_back.push_back({id_of(each), "ann"});
+  return rollback;
 }
 
 LandingOutcome LandingWorld::land(const LandingOrder& order) {

@@ -11,6 +11,9 @@
 
 namespace quarry::changes::test {
 
+using artifact::HashName;
+using repository::test::faults;
+
 /// A file's content and permission. The permission is 0 for a regular file.
 struct FileOf {
   std::string content;
@@ -26,26 +29,28 @@ class LandingWorld : public repository::test::World {
   /// Makes the order for change set NUMBER, which adds ADDED and deletes REMOVED.
   LandingOrder order(int number, const FilesOf& added,
                      const std::vector<std::string>& removed = {});
+  /// Makes the order for change set NUMBER, which rolls back the change sets OF.
+  LandingOrder rollback(int number, const std::vector<int>& of);
   /// Lands ORDER alone and returns its outcome.
   LandingOutcome land(const LandingOrder& order);
   /// Lands ORDER, requires success, and returns the check-in.
-  artifact::HashName landed(const LandingOrder& order);
+  HashName landed(const LandingOrder& order);
   /// Requires that ORDER is refused and that the repository is unchanged. Returns the refusal.
   Refusal refused(const LandingOrder& order);
 
-  artifact::HashName tip(const std::string& branch = "trunk");
+  HashName tip(const std::string& branch = "trunk");
   /// Returns the stored files of CHECK_IN.
-  FilesOf files(const artifact::HashName& check_in);
+  FilesOf files(const HashName& check_in);
   FilesOf files() { return files(tip()); }
-  std::string manifest(const artifact::HashName& check_in);
+  std::string manifest(const HashName& check_in);
   /// Commits a child of PARENT directly, as a client does.
-  artifact::HashName commit(const artifact::HashName& parent, const FilesOf& files,
-                            const std::vector<artifact::CheckInText::Tag>& tags = {});
+  HashName commit(const HashName& parent, const FilesOf& files,
+                  const std::vector<artifact::CheckInText::Tag>& tags = {});
 
   Lander lander;
 
  private:
-  std::string content(const artifact::HashName& name);
+  std::string content(const HashName& name);
 };
 
 ChangeSetId id_of(int number);

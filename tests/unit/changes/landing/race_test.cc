@@ -15,9 +15,7 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
 using base::ErrorCode;
-using repository::test::faults;
 
 TEST_CASE("if the tip moves while a gate decides, landing starts again") {
   LandingWorld world;

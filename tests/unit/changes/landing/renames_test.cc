@@ -11,8 +11,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
-using repository::test::faults;
 
 namespace {
 
@@ -122,9 +120,7 @@ TEST_CASE("files can exchange their names, and a new file can take an old name")
   const HashName two = world.landed(order);
   CHECK(world.files() == FilesOf{{"a", {"b"}}, {"b", {"a"}}, {"c", {"new"}}, {"d", {"c"}}});
   CHECK(renames(world, two) == Names{"a < b", "b < a", "d < c"});
-  auto rollback = world.order(3, {});
-  rollback.rolls_back.push_back({id_of(2), "ann"});
-  const HashName three = world.landed(rollback);
+  const HashName three = world.landed(world.rollback(3, {2}));
   CHECK(world.files() == FilesOf{{"a", {"a"}}, {"b", {"b"}}, {"c", {"c"}}});
   CHECK(renames(world, three) == Names{"a < b", "b < a", "c < d"});
   CHECK(faults(world.file()) == "");
@@ -136,9 +132,7 @@ TEST_CASE("a rollback of several renames gives the file its first name again") {
   world.landed(renaming(world, 2, "a", "b", {lines(40)}));
   world.landed(renaming(world, 3, "b", "c", {lines(40)}));
   world.landed(world.order(4, {{"c", {lines(40, 30)}}}));
-  auto rollback = world.order(5, {});
-  for (const int each : {2, 3}) rollback.rolls_back.push_back({id_of(each), "ann"});
-  const HashName five = world.landed(rollback);
+  const HashName five = world.landed(world.rollback(5, {2, 3}));
   CHECK(world.files() == FilesOf{{"a", {lines(40, 30)}}});
   CHECK(renames(world, five) == Names{"a < c"});
   CHECK(faults(world.file()) == "");
@@ -171,18 +165,18 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   const HashName backed_out = on("third", {{"a", {"a"}}, {"d", {"d"}}});
   const HashName tip = world.tip();
   auto order = world.order(2, {{"b", {"b"}}});
-  order.merges = {{MergeKind::kMerge, merged},
-                  {MergeKind::kCherrypick, picked},
-                  {MergeKind::kBackout, backed_out},
-                  {MergeKind::kMerge, merged},
+  order.merges = {{MergeKind::kMerge, merged},       {MergeKind::kCherrypick, picked},
+                  {MergeKind::kBackout, backed_out}, {MergeKind::kMerge, merged},
+                  {MergeKind::kBackout, merged},  // fossil records the merge, too
                   {MergeKind::kMerge, tip}};
   const HashName two = world.landed(order);
   const std::string text = world.manifest(two);
   CHECK(text.find(fmt::format("\nP {} {}\n", tip.str(), merged.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ +{}\n", picked.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ -{}\n", backed_out.str())) != std::string::npos);
+  CHECK(text.find(fmt::format("\nQ -{}\n", merged.str())) != std::string::npos);
   CHECK(world.sql("SELECT count(*) FROM plink WHERE NOT isprim") == "1");
-  CHECK(world.sql("SELECT count(*) FROM cherrypick") == "2");
+  CHECK(world.sql("SELECT count(*) FROM cherrypick") == "3");
 
   // fossil records a merge even if it does not change any file.
   auto empty = world.order(3, {});

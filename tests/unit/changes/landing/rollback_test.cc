@@ -12,18 +12,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using artifact::HashName;
-using repository::test::faults;
-
-namespace {
-
-LandingOrder rollback(LandingWorld& world, int number, const std::vector<int>& of) {
-  LandingOrder order = world.order(number, {});
-  for (const int each : of) order.rolls_back.push_back({id_of(each), "ann"});
-  return order;
-}
-
-}  // namespace
 
 TEST_CASE("one check-in rolls back what several did, and names them as fossil does") {
   LandingWorld world;
@@ -31,7 +19,7 @@ TEST_CASE("one check-in rolls back what several did, and names them as fossil do
   world.landed(world.order(1, before));
   const HashName two = world.landed(world.order(2, {{"a", {"2"}}, {"new", {"n"}}}, {"b"}));
   const HashName three = world.landed(world.order(3, {{"a", {"3"}}, {"c", {"1"}}}));
-  const HashName back = world.landed(rollback(world, 4, {2, 3}));
+  const HashName back = world.landed(world.rollback(4, {2, 3}));
   CHECK(world.files() == before);
   const std::string text = world.manifest(back);
   const auto parsed = artifact::parse_structural(text);
@@ -56,9 +44,9 @@ TEST_CASE("later changes elsewhere in the same files stay") {
   std::string both = lines(40, 5, "two");
   both.replace(both.find("line 30\n"), 8, "three\n");
   world.landed(world.order(3, {{"a", {both}}, {"z", {"z"}}}));
-  world.landed(rollback(world, 4, {2}));
+  world.landed(world.rollback(4, {2}));
   CHECK(world.files() == FilesOf{{"a", {lines(40, 30, "three")}}, {"z", {"z"}}});
-  world.landed(rollback(world, 5, {3}));
+  world.landed(world.rollback(5, {3}));
   CHECK(world.files() == FilesOf{{"a", {lines(40)}}});
   CHECK(faults(world.file()) == "");
 }
@@ -68,7 +56,7 @@ TEST_CASE("later changes to the same lines are reported, and nothing is rolled b
   world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"1"}}}));
   world.landed(world.order(2, {{"a", {lines(9, 4, "two")}}, {"b", {"2"}}}));
   world.landed(world.order(3, {{"a", {lines(9, 4, "three")}}}));
-  const Refusal refusal = world.refused(rollback(world, 4, {2}));
+  const Refusal refusal = world.refused(world.rollback(4, {2}));
   CHECK(refusal.kind == RefusalKind::kConflict);
   CHECK(refusal.log.find("three\n") != std::string::npos);
   CHECK(refusal.log.find("before change set 0000000000000002") != std::string::npos);
@@ -79,15 +67,15 @@ TEST_CASE("a rollback lands once, rolls back once, and only what has landed") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {"1"}}}));
   world.landed(world.order(2, {{"a", {"2"}}}));
-  CHECK(world.refused(rollback(world, 9, {7})).kind == RefusalKind::kNotLanded);
-  const LandingOrder order = rollback(world, 3, {2});
+  CHECK(world.refused(world.rollback(9, {7})).kind == RefusalKind::kNotLanded);
+  const LandingOrder order = world.rollback(3, {2});
   const HashName back = world.landed(order);
   const auto again = world.land(order);
   REQUIRE(again);
   CHECK(again->was_there);
   CHECK(again->check_in == back);
-  CHECK(world.refused(rollback(world, 4, {2})).kind == RefusalKind::kNothing);
-  world.landed(rollback(world, 5, {3}));
+  CHECK(world.refused(world.rollback(4, {2})).kind == RefusalKind::kNothing);
+  world.landed(world.rollback(5, {3}));
   CHECK(world.files().at("a").content == "2");
 }
 
@@ -95,7 +83,7 @@ TEST_CASE("a file that became a folder becomes a file again") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {"file"}}}));
   world.landed(world.order(2, {{"a/b", {"inside"}}}, {"a"}));
-  world.landed(rollback(world, 3, {2}));
+  world.landed(world.rollback(3, {2}));
   CHECK(world.files() == FilesOf{{"a", {"file"}}});
 }
 
@@ -122,7 +110,7 @@ TEST_CASE("rolling back random change sets restores the files") {
     world.landed(world.order(number, added, removed));
     made.push_back(number);
   }
-  world.landed(rollback(world, 100, made));
+  world.landed(world.rollback(100, made));
   CHECK(world.files() == before);
   CHECK(faults(world.file()) == "");
 }

@@ -47,7 +47,7 @@ TEST_CASE("a waiting job is held with a reason, released, and read again each ti
   }
 }
 
-TEST_CASE("a failed job is retried with its counters reset") {
+TEST_CASE("a failed job is retried on its base, with its counters reset") {
   Job job;
   job.name = kName;
   job.crashes = 3;
@@ -56,9 +56,11 @@ TEST_CASE("a failed job is retried with its counters reset") {
   job.meta.base = std::string(64, 'b');
   job.meta.files = {"a"};
   job.meta.precursors = {named("cd").id};
-  const auto outcome = decide({Action::kRetry, "eve", ""}, Stage::kFail, job);
+  const auto outcome = decide({Action::kRetry, "eve", "monday"}, Stage::kFail, job);
   REQUIRE(outcome);
   CHECK(outcome->stage == Stage::kQueue);
+  CHECK(outcome->why == "retried by eve on the same base, bbbbbbbbbb: monday");
+  CHECK(job.meta.base == std::string(64, 'b'));
   CHECK(job.crashes == 0);
   CHECK(job.deferrals == 0);
   CHECK(job.meta.precursors.empty());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quarry/changes/change_log.h"
+#include "quarry/changes/daemon_notes.h"
 #include "world.h"
 
 using namespace quarry::changes;
@@ -46,6 +47,29 @@ TEST_CASE("waiting jobs are in order of execution, finished ones latest first") 
   CHECK(view->jobs[3].is_new);
   CHECK(view->jobs[3].job.submitter == "ann");
   CHECK(view->jobs[4].place == 0);
+}
+
+TEST_CASE("a dependency is directly before the more urgent job that depends on it") {
+  Queue queue;
+  const auto first = named("a1", MoveType::kDevelopment, later(1)),
+             deeper = named("a2", MoveType::kDevelopment, later(2)),
+             dependency = named("a3", MoveType::kDevelopment, later(3)),
+             fix = named("a4", MoveType::kBugFix, later(4)),
+             emergency = named("a5", MoveType::kEmergency, later(5));
+  for (const auto& name : {first, deeper, dependency, fix, emergency})
+    queue.put(name, Stage::kStaging);
+  const std::vector<RaisedJob> raised = {{dependency.id, emergency}, {deeper.id, emergency}};
+  REQUIRE(note_raised(queue.directories, raised));
+  CHECK(noted_raised(queue.directories) == raised);
+  ViewOptions options{.max_waiting = 1};
+  std::vector<std::string> ids;
+  for (bool is_last = false; !is_last; is_last = !options.after) {
+    const auto page = view_queue(queue.directories, options);
+    REQUIRE(page);
+    ids.push_back(ids_of(*page).front());
+    options.after = Bookmark::parse(page->more_waiting);
+  }
+  CHECK(ids == std::vector<std::string>{"a3", "a2", "a5", "a4", "a1"});
 }
 
 TEST_CASE("page after page shows each job once, in order, and says whether there are more") {

@@ -190,3 +190,22 @@ TEST_CASE("renamed files are followed to a descendant, along primary parents") {
   CHECK(renamed(1, 4, 2) == Names{});
   CHECK(renamed(4, 1) == Names{});
 }
+
+TEST_CASE("the ancestors of a check-in include merged check-ins, up to a limit") {
+  World world;
+  const HashName root = world.root();
+  const HashName one = world.put(check_in_on({root}, 1)), other = world.put(check_in_on({root}, 2)),
+                 merge = world.put(check_in_on({one, other}, 3)),
+                 later = world.put(check_in_on({merge}, 4));
+  const auto is_ancestor = [&](const HashName& from, const HashName& to, std::size_t limit = 10) {
+    const auto found =
+        in_snapshot(world, [&](CheckIns all) { return all.is_ancestor(from, to, limit); });
+    REQUIRE(found);
+    return *found;
+  };
+  for (const HashName& each : {root, one, other, merge, later}) CHECK(is_ancestor(each, later));
+  CHECK_FALSE(is_ancestor(other, one));
+  CHECK_FALSE(is_ancestor(later, merge));
+  CHECK_FALSE(is_ancestor(name_of("missing"), later));
+  CHECK_FALSE(is_ancestor(root, later, 3));
+}

@@ -279,6 +279,40 @@ TEST_CASE("an incomplete body or a full disk leaves nothing behind") {
   CHECK(world.files() == 0);
 }
 
+TEST_CASE("a reply does not contain paths of the server, but the log does") {
+  QueueWorld world;
+  using quarry::base::ErrorCode;
+  const std::string id = world.queued(world.submit());
+  const std::string base = world.directories.base().string();
+  const auto check = [&](const QueueReply& reply, int status) {
+    CHECK(reply.status == status);
+    CHECK(reply.error.find(base) != std::string::npos);
+    CHECK(reply.is_fault == (status == 500));
+    CHECK_FALSE(has(reply, base));
+    CHECK(has(reply, "the queue is not available: see the server's log"));
+  };
+  for (const ErrorCode code : {ErrorCode::kDenied, ErrorCode::kNotFound, ErrorCode::kInvalid,
+                               ErrorCode::kLimit, ErrorCode::kReadOnly, ErrorCode::kIo}) {
+    world.read_error = {code, base + "/tmp/x: Permission denied"};
+    check(world.submit(), 500);
+  }
+  world.read_error = {ErrorCode::kBusy, base + "/tmp/x: locked by another process"};
+  check(world.submit(), 503);
+  world.read_error.reset();
+  // These operations cannot create or read a file in a folder that is not a folder.
+  fs::remove_all(base + "/ctrl");
+  std::ofstream(base + "/ctrl").close();
+  check(world.ask({.method = "POST",
+                   .target = "/x/queue/freeze?branch=trunk",
+                   .user = "admin",
+                   .type = kAction}),
+        500);
+  check(world.act(id, "hold", "admin"), 500);
+  fs::remove_all(base + "/tmp");
+  std::ofstream(base + "/tmp").close();
+  check(world.submit(), 500);
+}
+
 TEST_CASE("users who may read the repository see the queue; others only learn how to log in") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());

@@ -1,0 +1,18 @@
+// The rights of submitters, which are checked again when their change sets land.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "quarry/changes/job.h"
+#include "quarry/changes/rights.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::changes {
+
+/// Returns the reason why the submitter of JOB is no longer allowed to submit it, or nullopt. Use
+/// inside a Snapshot or a Receipt of REPOSITORY.
+std::optional<std::string> objection_to_landing(repository::Repository& repository,
+                                                const Rights& rights, const Job& job);
+
+}  // namespace quarry::changes
