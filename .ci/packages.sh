@@ -8,7 +8,7 @@ demo_packages=(fossil)
 test_packages=(fossil nginx-light apache2 haproxy fail2ban sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
   procps strace acl util-linux bubblewrap iproute2 curl prometheus openssl python3-aiosmtpd
-  chromium chromium-driver python3-selenium systemd-container)
+  chromium chromium-driver python3-selenium systemd-container zsh fish)
 bench_packages=(wrk)
 # clang-19 is the oldest clang in Debian 12 that supports std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)
