@@ -20,7 +20,7 @@ FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "
 FILES = ("srv/fossil/team/one.fossil", "etc/quarry/chat.secret", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket", "error_log",
-            "pid"}
+            "pages", "pid"}
 
 
 def dump(path: Path) -> str:

@@ -79,7 +79,7 @@ def run_under_unit(machine: Machine, *command: str) -> str:
 def test_the_socket_is_for_the_web_server_before_the_server_starts(running):
     running.shell("systemctl stop quarryd.service quarryd.socket && systemctl start quarryd.socket")
     assert socket_file(running)[1:] == ["660", "root", "www-data"]
-    assert "A Fossil repository" in ask(running, "/one"), "the first connection starts the server"
+    assert "initial empty check-in" in ask(running, "/one/timeline"), "the first connection starts the server"
     assert socket_file(running)[1:] == ["660", "quarry", "www-data"]
 
 
@@ -91,12 +91,12 @@ def test_the_socket_outlasts_a_restart(machine, stop):
     machine.shell(stop)
     assert main_pid(machine) != pid
     assert socket_file(machine) == before
-    assert "A Fossil repository" in ask(machine, "/one")
+    assert "initial empty check-in" in ask(machine, "/one/timeline")
 
 
 def test_a_connection_starts_a_stopped_server(machine):
     machine.shell("systemctl stop quarryd.service")
-    assert "A Fossil repository" in ask(machine, "/one")
+    assert "initial empty check-in" in ask(machine, "/one/timeline")
 
 
 def test_a_reload_fails_with_the_reason_if_the_configuration_is_wrong(machine):
@@ -106,9 +106,9 @@ def test_a_reload_fails_with_the_reason_if_the_configuration_is_wrong(machine):
     machine.shell("mv /etc/quarry/good /etc/quarry/quarry.conf")
     assert failed.returncode != 0
     assert "log_levle" in log(machine)
-    assert main_pid(machine) == pid and "A Fossil repository" in ask(machine, "/one")
+    assert main_pid(machine) == pid and "initial empty check-in" in ask(machine, "/one/timeline")
     machine.shell("systemctl reload quarryd.service")
-    assert main_pid(machine) == pid and "A Fossil repository" in ask(machine, "/one")
+    assert main_pid(machine) == pid and "initial empty check-in" in ask(machine, "/one/timeline")
 
 
 def test_logs_are_rotated(machine):
