@@ -10,6 +10,7 @@ test_packages=(fossil nginx-light apache2 haproxy fail2ban sqlite3 python3-pytes
   procps strace acl util-linux bubblewrap iproute2 curl prometheus openssl python3-aiosmtpd
   chromium chromium-driver python3-selenium systemd-container zsh fish)
 bench_packages=(wrk)
+package_packages=(debhelper dpkg-dev fakeroot lintian mmdebstrap)
 # clang-19 is the oldest clang in Debian 12 that supports std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)
 

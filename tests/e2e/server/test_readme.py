@@ -1,4 +1,5 @@
-"""The examples in README.md work after paths, users, hosts and ports are replaced."""
+"""The examples in README.md, with the sample configuration, work after paths, users, hosts and ports are replaced.
+tests/e2e/package/ runs the commands that install the package."""
 
 import grp
 import json
@@ -32,7 +33,8 @@ def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
     repository = tmp_path / "srv/fossil/NAME.fossil"
     secret = repofile.add_user(repository, "hand", "written", "giox")
     with Webhook() as chat:
-        text = shown("[global]") + shown("[destination archive]")
+        samples = [(places.TOP / "conf" / name).read_text() for name in ("quarry.conf", "pool.d/www.conf")]
+        text = re.sub(r"^(;|include).*\n", "", "\n".join([*samples, shown("[destination archive]")]), flags=re.MULTILINE)
         for folder in FOLDERS:
             text = text.replace(folder, str(tmp_path / folder[1:]))
         for sample, ours in (("user = quarry", f"user = {pwd.getpwuid(os.geteuid()).pw_name}"),
@@ -69,11 +71,38 @@ def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
             server.stop()
 
 
+def commands_with(word):
+    """Returns the block of commands in README.md that contains WORD."""
+    return next(block for block in re.findall(r"^```sh\n(.*?)^```$", (places.TOP / "README.md").read_text(),
+                                              re.MULTILINE | re.DOTALL) if word in block)
+
+
+def test_the_example_clones_and_commits(launch_gateway, fresh, fossil, tmp_path):
+    server = launch_gateway(fresh)
+    commands = commands_with("My first check-in").replace("USER:PASSWORD@127.0.0.1:8080", f"writer:pen@127.0.0.1:{server.port}")
+    # README.md says so for a script.
+    commands = commands.replace("fossil clone", "fossil clone --save-http-password --no-open")
+    done = subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=fossil.environment, capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "My first check-in (user: writer" in fossil("timeline", "-W", 0, "-R", fresh)
+
+
+def test_the_example_passes_lines_through_a_spool(tmp_path):
+    feed, drain = commands_with("quarry spool").replace("/var/spool/lines", f"{tmp_path}/lines").splitlines()
+    environment = {**os.environ, "PATH": f"{places.program('quarry').parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-ec", f"collect() {{ seq 3; }}\n{feed}"], env=environment, timeout=120, check=True)
+    reader = Process(["bash", "-ec", f"send() {{ cat > {tmp_path}/sent; }}\n{drain}"], tmp_path / "output", env=environment)
+    try:
+        wait_until(lambda: (tmp_path / "sent").exists() and (tmp_path / "sent").read_text() == "1\n2\n3\n", "the lines")
+    finally:
+        reader.kill_group()
+        reader.wait()
+
+
 def test_the_example_submits_and_rolls_back_change_sets(tmp_path, fossil):
-    commands = next(block for block in re.findall(r"^```sh\n(.*?)^```$", (places.TOP / "README.md").read_text(),
-                                                  re.MULTILINE | re.DOTALL) if "queue rollback" in block)
     port = free_port()
-    commands = commands.replace(":8080", f":{port}")
+    commands = commands_with("queue rollback").replace(":8080", f":{port}")
     before, after = re.fullmatch(r"(.*)(quarry queue rollback.*)", commands, re.DOTALL).groups()
     environment = {**fossil.environment, "PATH": f"{places.program('quarry').parent}:{fossil.environment['PATH']}"}
 
