@@ -218,7 +218,7 @@ def test_the_package_from_installation_to_purge(boot, tmp_path):
     assert "0 errors" in machine.shell("fossil test-integrity -R /srv/fossil/demo.fossil")
 
 
-def test_a_package_over_a_configuration_made_by_hand_keeps_it(boot):
+def test_a_package_over_a_configuration_made_by_hand_keeps_it(boot, tmp_path):
     own = f"{PID}[own]\nuser = games\nlisten = /run/quarry/own.sock\nrepositories = /srv/fossil\n"
 
     def prepare(tree: Path) -> None:
@@ -233,6 +233,12 @@ def test_a_package_over_a_configuration_made_by_hand_keeps_it(boot):
     assert (machine.tree / "etc/quarry/quarry.conf").read_text() == own
     assert machine.shell("stat -c %U:%G /srv/fossil").strip() == "games:games"
     assert '"own"' in machine.shell("quarry status --json")
+    # An upgrade with an invalid configuration says so, and the server continues.
+    shutil.copy(next_package(tmp_path / "next"), machine.tree / "root")
+    said = machine.shell("echo colour = red >> /etc/quarry/quarry.conf; apt-get install ./quarry_next.deb 2>&1")
+    assert "quarryd cannot reload and continues with version" in said
+    assert machine.shell("dpkg-query -W -f '${db:Status-Status}' quarry") == "installed"
+    assert '"own"' in machine.shell("quarry status --json") and "colour" in machine.shell("journalctl -u quarryd")
     # Files of the administrator stay.
     machine.shell("echo secret > /etc/quarry/mirror.password; apt-get purge quarry; cat /etc/quarry/mirror.password")
 
