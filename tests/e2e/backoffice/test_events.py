@@ -200,6 +200,24 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
         assert [each["artifact"]["hash"] for each in by_type(hook.taken, "artifact.wiki")] == [wire.sha3(page) for page in pages]
 
 
+def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
+    port = free_port()
+    (tmp_path / "spool").mkdir()
+    secret = repofile.add_user(fresh, "hand", "written", "s")
+    with Webhook() as hook:
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        courier += section("destination hook", {"type": "webhook", "url": hook.url, "events": "security", **QUICK})
+        start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        take_lease(fresh)
+        row = f"{int(time.time())} 'ann' pw 'secret' cap 'ei' info '' photo NULL".encode()
+        peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(fresh))
+        answer = peer.push(b"config /user %d\n%s\n" % (len(row), row))
+        assert answer.status == 200 and not answer.errors(), answer.raw
+        wait_until(lambda: by_type(hook.taken, "security"), "the event")
+        assert hook.taken[0]["security"]["what"] == "user-new" and hook.taken[0]["security"]["user"] == "ann"
+
+
 def test_a_landed_change_set_is_published_without_another_request(fresh, fossil, start, tmp_path):
     Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
     port = free_port()
