@@ -537,6 +537,16 @@ def test_a_hook_leaves_no_processes_behind(tmp_path: Path):
         assert not any(exists(pid) for pid in left(tmp_path))
 
 
+def test_filters_are_applied_to_a_limited_number_of_waiting_events(tmp_path: Path):
+    """Otherwise, the status of a long queue would take many seconds."""
+    program = script(tmp_path / "program", "exit 1\n")
+    words = {"type": "program", "command": program, "events": "push", "retry.delay": "1h", "retry.max_delay": "1h"}
+    with running(tmp_path / "c", {"build": words}) as courier:
+        courier.hand_over([event(1), *(event(number, "artifact.wiki") for number in range(2, 20_501))], batch=500)
+        courier.stop()
+        assert courier.status()["build"]["waiting"] == 501
+
+
 @pytest.mark.parametrize("type_", ["program", "mail"])
 def test_a_program_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path, type_: str):
     program = script(tmp_path / "program", f"exec {leave_two_processes(tmp_path)}\n")
