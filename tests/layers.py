@@ -71,7 +71,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/courier": {"", "quarry/common", "quarry/status"},
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/changes", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote",
-                       "quarry/spool", "quarry/status"}},
+                       "quarry/spool", "quarry/status", "quarryd"}},
     "pages": {"own": set(), "request": set(), "cache": {"request"}, "connection": {"request", "cache"}, "fossil": {"request", "cache"},
               "login": {"request"}, "": {"request", "cache", "connection", "fossil", "login"}},
     "courier": {"senders": set(), "": {"senders"}},

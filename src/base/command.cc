@@ -27,7 +27,7 @@ constexpr milliseconds kPollInterval{200};
 /// Time between SIGTERM and SIGKILL.
 constexpr milliseconds kPatience{2000};
 
-/// A running program.
+/// A running program, which is supervised.
 class RunningCommand {
  public:
   RunningCommand(pid_t pid, Fd output, std::size_t max_output)
@@ -42,16 +42,14 @@ class RunningCommand {
     while (!has_ended()) {
       poll_briefly();
       const steady_clock::time_point now = steady_clock::now();
-      if (now >= kill_at) ::kill(-pid_, SIGKILL);
+      if (now >= kill_at) end_supervised(pid_);
       if (kill_at != steady_clock::time_point::max()) continue;
       const bool is_late = now >= end;
       if (!is_late && !interrupted()) continue;
       forced_ = is_late ? CommandEnd::How::kTimedOut : CommandEnd::How::kInterrupted;
-      ::kill(-pid_, SIGTERM);
+      ::kill(pid_, SIGTERM);
       kill_at = now + kPatience;
     }
-    // Kill the processes that the program has started, because they might have ignored SIGTERM.
-    if (forced_) ::kill(-pid_, SIGKILL);
     read_output();
     return result();
   }
@@ -126,7 +124,8 @@ Result<CommandEnd> run_command(const Command& command, const std::function<bool(
   QUARRY_TRY_ASSIGN(const pid_t pid, spawn({.words = command.words,
                                             .environment = command.environment,
                                             .descriptors = {input.get(), its_output, its_output},
-                                            .folder = command.folder}));
+                                            .folder = command.folder,
+                                            .supervision = command.background}));
   output.writing.reset();
   return RunningCommand(pid, std::move(output.reading), command.max_output)
       .wait(command.timeout, interrupted);

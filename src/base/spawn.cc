@@ -3,21 +3,19 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -26,14 +24,19 @@
 #include "quarry/base/pipe.h"
 #include "quarry/base/split.h"
 #include "quarry/base/transfer.h"
+#include "supervisor.h"
 
 namespace quarry::base {
 namespace {
 
-/// Attributes and file actions for posix_spawn.
+/// Arguments for posix_spawn. The launch must outlive the plan.
 class SpawnPlan {
  public:
-  SpawnPlan() {
+  explicit SpawnPlan(const Launch& launch)
+      : program_(launch.program.empty() ? launch.words[0].c_str() : launch.program.c_str()),
+        words_(pointers_to(launch.words)),
+        environment_(pointers_to(launch.environment)),
+        max_address_space_(launch.max_address_space) {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
   }
@@ -67,14 +70,45 @@ class SpawnPlan {
   }
 
   /// Starts the program. Returns 0 or an error number.
-  int run(pid_t& pid, const Launch& launch) {
-    const auto words = pointers_to(launch.words);
-    const std::string& program = launch.program.empty() ? launch.words[0] : launch.program;
-    return ::posix_spawnp(&pid, program.c_str(), &actions_, &attributes_, words.data(),
-                          pointers_to(launch.environment).data());
+  int run(pid_t& pid) const {
+    const int code =
+        ::posix_spawnp(&pid, program_, &actions_, &attributes_, words_.data(), environment_.data());
+    const rlimit limit{.rlim_cur = max_address_space_, .rlim_max = max_address_space_};
+    if (code == 0 && max_address_space_ > 0) ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
+    return code;
+  }
+
+  /// Starts the program under a supervisor, and sets PID to the supervisor's process id. Returns 0
+  /// or an error number.
+  int run_supervised(pid_t& pid, Background background) const {
+    auto report = make_pipe();
+    const Fd caller(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    if (!report || !caller) return errno;
+    pid = ::fork();
+    if (pid < 0) return errno;
+    if (pid == 0) {
+      // Other threads might have held locks during the fork. Therefore, the supervisor does not
+      // allocate memory.
+      prepare_supervisor();
+      pid_t program = -1;
+      const int code = run(program);
+      if (::write(report->writing.get(), &code, sizeof code) != sizeof code) ::_exit(1);
+      if (code != 0) ::_exit(0);
+      supervise(program, caller.get(), background);
+    }
+    report->writing.reset();
+    int code = 0;
+    const auto read = [&] { return ::read(report->reading.get(), &code, sizeof code); };
+    if (without_interruption(read) != sizeof code) code = EIO;
+    if (code != 0) wait_for_end(pid);
+    return code;
   }
 
  private:
+  const char* program_;
+  std::vector<char*> words_;
+  std::vector<char*> environment_;
+  std::uint64_t max_address_space_;
   posix_spawn_file_actions_t actions_{};
   posix_spawnattr_t attributes_{};
 };
@@ -87,35 +121,15 @@ void stop_ignoring_ends() {
   if (current.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
 }
 
-/// Returns the children of this process. /proc lists them by thread.
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  std::error_code ended;  // set if a thread ends meanwhile
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", ended)) {
-    std::ifstream list(thread.path() / "children");
-    for (pid_t pid = 0; list >> pid;) found.push_back(pid);
-  }
-  return found;
-}
-
-/// Reaps children that have exited. Returns whether other children are still running.
-bool reap_ended() {
-  pid_t ended = 0;
-  do {
-    ended = without_interruption([] { return ::waitpid(-1, nullptr, WNOHANG); });
-  } while (ended > 0);
-  return ended == 0;
-}
-
-/// Calls PLAN.run() in a new thread, because a confined thread can never lift its confinement.
-Result<int> run_confined(SpawnPlan& plan, pid_t& pid, const Launch& launch) {
-  QUARRY_TRY_ASSIGN(const Fd rules, landlock_rules(*launch.confinement));
+/// Calls RUN in a new thread, because a confined thread can never lift its confinement.
+Result<int> run_confined(const Confinement& confinement, const std::function<int()>& run) {
+  QUARRY_TRY_ASSIGN(const Fd rules, landlock_rules(confinement));
   Result<int> code = 0;
   try {
     std::thread([&] {
       auto confined = confine_thread(rules);
       if (confined) {
-        code = plan.run(pid, launch);
+        code = run();
       } else {
         code = std::unexpected(std::move(confined).error());
       }
@@ -162,15 +176,18 @@ Result<pid_t> spawn(const Launch& launch) {
     if (!sources.back()) return fail_errno("cannot start " + launch.words[0]);
   }
   stop_ignoring_ends();
-  SpawnPlan plan;
+  SpawnPlan plan(launch);
   plan.set_files(sources, launch.folder);
   if (launch.has_own_group) plan.set_signals_and_group();
   pid_t pid = -1;
+  const auto run = [&] {
+    return launch.supervision ? plan.run_supervised(pid, *launch.supervision) : plan.run(pid);
+  };
   int code = 0;
   if (launch.confinement == nullptr) {
-    code = plan.run(pid, launch);
+    code = run();
   } else {
-    QUARRY_TRY_ASSIGN(code, run_confined(plan, pid, launch));
+    QUARRY_TRY_ASSIGN(code, run_confined(*launch.confinement, run));
   }
   if (code != 0) {
     errno = code;
@@ -187,22 +204,8 @@ std::optional<int> wait_for_end(pid_t pid) {
   return ended == pid ? std::optional(status) : std::nullopt;
 }
 
-Result<void> adopt_orphans() {
-  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
-  return fail_errno("cannot become the parent of orphaned processes");
-}
-
-bool end_descendants() {
-  constexpr std::chrono::seconds kPatience{10};
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  // The children of a killed child become children of this process. Therefore, repeat until this
-  // process has no more children.
-  while (reap_ended()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    for (const pid_t pid : children()) ::kill(pid, SIGKILL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
+void end_supervised(pid_t pid) {
+  ::kill(pid, kEndSupervised);
 }
 
 Result<std::string> run_in_child(const std::function<std::string()>& work) {

@@ -1,5 +1,5 @@
 // Runs a program in its own process group, with a timeout, and waits until it exits. Any thread can
-// call run_command(), because run_command() does not fork.
+// call run_command().
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct Command {
   std::chrono::milliseconds timeout = std::chrono::hours(24);
   std::string folder = "/";
   std::size_t max_output = 8192;  // limit on CommandEnd::output in bytes
+  Background background = Background::kEnds;
 };
 
 struct CommandEnd {
@@ -34,10 +35,10 @@ struct CommandEnd {
   std::string in_words() const;
 };
 
-/// Runs COMMAND and waits until it exits. Does not wait for background processes that COMMAND
-/// leaves behind. A name without a slash is looked up in PATH. After the timeout, or when
-/// INTERRUPTED returns true, the process group gets SIGTERM and, after a grace period, SIGKILL.
-/// Errors: kNotFound, kIo (cannot start the program).
+/// Runs COMMAND and waits until it exits. A name without a slash is looked up in PATH. After the
+/// timeout, or when INTERRUPTED returns true, the process group gets SIGTERM and, after a grace
+/// period, SIGKILL. Then, and if the caller is killed, no descendant of COMMAND is left running,
+/// except descendants that run as another user. Errors: kNotFound, kIo (cannot start the program).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

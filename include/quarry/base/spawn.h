@@ -1,10 +1,10 @@
 // Starts child processes. A program is started with exactly the given descriptors, with default
-// signal handling and in its own process group. Any thread can call spawn(), because spawn() does
-// not fork.
+// signal handling and in its own process group. Any thread can call spawn().
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -18,6 +18,9 @@ namespace quarry::base {
 
 /// Returns this process's environment as "NAME=value" strings.
 std::vector<std::string> own_environment();
+
+/// What happens to the descendants that a supervised program leaves behind when it exits by itself.
+enum class Background { kEnds, kContinues };
 
 struct Launch {
   /// The program and its arguments. A name without a slash is looked up in PATH.
@@ -33,28 +36,31 @@ struct Launch {
   bool has_own_group = true;
   /// If null, the program is not confined.
   const Confinement* confinement = nullptr;
+  std::uint64_t max_address_space = 0;  // limit in bytes; 0: the caller's limit
+  /// If set, a supervisor is started between the caller and the program. The supervisor can end all
+  /// descendants of the program, including descendants in other groups and sessions. It does this
+  /// after end_supervised(), when the program exits after SIGTERM, and when the caller's process
+  /// has exited for any reason. spawn() returns the process id of the supervisor. The supervisor
+  /// passes SIGTERM on to the program's group, and exits in the same way as the program. Requires
+  /// has_own_group.
+  std::optional<Background> supervision = {};
 };
 
 /// Returns WORDS as an argv for execve(2). WORDS must outlive the result.
 std::vector<char*> pointers_to(const std::vector<std::string>& words);
 
-/// Starts a program and returns its process id, which is also the id of its process group. Errors:
-/// kNotFound, kIo.
+/// Starts a program and returns its process id, which is also the id of its process group unless
+/// the program is supervised. Errors: kNotFound, kIo.
 Result<pid_t> spawn(const Launch& launch);
 
 /// Waits until the child PID has exited. Returns its status as waitpid(2) does, or nullopt on
 /// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
-/// Makes this process a subreaper: if the parent of a descendant exits, this process becomes the
-/// parent. Then end_descendants() finds all descendants. Error: kIo.
-Result<void> adopt_orphans();
-
-/// Kills all descendants of this process, including descendants in other groups and sessions, and
-/// waits until they have exited. adopt_orphans() must have been called, and other threads must not
-/// have children. Returns false if some descendants still run after ten seconds, for example
-/// because they run as another user.
-bool end_descendants();
+/// Makes the supervisor PID kill its program and all descendants of the program with SIGKILL. The
+/// supervisor then exits, after ten seconds at the latest, for example if a descendant runs as
+/// another user.
+void end_supervised(pid_t pid);
 
 /// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended
 /// without a result).

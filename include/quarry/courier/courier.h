@@ -21,7 +21,7 @@ namespace quarry::courier {
 
 /// Time limit for in-flight deliveries after the courier has begun to stop. Programs and hooks then
 /// get SIGTERM and, two seconds later, SIGKILL. All this must end before the master kills the
-/// courier, because a killed courier cannot end its programs.
+/// courier, because the programs of a killed courier get SIGKILL immediately.
 inline constexpr std::chrono::milliseconds kEndingTime{1500};
 
 /// Blocks the signals that run() waits for. If the parent process made this process ignore SIGTERM

@@ -22,6 +22,7 @@ base::Result<void> run_init(const InitArguments& arguments);
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
   bool is_trusted = false;  // the client has all capabilities, because it can open the file itself
+  std::string config;       // configuration of the server whose courier gets the events
 };
 /// Runs `http` and `test-http`.
 int run_http(const HttpArguments& arguments);

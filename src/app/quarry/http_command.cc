@@ -2,20 +2,24 @@
 // server's CGI). quarry test-http answers requests of fossil's clients over ssh, with all
 // capabilities.
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/owner.h"
+#include "courier_configuration.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
@@ -31,6 +35,7 @@
 #include "quarry/worker/endpoint.h"
 #include "quarry/worker/failed_request.h"
 #include "quarry/worker/queue_endpoint.h"
+#include "quarryd/configuration.h"
 #include "web_request.h"
 
 namespace quarry::app {
@@ -69,12 +74,50 @@ std::string refuse(const Refusal& refusal, bool http_head) {
   return refuse(unknown, refusal);
 }
 
+/// Returns the name under which POOL serves FILE, a path without links, or an empty string.
+std::string name_in(const master::PoolConfig& pool, const std::filesystem::path& file) {
+  const bool is_one = !pool.repository.empty();
+  const std::filesystem::path path = is_one ? pool.repository : pool.repositories;
+  std::error_code error;
+  const auto served = std::filesystem::canonical(path, error);
+  if (error) return {};
+  if (is_one) return file == served ? path.stem().string() : "";
+  const auto relative = file.lexically_relative(served);
+  return *relative.begin() == ".." ? "" : relative.parent_path() / relative.stem();
+}
+
+/// Returns the options of `quarry backoffice` for the server with the configuration CONFIG, if this
+/// server serves FILE and has a courier. Returns an empty list otherwise, or if CONFIG cannot be
+/// read.
+std::vector<std::string> courier_options(const std::string& config,
+                                         const std::filesystem::path& file) {
+  const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
+  const auto courier = courier_config_in(reading.config);
+  if (!reading.mistakes.empty() || !courier) return {};
+  for (const master::PoolConfig& pool : reading.config.pools) {
+    const worker::BackgroundOptions background = worker_options_in(pool).background;
+    const std::string name = name_in(pool, file);
+    if (name.empty() || !background.is_enabled || !pool.process.chroot.empty()) continue;
+    std::vector<std::string> options{
+        "--courier",      courier->options.socket,
+        "--served-name",  name,
+        "--mail-methods", fmt::format("{}", fmt::join(background.mail_methods, ","))};
+    if (courier->options.hooks) {
+      options.insert(options.end(), {"--hooks", hooks_socket(courier->options, pool.name)});
+    }
+    return options;
+  }
+  return {};
+}
+
 /// Answers requests for a single repository or a folder of repositories.
 class Service {
  public:
-  Service(std::filesystem::path path, bool all_rights)
-      : path_(std::move(path)), is_folder_(std::filesystem::is_directory(path_)) {
-    options_.all_rights = all_rights;
+  explicit Service(const HttpArguments& arguments)
+      : path_(arguments.path),
+        config_(arguments.config),
+        is_folder_(std::filesystem::is_directory(path_)) {
+    options_.all_rights = arguments.is_trusted;
   }
 
   std::size_t max_body() const { return options_.max_body; }
@@ -92,18 +135,25 @@ class Service {
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
-  /// Starts a process for the background jobs of the repository if the jobs are due. The new
-  /// process outlives this process. Must be called after the last answer, because this function can
-  /// close the repository.
+  /// Starts a process for the background jobs of the repository if the jobs are due, or if the
+  /// server's courier should get new events. The new process outlives this process. Must be called
+  /// after the last answer, because this function can close the repository.
   void start_backoffice() {
     if (!repository_) return;
     const auto forecast = backoffice::forecast_run(*repository_, {});
-    if (!forecast || !forecast->is_wanted) return;
-    const std::string file = std::filesystem::absolute(repository_->path()).string();
+    const bool is_due = forecast && forecast->is_wanted;
+    if (!is_due && !has_news_) return;
+    const std::string file = std::filesystem::canonical(repository_->path()).string();
+    const auto options = courier_options(config_, file);
+    if (!is_due && options.empty()) return;
+    std::vector<std::string> words{"quarry", "backoffice", "--automatic"};
+    if (!is_due) words.emplace_back("--events");
+    std::ranges::copy(options, std::back_inserter(words));
+    words.insert(words.end(), {"--", file});
     repository_.reset();
     const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
     const auto started =
-        base::spawn({.words = {"quarry", "backoffice", "--automatic", "--", file},
+        base::spawn({.words = words,
                      .program = "/proc/self/exe",
                      .descriptors = {nowhere.get(), nowhere.get(), nowhere.get()}});
     if (!started) {
@@ -149,7 +199,7 @@ class Service {
                                 .failed_login = outcome.failed_login});
   }
 
-  std::string answer_sync(const WebRequest& request, repository::Repository& repository) const {
+  std::string answer_sync(const WebRequest& request, repository::Repository& repository) {
     const sync::Reply reply =
         sync::answer(repository, options_,
                      {.content_type = request.content_type,
@@ -158,6 +208,7 @@ class Service {
                       .remote_user = request.remote_user,
                       .cookie = request.cookie,
                       .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
+    has_news_ = has_news_ || reply.figures.has_news;
     log_if_failed(request, reply.status, reply.figures);
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
@@ -221,7 +272,9 @@ class Service {
   }
 
   std::filesystem::path path_;
+  std::string config_;
   bool is_folder_;
+  bool has_news_ = false;  // whether a request has stored new data
   sync::SessionOptions options_;
   std::optional<repository::RepositoryName> name_;  // name of the open repository in a folder
   std::unique_ptr<repository::Repository> repository_;
@@ -241,8 +294,8 @@ void keep_log_out_of_replies() {
   if (nowhere) ::dup2(nowhere.get(), STDERR_FILENO);
 }
 
-int answer_one(const std::filesystem::path& path) {
-  Service service(path, /*all_rights=*/false);
+int answer_one(const HttpArguments& arguments) {
+  Service service(arguments);
   RequestReader reader(STDIN_FILENO, service.max_body(), kReadTimeout);
   if (is_cgi()) {
     const auto request = reader.cgi();
@@ -263,8 +316,8 @@ int answer_one(const std::filesystem::path& path) {
   return kDone;
 }
 
-int answer_all(const std::filesystem::path& path) {
-  Service service(path, /*all_rights=*/true);
+int answer_all(const HttpArguments& arguments) {
+  Service service(arguments);
   // Do not set a timeout, because the client might wait for its user between two requests.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   for (bool is_sent = true; is_sent;) {
@@ -288,7 +341,7 @@ int run_http(const HttpArguments& arguments) {
                     refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
     return kFailed;
   }
-  return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);
+  return arguments.is_trusted ? answer_all(arguments) : answer_one(arguments);
 }
 
 }  // namespace quarry::app

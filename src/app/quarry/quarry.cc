@@ -90,6 +90,11 @@ void add_http(CLI::App& command, Run& run) {
   auto& http = arguments_of(command, run, run_http);
   http.is_trusted = is_trusted;
   command.add_option("REPO", http.path, "Repository file, or folder of repositories")->required();
+  http.config = kDefaultConfig;
+  command
+      .add_option("-c,--config", http.config,
+                  "Configuration of the server whose courier gets the events")
+      ->capture_default_str();
 }
 
 template <int action(const WholeFileArguments&)>

@@ -215,6 +215,9 @@ app::StartConditions conditions_of(const CommandLine& line, const master::Config
 bool could_start(const CommandLine& line, const master::Config& config) {
   const auto found = app::start_errors(config, conditions_of(line, config));
   for (const std::string& each : found) fmt::print(stderr, "{}\n", each);
+  for (const std::string& each : app::start_warnings(config)) {
+    fmt::print(stderr, "warning: {}\n", each);
+  }
   return found.empty();
 }
 

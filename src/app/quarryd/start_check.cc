@@ -281,6 +281,24 @@ Lines start_errors(const master::Config& config, const StartConditions& start) {
   return Check(config, start).run();
 }
 
+Lines start_warnings(const master::Config& config) {
+  Lines found;
+  for (const master::PoolConfig& pool : config.pools) {
+    const worker::WorkerOptions options = worker_options_in(pool);
+    // If the pool has a background service, start_errors() checks the same.
+    const bool has_writer = options.background.is_enabled || options.changes.is_enabled;
+    if (has_writer && pool.process.chroot.empty()) continue;
+    ChildNeeds needs;
+    needs.writer = "pushes will fail";
+    if (!pool.repository.empty()) needs.repositories.push_back(pool.repository);
+    needs.folder = pool.repositories;
+    for (const std::string& each : access_errors(pool.process, pool.run_as, needs)) {
+      if (each.starts_with(needs.writer)) found.push_back(fmt::format("[{}]: {}", pool.name, each));
+    }
+  }
+  return found;
+}
+
 Lines bind_failures(const master::Config& config, const std::vector<std::string>& inheritable) {
   BoundAddresses addresses(inheritable, /*ignores_used=*/false);
   addresses.bind_all(config);

@@ -139,13 +139,15 @@ Result<void> print_mail(const RenderedMail& mail) {
 
 Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                        const RenderedMail& mail) {
-  // Errors name the setting instead of the command line, which might contain a password.
+  // Errors name the setting instead of the command line, which might contain a password. Some mail
+  // systems deliver the mail in the background.
   constexpr const char* kName = "email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command},
                                       .input = mail.message,
                                       .timeout = timeout,
                                       .folder = {},
-                                      .max_output = kMaxWhy});
+                                      .max_output = kMaxWhy,
+                                      .background = base::Background::kContinues});
   if (!end) {
     return fail(ErrorCode::kBusy, fmt::format("{}: {}", kName, end.error().message));
   }

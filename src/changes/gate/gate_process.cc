@@ -95,10 +95,14 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
     descriptors.push_back(status.writing.get());
     for (const Fd& file : files) descriptors.push_back(file.get());
   }
+  // In a sandbox, bwrap and the kernel end all processes.
+  const auto supervision =
+      options.is_sandboxed ? std::nullopt : std::optional(base::Background::kEnds);
   QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn({.words = words,
                                                   .environment = {"PATH=" + base::search_path()},
                                                   .descriptors = descriptors,
-                                                  .folder = folder}));
+                                                  .folder = folder,
+                                                  .supervision = supervision}));
   GateProcess process(pid, options, std::move(interrupted));
   process.ending_ = process_handle(pid);
   process.input_ = std::move(input.writing);
@@ -222,7 +226,11 @@ void GateProcess::stop(End why) {
 /// not forward it, and the gate could use the time to delay its exit.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
-  ::kill(-pid_, SIGKILL);
+  if (is_sandboxed_) {
+    ::kill(-pid_, SIGKILL);
+  } else if (!has_ended_) {
+    base::end_supervised(pid_);
+  }
 }
 
 }  // namespace quarry::changes

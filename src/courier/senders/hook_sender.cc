@@ -54,10 +54,6 @@ class HookSender final : public Sender {
         {"/bin/sh", "-c", *line}, hook_environment(), hook->input, timeout_};
     const std::string repository = base::printable(outgoing.event.head.repository);
     const auto ended = run_to_deliver(command, is_interrupted_);
-    if (!base::end_descendants()) {
-      base::log(base::LogLevel::kWarning,
-                "[hooks] {}: cannot kill all processes that a hook has started", repository);
-    }
     if (!ended) return ended.error();
     if (!ended->output.empty()) {
       base::log(base::LogLevel::kNotice, "[hooks] {}: {}", repository,
@@ -103,9 +99,8 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
   return line;
 }
 
-base::Result<std::unique_ptr<Sender>> make_hook_sender(const CourierOptions& options,
-                                                       Interrupted is_interrupted) {
-  QUARRY_TRY(base::adopt_orphans());
+std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options,
+                                         Interrupted is_interrupted) {
   return std::make_unique<HookSender>(options, std::move(is_interrupted));
 }
 

@@ -53,6 +53,8 @@ class MailSender final : public Sender {
                           message,
                           options_.delivery_timeout()};
     for (const std::string& each : recipients) command.words.push_back(each);
+    // Some mail systems deliver the mail in the background.
+    command.background = base::Background::kContinues;
     const auto ended = run_to_deliver(command, is_interrupted_);
     if (!ended) return ended.error();
     if (ended->is_success()) return {};

@@ -16,10 +16,7 @@ namespace quarry::courier {
 
 std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
                                          Interrupted is_interrupted);
-/// Creates a sender of hooks. No other thread may start programs, because this sender kills all
-/// children of the process after each hook. Errors: those of base::adopt_orphans().
-base::Result<std::unique_ptr<Sender>> make_hook_sender(const CourierOptions& options,
-                                                       Interrupted is_interrupted);
+std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options, Interrupted is_interrupted);
 std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options);
 /// Creates a sender of mail. Errors: the password cannot be read.
 base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,

@@ -63,6 +63,7 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepo
                            .confinement = std::nullopt};
   if (options.is_confined && base::has_landlock()) {
     plan.confinement = confinement_of(options, served);
+    plan.starts_programs = !options.allow_execute.empty();
   }
   // Add HOME if it is missing, because fossil needs it to find its user's configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
@@ -78,6 +79,7 @@ base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter) {
   QUARRY_TRY_ASSIGN(auto output, base::make_pipe());
   QUARRY_TRY_ASSIGN(auto errors, base::make_pipe());
   FossilProcess process;
+  process.starts_programs_ = starter.starts_programs();
   QUARRY_TRY_ASSIGN(process.pid_.number, starter.start({input.reading.get(), output.writing.get(),
                                                         errors.writing.get()}));
   process.input_ = std::move(input.writing);
@@ -90,7 +92,7 @@ base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter) {
 }
 
 FossilProcess::~FossilProcess() {
-  if (pid() > 0) ::kill(-pid(), SIGKILL);
+  if (pid() > 0) kill_fossil(pid(), starts_programs_);
 }
 
 base::Result<std::string> version_of(const std::string& program) {

@@ -28,7 +28,7 @@ class FossilProcess {
   static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
-  /// Kills the process and its process group, unless the process has been reaped.
+  /// Kills the process and the programs that it has started, unless the process has been reaped.
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }
@@ -49,6 +49,7 @@ class FossilProcess {
     pid_t number = -1;
   };
   Pid pid_;
+  bool starts_programs_ = false;
   base::Fd input_;
   base::Fd output_;
   base::Fd errors_;

@@ -72,7 +72,7 @@ class Starter {
       if (waiting[1].revents != 0) reap(deaths.get());
       if (waiting[0].revents != 0) is_wanted = follow_order();
     }
-    for (const pid_t pid : running_) ::kill(-pid, SIGKILL);
+    for (const pid_t pid : running_) kill_fossil(pid, plan_.starts_programs);
     std::error_code ignored;
     std::filesystem::remove_all(temporary_, ignored);
     ::_exit(0);
@@ -124,16 +124,18 @@ class Starter {
     std::array<int, 3> descriptors{};
     const std::size_t came = base::receive_descriptors(orders_, nothing, descriptors);
     if (came != descriptors.size()) return false;
-    const auto pid =
-        base::spawn({.words = plan_.words,
-                     .environment = plan_.environment,
-                     .descriptors = {descriptors.begin(), descriptors.end()},
-                     .confinement = plan_.confinement ? &*plan_.confinement : nullptr});
+    // Some mail systems deliver the mail in the background.
+    const auto supervision =
+        plan_.starts_programs ? std::optional(base::Background::kContinues) : std::nullopt;
+    const auto pid = base::spawn({.words = plan_.words,
+                                  .environment = plan_.environment,
+                                  .descriptors = {descriptors.begin(), descriptors.end()},
+                                  .confinement = plan_.confinement ? &*plan_.confinement : nullptr,
+                                  .max_address_space = plan_.max_memory,
+                                  .supervision = supervision});
     for (const int each : descriptors) ::close(each);
     Started started{.pid = -1, .code = {}, .reason = {}};
     if (pid) {
-      const rlimit limit{.rlim_cur = plan_.max_memory, .rlim_max = plan_.max_memory};
-      ::prlimit(*pid, RLIMIT_AS, &limit, nullptr);
       running_.insert(*pid);
       started.pid = *pid;
     } else {
@@ -165,8 +167,8 @@ class Starter {
 
 }  // namespace
 
-FossilStarter::FossilStarter(base::Fd orders, base::Fd ended)
-    : orders_(std::move(orders)), ended_(std::move(ended)) {}
+FossilStarter::FossilStarter(base::Fd orders, base::Fd ended, bool starts_programs)
+    : starts_programs_(starts_programs), orders_(std::move(orders)), ended_(std::move(ended)) {}
 
 Result<FossilStarter> FossilStarter::make(const Plan& plan) {
   const auto failed = [] { return base::fail_errno("cannot start the page starter"); };
@@ -179,7 +181,7 @@ Result<FossilStarter> FossilStarter::make(const Plan& plan) {
   const pid_t pid = ::fork();
   if (pid < 0) return failed();
   if (pid == 0) Starter(plan, its_orders.get(), deaths.writing.get()).run();
-  return FossilStarter(std::move(orders), std::move(deaths.reading));
+  return FossilStarter(std::move(orders), std::move(deaths.reading), plan.starts_programs);
 }
 
 Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {
@@ -203,6 +205,14 @@ Result<std::vector<Ended>> FossilStarter::ended() {
   while ((size = ::read(ended_.get(), &one, sizeof one)) == sizeof one) all.push_back(one);
   if (size == 0 && all.empty()) return base::fail(base::ErrorCode::kIo, kUnexpectedEnd);
   return all;
+}
+
+void kill_fossil(pid_t pid, bool starts_programs) {
+  if (starts_programs) {
+    base::end_supervised(pid);
+  } else {
+    ::kill(-pid, SIGKILL);
+  }
 }
 
 }  // namespace quarry::pages

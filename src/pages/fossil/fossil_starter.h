@@ -38,6 +38,8 @@ class FossilStarter {
     /// Nullopt: the processes are not confined. Otherwise, the starter adds a temporary folder to
     /// which the processes can write.
     std::optional<base::Confinement> confinement;
+    /// Whether the processes can start other programs. If so, they are supervised (base/spawn.h).
+    bool starts_programs = true;
   };
   struct Ended {
     pid_t pid;
@@ -51,6 +53,7 @@ class FossilStarter {
   /// standard input, output and error of this fossil. Errors: kNotFound (the program does not
   /// exist), kIo.
   base::Result<pid_t> start(const std::array<int, 3>& descriptors);
+  bool starts_programs() const { return starts_programs_; }
   /// Returns a descriptor that becomes readable when ended() can return processes.
   int ended_fd() const { return ended_.get(); }
   /// Returns the processes that have exited since the last call. Errors: kIo (the starter has
@@ -58,10 +61,14 @@ class FossilStarter {
   base::Result<std::vector<Ended>> ended();
 
  private:
-  FossilStarter(base::Fd orders, base::Fd ended);
+  FossilStarter(base::Fd orders, base::Fd ended, bool starts_programs);
 
+  bool starts_programs_;
   base::Fd orders_;
   base::Fd ended_;
 };
+
+/// Kills the fossil PID and all programs that it has started.
+void kill_fossil(pid_t pid, bool starts_programs);
 
 }  // namespace quarry::pages

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hand_over_frames.h"
+#include "quarry/base/socket.h"
 #include "quarry/spool/hand_over.h"
 #include "threading.h"
 
@@ -217,6 +218,10 @@ void Loop::append_whole() {
   std::vector<std::pair<Client*, std::size_t>> served;  // with number of messages
   for (Client& one : clients_) {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
+    if (base::has_peer_left(one.fd.get())) {
+      one.is_gone = true;  // the client will repeat its request
+      continue;
+    }
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));
     if (!messages) {
       drop(one, "invalid request");

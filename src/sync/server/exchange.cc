@@ -292,6 +292,7 @@ SessionFigures Exchange::figures() const {
   figures.failed_login = sync_user_.failed_login();
   figures.operation = operation();
   figures.artifacts_in = intake_.stored();
+  figures.has_news = intake_.has_news();
   figures.artifacts_out = supply_.sent();
   figures.cards = reader_.count();
   return figures;

@@ -39,6 +39,7 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
   QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(card, is_private));
   if (repository_.settings().shuns_hash_of(arrival.name)) return {};
   QUARRY_TRY_ASSIGN(const bool is_new, into->store(arrival));
+  has_news_ = true;
   if (is_new) {
     ++stored_;
     return {};

@@ -34,7 +34,10 @@ class Intake {
   /// Calls WORK with the receipt, unless it is null. Passes on errors from WORK.
   template <typename Work>
   base::Result<void> store(Work work) {
-    if (repository::Receipt* const into = receipt()) QUARRY_TRY(work(*into));
+    repository::Receipt* const into = receipt();
+    if (into == nullptr) return {};
+    has_news_ = true;
+    QUARRY_TRY(work(*into));
     return {};
   }
   /// Returns the private artifacts that the client named in public `igot` cards. Each of them
@@ -43,6 +46,8 @@ class Intake {
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }
+  /// Returns whether anything was stored that other programs might want to know about.
+  bool has_news() const { return has_news_; }
 
   /// Processes a file or cfile card. Errors: kInvalid (malformed, or the content does not match its
   /// hash), errors from Receipt::store().
@@ -63,6 +68,7 @@ class Intake {
   std::string_view address_;
   bool has_set_sender_ = false;
   bool needs_receipt_ = false;
+  bool has_news_ = false;
   std::uint64_t stored_ = 0;
   std::vector<artifact::HashName> to_be_proven_;
 };

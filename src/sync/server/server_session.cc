@@ -195,6 +195,7 @@ class ServerSession {
     if (exchange_) {
       figures = exchange_->figures();
       figures.artifacts_in = figures.artifacts_out = 0;
+      figures.has_news = false;
       // A client that begins a clone needs the project code in this reply to log in.
       if (exchange_->refused_clone()) {
         writer.push(repository_.settings().server_code(), repository_.settings().project_code());

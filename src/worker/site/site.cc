@@ -201,7 +201,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
               },
           .has_left = request.has_left,
       });
-  has_brought_ = answer.figures.artifacts_in > 0;
+  has_brought_ = answer.figures.has_news;
   return reply_of(std::move(answer), **repository, body->size());
 }
 

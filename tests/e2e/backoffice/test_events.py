@@ -200,6 +200,51 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
         assert [each["artifact"]["hash"] for each in by_type(hook.taken, "artifact.wiki")] == [wire.sha3(page) for page in pages]
 
 
+def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
+    port = free_port()
+    (tmp_path / "spool").mkdir()
+    secret = repofile.add_user(fresh, "hand", "written", "s")
+    with Webhook() as hook:
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        courier += section("destination hook", {"type": "webhook", "url": hook.url, "events": "security", **QUICK})
+        start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        take_lease(fresh)
+        row = f"{int(time.time())} 'ann' pw 'secret' cap 'ei' info '' photo NULL".encode()
+        peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(fresh))
+        answer = peer.push(b"config /user %d\n%s\n" % (len(row), row))
+        assert answer.status == 200 and not answer.errors(), answer.raw
+        wait_until(lambda: by_type(hook.taken, "security"), "the event")
+        assert hook.taken[0]["security"]["what"] == "user-new" and hook.taken[0]["security"]["user"] == "ann"
+
+
+@pytest.mark.parametrize("command", ["http", "test-http"])
+def test_a_push_to_a_program_of_its_own_is_published_by_the_servers_courier(start, fossil, tmp_path, command):
+    served = tmp_path / "served"
+    repository = served / "team" / "one.fossil"
+    repository.parent.mkdir(parents=True)
+    fossil.new(repository)
+    repofile.set_capabilities(repository, "nobody", "gio")
+    (tmp_path / "spool").mkdir()
+    with Webhook() as hook:
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        courier += section("destination hook", {"type": "webhook", "url": hook.url, "repositories": "team/one", **QUICK})
+        server = start({"backoffice": "yes", "repository": None, "repositories": served}, more=courier)
+        wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        target, path = (served, "/team/one") if command == "http" else (repository, "/")
+        for number in range(2):
+            if number == 1:
+                take_lease(repository)
+            page = documents.wiki_page(f"Page-{number}", "2026-01-02T00:00:00", "text")
+            body = wire.body(f"push {'9' * 40} {repofile.project_code(repository)}", wire.file_card(page))
+            head = (f"POST {path} HTTP/1.0\r\nHost: h\r\nContent-Type: application/x-fossil-debug\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n")
+            done = subprocess.run([places.program("quarry"), command, "--config", server.config, target],
+                                  input=head.encode() + body, capture_output=True, timeout=60, check=True)
+            assert b"200 OK" in done.stdout and b"error " not in done.stdout, done.stdout
+            wait_until(lambda number=number: len(by_type(hook.taken, "artifact.wiki")) == number + 1, "the event")
+
+
 def test_a_landed_change_set_is_published_without_another_request(fresh, fossil, start, tmp_path):
     Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
     port = free_port()

@@ -256,9 +256,10 @@ def test_a_gate_that_ignores_signals_is_killed_after_its_timeout(mark: str):
     assert verdict.word == "fail" and "1500 ms" in verdict.reason and verdict.output == "started\n"
 
 
-def test_background_processes_end_with_the_gate(mark: str):
+@pytest.mark.parametrize("options", [(), ("--without-sandbox",)])
+def test_background_processes_end_with_the_gate(mark: str, options: tuple[str, ...]):
     start = time.monotonic()
-    verdict = gate("sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; sleep 300; : $0' \"$0\" & (sleep 300 &); echo done", mark)
+    verdict = gate(*options, "sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; sleep 300; : $0' \"$0\" & (sleep 300 &); echo done", mark)
     assert (verdict.word, verdict.output) == ("land", "done\n")
     assert time.monotonic() - start < PATIENCE
 
@@ -359,9 +360,19 @@ def test_without_a_sandbox(tree: Path, mark: str):
     assert folder.endswith("/tree") and not Path(folder).exists()
 
 
-def test_without_a_sandbox_the_timeout_kills_the_process_group(mark: str):
-    verdict = gate("--without-sandbox", "--timeout", 1500, "sh", "-c", "trap '' TERM; sleep 300; :", mark)
+def test_without_a_sandbox_the_timeout_kills_all_processes(mark: str):
+    verdict = gate("--without-sandbox", "--timeout", 1500, "sh", "-c",
+                   "trap '' TERM; setsid sh -c 'sleep 300; : $0' \"$0\" & sleep 300; :", mark)
     assert verdict.word == "fail" and "1500 ms" in verdict.reason
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_without_a_sandbox_an_interrupted_or_killed_daemon_leaves_no_processes(mark: str, number: int):
+    with subprocess.Popen(command("--without-sandbox", "sh", "-c", "setsid sh -c 'sleep 300; : $0' \"$0\" & sleep 300; :", mark),
+                          stdout=subprocess.DEVNULL) as running:
+        wait_until(lambda: len(processes(mark)) >= 3, "the gate's processes")
+        running.send_signal(number)
+    wait_until(lambda: not processes(mark), "the end of all processes")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -537,6 +537,63 @@ def test_a_hook_leaves_no_processes_behind(tmp_path: Path):
         assert not any(exists(pid) for pid in left(tmp_path))
 
 
+def test_filters_are_applied_to_a_limited_number_of_waiting_events(tmp_path: Path):
+    """Otherwise, the status of a long queue would take many seconds."""
+    program = script(tmp_path / "program", "exit 1\n")
+    words = {"type": "program", "command": program, "events": "push", "retry.delay": "1h", "retry.max_delay": "1h"}
+    with running(tmp_path / "c", {"build": words}) as courier:
+        courier.hand_over([event(1), *(event(number, "artifact.wiki") for number in range(2, 20_501))], batch=500)
+        courier.stop()
+        assert courier.status()["build"]["waiting"] == 501
+
+
+@pytest.mark.parametrize("type_", ["program", "mail"])
+def test_a_program_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path, type_: str):
+    program = script(tmp_path / "program", f"exec {leave_two_processes(tmp_path)}\n")
+    words = {"program": {"command": program},
+             "mail": {"sendmail": program, "from": "quarry@example.org", "to": "bob@example.org"}}[type_]
+    for timeout in ("2s", "40s"):  # the second try is for slow machines
+        endless = {"type": type_, "timeout": timeout, "retry.delay": "1h", "retry.max_delay": "1h"} | words
+        with running(tmp_path / timeout, {"endless": endless}) as courier:
+            courier.hand_over([event(1)])
+            wait_until(lambda courier=courier: courier.status()["endless"]["last_error"], "the time limit")
+            assert "timed out" in courier.status()["endless"]["last_error"]
+            assert not any(exists(pid) for pid in left(tmp_path))
+        if len(left(tmp_path)) == 2:
+            break
+    assert len(left(tmp_path)) >= 2
+
+
+@pytest.mark.parametrize("type_", ["program", "mail"])
+def test_background_processes_of_programs_end_and_those_of_sendmail_continue(tmp_path: Path, type_: str):
+    """Some mail systems deliver the mail after sendmail has exited."""
+    program = script(tmp_path / "program", f"exec {leave_two_processes(tmp_path)}\n")
+    words = {"program": {"command": program},
+             "mail": {"sendmail": program, "from": "quarry@example.org", "to": "bob@example.org"}}[type_]
+    with running(tmp_path / "c", {"brief": {"type": type_} | words}) as courier:
+        courier.hand_over([event(1)])
+        wait_until(lambda: len(left(tmp_path)) == 2, "two processes")
+        (tmp_path / "go").touch()
+        courier.wait_until_delivered("brief")
+        assert [exists(pid) for pid in left(tmp_path)] == [type_ == "mail"] * 2
+        for pid in filter(exists, left(tmp_path)):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_programs_and_hooks_end_when_their_courier_is_killed(tmp_path: Path):
+    for each in ("hooks", "programs"):
+        (tmp_path / each).mkdir()
+    program = script(tmp_path / "program", f"exec {leave_two_processes(tmp_path / 'programs')}\n")
+    with running_hooks(tmp_path / "h") as hooks, \
+            running(tmp_path / "c", {"endless": {"type": "program", "command": program}}) as courier:
+        hooks.hand_over([hook(1, leave_two_processes(tmp_path / "hooks"))])
+        courier.hand_over([event(1)])
+        for each, folder in ((hooks, tmp_path / "hooks"), (courier, tmp_path / "programs")):
+            wait_until(lambda folder=folder: len(left(folder)) == 2, "two processes")
+            each.kill()
+            wait_until(lambda folder=folder: not any(exists(pid) for pid in left(folder)), "their end")
+
+
 def test_a_courier_that_delivers_events_runs_no_hooks(tmp_path: Path):
     with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "events"}}) as courier:
         courier.hand_over([hook(1, f"touch {tmp_path}/ran"), event(2)])

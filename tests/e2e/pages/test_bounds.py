@@ -71,6 +71,20 @@ def test_a_page_without_a_reply_is_an_error(serve, path, status, text, reason):
     assert visitor.get("/").text == "body of 0"
 
 
+def test_programs_end_with_the_page_that_has_started_them(serve, tmp_path):
+    server, visitor = serve()
+    left = tmp_path / "fossil-of-ours.left"
+    for end in ("the client", "the pages process"):
+        with socket.create_connection(("127.0.0.1", visitor.port)) as client:
+            client.sendall(b"GET /leaves HTTP/1.0\r\nHost: x\r\nCookie: is=mine\r\n\r\n")  # a page that is not shared
+            wait_until(lambda: left.exists() and left.read_text(), "a program in a session of its own")
+            if end == "the pages process":
+                os.kill(server.child("pages www"), signal.SIGKILL)
+                wait_until(lambda: not exists(int(left.read_text())), "its end")
+        wait_until(lambda: not exists(int(left.read_text())), "its end")
+        left.unlink()
+
+
 @pytest.mark.parametrize(("path", "reason"), [("/short", "its reply ended early"),
                                               ("/endless", "its reply is longer than 10485760 bytes")])
 def test_a_reply_of_the_wrong_length_is_aborted(serve, path, reason):

@@ -31,6 +31,8 @@ elif path == "/fails":
     sys.exit(7)
 elif path == "/hangs":
     time.sleep(600)
+elif path == "/leaves":
+    os.system("setsid sh -c 'echo $$ > " + sys.argv[0] + ".left; exec sleep 600' & sleep 600")
 elif path == "/short":
     os.write(1, b"HTTP/1.0 200 OK\\r\\nContent-Type: text/plain\\r\\nContent-Length: 100000\\r\\n\\r\\n" + b"x" * 70000)
 elif path == "/endless":

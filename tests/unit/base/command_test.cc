@@ -1,10 +1,13 @@
 #include "quarry/base/command.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "temporary_folder.h"
@@ -24,6 +27,14 @@ CommandEnd end_of(
   auto end = run_command(command, interrupted);
   REQUIRE(end);
   return *std::move(end);
+}
+
+/// Returns the process IDs that a command has written to the file "pids" in FOLDER.
+std::vector<pid_t> pids_in(const TemporaryFolder& folder) {
+  std::vector<pid_t> all;
+  std::ifstream file(folder / "pids");
+  for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+  return all;
 }
 
 }  // namespace
@@ -65,14 +76,7 @@ TEST_CASE("a command that times out, or is interrupted, ends with its children")
 }
 
 TEST_CASE("descendants end, whatever group and session they are in") {
-  REQUIRE(adopt_orphans());
   const TemporaryFolder folder;
-  const auto pids = [&] {
-    std::vector<pid_t> all;
-    std::ifstream file(folder / "pids");
-    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
-    return all;
-  };
   // The first process is in its own session and ignores SIGTERM. The second process is in its own
   // session, and its parent has exited. The third process starts another process when it gets
   // SIGTERM.
@@ -80,13 +84,43 @@ TEST_CASE("descendants end, whatever group and session they are in") {
       "setsid sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 600' &\n"
       "setsid sh -c '(setsid sh -c \"echo \\$\\$ >> pids; exec sleep 600\" &) &'\n"
       "sh -c 'trap \"setsid sleep 600 & exit\" TERM; echo $$ >> pids; sleep 600' &\n"
-      "sleep 600");
+      "while [ ! -e go ]; do sleep 0.01; done");
   command.folder = folder.path();
-  const CommandEnd end = end_of(command, [&] { return pids().size() == 3; });
-  CHECK(end.how == How::kInterrupted);
-  CHECK(end_descendants());
-  for (const pid_t pid : pids()) CHECK(::kill(pid, 0) != 0);
-  CHECK(end_descendants());
+  SUBCASE("after a timeout or an interruption") {
+    command.background = Background::kContinues;
+    const auto has_started = [&] { return pids_in(folder).size() == 3; };
+    CHECK(end_of(command, has_started).how == How::kInterrupted);
+  }
+  SUBCASE("when the command exits") {
+    const auto let_it_exit = [&] {
+      if (pids_in(folder).size() == 3) std::ofstream(folder / "go");
+      return false;
+    };
+    CHECK(end_of(command, let_it_exit).is_success());
+  }
+  SUBCASE("when the caller is killed") {
+    const pid_t caller = ::fork();
+    if (caller == 0) {
+      (void)run_command(command);
+      ::_exit(0);
+    }
+    while (pids_in(folder).size() < 3) std::this_thread::sleep_for(1ms);
+    ::kill(caller, SIGKILL);
+    CHECK(wait_for_end(caller) == SIGKILL);
+    const auto is_running = [](pid_t pid) { return ::kill(pid, 0) == 0; };
+    while (std::ranges::any_of(pids_in(folder), is_running)) std::this_thread::sleep_for(1ms);
+  }
+  for (const pid_t pid : pids_in(folder)) CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("a program that delivers in the background can exit before its child") {
+  const TemporaryFolder folder;
+  Command command = shell("sleep 600 & echo $! > pids");
+  command.folder = folder.path();
+  command.background = Background::kContinues;
+  CHECK(end_of(command).is_success());
+  REQUIRE(pids_in(folder).size() == 1);
+  CHECK(::kill(pids_in(folder)[0], SIGKILL) == 0);
 }
 
 TEST_CASE("a command that is ended by a signal, and one that does not exist, are reported") {

@@ -81,21 +81,27 @@ DestinationQueue queue_of(const courier::CourierConfig& config, const std::strin
           hooks_socket(config.options, *pool)};
 }
 
+// Maximum number of waiting events of a destination to which its filters are applied.
+constexpr std::uint64_t kMaxFiltered = 20'000;
+
 /// Recounts the waiting events in FIGURES. Counts only the events that the destination is
-/// configured to get, because the courier skips all others. For a removed destination, all events
-/// count.
+/// configured to get, because the courier skips all others. For a removed destination, and after
+/// the first kMaxFiltered events, all events count.
 Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
   const auto at =
       std::ranges::find(config.destinations, figures.name, &courier::DestinationOptions::name);
   if (at == config.destinations.end() || figures.waiting == 0) return {};
-  figures.waiting = 0;
+  figures.waiting -= std::min(figures.waiting, kMaxFiltered);
   figures.oldest.reset();
+  std::uint64_t read = 0;
   const auto count = [&](const spool::StreamedMessage& message) {
     const auto event = event::parse(message.content);
     // Count an event that cannot be parsed, because it becomes a dead letter of each destination.
-    if (event && !courier::is_for(*at, *event)) return true;
-    if (figures.waiting++ == 0) figures.oldest = message.taken_at;
-    return true;
+    if (!event || courier::is_for(*at, *event)) {
+      ++figures.waiting;
+      if (!figures.oldest) figures.oldest = message.taken_at;
+    }
+    return ++read < kMaxFiltered;
   };
   return spool::visit_stream(spool_of(config), figures.name, count, report);
 }

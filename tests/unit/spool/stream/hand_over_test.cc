@@ -318,6 +318,18 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }
 
+TEST_CASE("the request of a client that has given up is not stored") {
+  const TemporaryFolder folder;
+  const std::string path = folder.string() + "/socket";
+  quarry::base::Fd listener = listen_at(path);
+  CHECK(HandOver(path, 50ms).hand_over(numbered_messages(1, 1)).error().code == ErrorCode::kBusy);
+  const MailWorld world;
+  const auto server =
+      HandOverServer::start(*world.stream, std::move(listener), [](const std::string&) {});
+  REQUIRE(server);
+  CHECK(HandOver(path, 60s).hand_over(numbered_messages(1, 1)) == 1);
+}
+
 TEST_CASE("what a process has acknowledged that is killed at any operation is in the stream") {
   const std::string padding(200, '.');
   std::size_t whole = 0;

@@ -1,0 +1,25 @@
+// The supervisor of a program (Launch::supervision): a forked child that starts the program and
+// waits for its exit. The supervisor is a subreaper: if the parent of a descendant exits, the
+// supervisor becomes the parent. Therefore, it can find all descendants.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+
+#include "quarry/base/spawn.h"
+
+namespace quarry::base {
+
+/// The signal that makes a supervisor end all descendants.
+inline constexpr int kEndSupervised = SIGQUIT;
+
+/// Prepares this process, a forked child, for supervise(). Call this function before the program is
+/// started.
+void prepare_supervisor();
+
+/// Waits until PROGRAM, a child of this process, has exited. CALLER is a pidfd of the process that
+/// wants the program. Closes all descriptors, so that pipes to the program end with the program.
+[[noreturn]] void supervise(pid_t program, int caller, Background background);
+
+}  // namespace quarry::base
