@@ -10,14 +10,19 @@ namespace quarry::base {
 
 Result<AccessLog> AccessLog::open(AccessLogOptions options) {
   AccessLog log;
-  QUARRY_TRY_ASSIGN(log.fd_, open_log_file("access log", options.path, Reopening::kMakesFile));
+  QUARRY_TRY_ASSIGN(log.fd_, open_log_file("access log", options.path));
   log.options_ = std::move(options);
   return log;
 }
 
-Result<void> AccessLog::reopen(Reopening reopening) {
+Result<void> AccessLog::reopen() {
   if (is_own_descriptor(options_.path)) return {};
-  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("access log", options_.path, reopening));
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("access log", options_.path));
+  return replace(fresh);
+}
+
+Result<void> AccessLog::replace(const Fd& fresh) {
+  if (is_own_descriptor(options_.path)) return {};
   if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the access log {}", options_.path));
 }

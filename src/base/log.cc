@@ -100,6 +100,11 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
+bool is_rotated(const Log& log) {
+  return log.options.target == LogTarget::kFile && log.owned &&
+         !is_own_descriptor(log.options.path);
+}
+
 /// Follows the symbolic links at PATH, and returns the path at their end. It need not exist.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMost = 40;
@@ -116,9 +121,8 @@ std::string_view name_of(LogLevel level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening) {
-  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
+Result<Fd> open_log_file(const char* what, const std::string& path) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_CREAT, 0640));
   if (!fd) return fail_errno(fmt::format("cannot open the {} {}", what, path));
   return fd;
 }
@@ -127,7 +131,7 @@ Result<void> open_log(const LogOptions& options) {
   Log& log = the_log();
   Fd fd;
   if (options.target == LogTarget::kFile) {
-    QUARRY_TRY_ASSIGN(fd, open_log_file("log", options.path, Reopening::kMakesFile));
+    QUARRY_TRY_ASSIGN(fd, open_log_file("log", options.path));
   } else if (is_socket(options.target)) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
@@ -161,11 +165,16 @@ Result<void> check_log(const LogOptions& options) {
   return {};
 }
 
-Result<void> reopen_log(Reopening reopening) {
+Result<void> reopen_log() {
   const Log& log = the_log();
-  if (log.options.target != LogTarget::kFile || !log.owned) return {};
-  if (is_own_descriptor(log.options.path)) return {};
-  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("log", log.options.path, reopening));
+  if (!is_rotated(log)) return {};
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("log", log.options.path));
+  return replace_log(fresh);
+}
+
+Result<void> replace_log(const Fd& fresh) {
+  const Log& log = the_log();
+  if (!is_rotated(log)) return {};
   // Keep the number of the descriptor, because children and libraries might use it.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));

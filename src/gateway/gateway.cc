@@ -55,16 +55,9 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
-/// Reopens the log. On failure, the gateway keeps the old log. A worker would exit, but after an
-/// exit of the gateway, new clients would have to wait until the slowest client is done.
-void reopen_log() {
-  const auto done = base::reopen_log(base::Reopening::kWantsFile);
-  if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
-}
-
 }  // namespace
 
-int run(const GatewayOptions& wanted) {
+int run(const GatewayOptions& wanted, const std::function<void()>& reopen_log) {
   event_set_log_callback(on_library_message);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);

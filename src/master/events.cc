@@ -191,14 +191,17 @@ void Loop::reopen_logs() {
   const auto complain = [](const base::Result<void>& done) {
     if (!done) base::log(LogLevel::kError, "{}", done.error().message);
   };
-  complain(base::reopen_log(base::Reopening::kMakesFile));
+  complain(base::reopen_log());
   for (const auto& one : services_) {
-    if (one->service().reopen_logs) complain(one->service().reopen_logs());
+    if (one->service().access_log) complain(one->service().access_log->reopen());
   }
   base::log(LogLevel::kNotice, "the logs were reopened");
-  for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // Also tell the previous generation, because its children write to their logs until their
-  // requests are finished.
+  for (const auto& one : services_) {
+    one->children.reopen_logs();
+    // The children of the previous generation write to their logs until their requests are
+    // finished.
+    previous_generation_.send_logs(one->service());
+  }
   previous_generation_.signal(SIGUSR1);
 }
 

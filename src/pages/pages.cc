@@ -17,12 +17,6 @@ namespace {
 
 using base::LogLevel;
 
-void reopen_logs(base::AccessLog* access_log) {
-  auto done = base::reopen_log(base::Reopening::kWantsFile);
-  if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
-  if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
-}
-
 /// Returns the names of PROGRAM's pages. If PROGRAM does not list its pages, logs the error and
 /// returns an empty set.
 PageNames names_of_pages(const std::string& program) {
@@ -69,8 +63,9 @@ int run(const Options& options, const ServedRepositories& served, const Handles&
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
   base::Event graceful(loop, SIGQUIT, persistent, [&server] { server.stop(); });
-  base::Event reopening(loop, SIGUSR1, persistent,
-                        [log = handles.access_log] { reopen_logs(log); });
+  base::Event reopening(loop, SIGUSR1, persistent, [&handles] {
+    if (handles.reopen_logs) handles.reopen_logs();
+  });
   bool has_failed = false;
   base::Event reaping(loop, starter->ended_fd(), EV_READ | EV_PERSIST, [&] {
     const auto ended = starter->ended();

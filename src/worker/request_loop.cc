@@ -30,17 +30,6 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// Reopens the logs. Returns false on failure, for example if this process has no permission to
-/// open a file.
-bool reopen_logs(base::AccessLog* access_log) {
-  auto done = base::reopen_log(base::Reopening::kWantsFile);
-  if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
-  if (done) return true;
-  base::log(LogLevel::kNotice, "{}: exiting, so that a new child inherits the log",
-            done.error().message);
-  return false;
-}
-
 /// Logs a connection without a valid request.
 void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
@@ -188,6 +177,10 @@ class Server {
     if (may_keep) return acceptor_.keep(std::move(connection));
     if (has_unread) drain(connection.fd.get());
   }
+  /// Continues with the reopened logs, if there was a SIGUSR1.
+  void take_reopened_logs() const {
+    if (take_reopen_request() && options_.reopen_logs) options_.reopen_logs();
+  }
   std::size_t served() const { return served_; }
 
  private:
@@ -218,6 +211,7 @@ class Server {
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
+    take_reopened_logs();
     log_failed_request({.address = request.remote_address,
                         .method = request.method,
                         .uri = request.uri,
@@ -257,11 +251,9 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
   });
   slot.accepting();
   bool is_used_up = false;
-  for (bool has_logs = true; has_logs;) {
+  for (;;) {
     auto connection = acceptor.next();
-    // Check for SIGUSR1 after every request, because under constant load the acceptor never checks
-    // the wake descriptor.
-    if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
+    server.take_reopened_logs();
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;
     server.serve(std::move(*connection));

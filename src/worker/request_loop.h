@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string_view>
 
 #include "fastcgi/acceptor.h"
@@ -20,12 +21,12 @@ struct LoopOptions {
   base::AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log
   int child_accept = -1;  // see WorkerHandles
+  /// Called before the next line after SIGUSR1 (take_reopen_request()), to continue with the
+  /// reopened logs. Can be empty.
+  std::function<void()> reopen_logs = {};
 };
 
-/// Serves until the acceptor ends, or until max_requests. After SIGUSR1 (take_reopen_request()),
-/// reopens the error log and the access log between two requests. If this process is not allowed to
-/// reopen a log, the function returns so that the process can be replaced. The new process inherits
-/// the logs that the master has reopened.
+/// Serves until the acceptor ends, or until max_requests.
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options);
 

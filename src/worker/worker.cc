@@ -6,6 +6,7 @@
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
+#include "quarry/control/reopened_logs.h"
 #include "request_loop.h"
 #include "site/site.h"
 #include "site/status_pages.h"
@@ -49,7 +50,8 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
                          options.max_requests,
                          options.access_log.get(),
                          options.pool,
-                         handles.child_accept};
+                         handles.child_accept,
+                         [&] { control::take_logs(handles.control, options.access_log.get()); }};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }
@@ -63,6 +65,7 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   // only one process serves them.
   LoopOptions loop;
   loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
+  loop.reopen_logs = [&] { control::take_logs(handles.control, nullptr); };
   serve_requests(*acceptor, server, handles.slot, loop);
   return 0;
 }

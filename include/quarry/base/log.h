@@ -30,19 +30,19 @@ std::string_view name_of(LogLevel level);
 /// Opens the log with OPTIONS. A missing file is created with mode 0640. Errors: kIo; in that case
 /// the log is unchanged.
 Result<void> open_log(const LogOptions& options);
-/// Whether reopening creates a missing file. Only the master creates files, so that they have the
-/// correct owner.
-enum class Reopening { kMakesFile, kWantsFile };
-/// Opens the log file PATH for appending. WHAT, such as "access log", is part of the error message.
-/// Errors: kIo.
-Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening);
+/// Opens the log file PATH for appending. A missing file is created with mode 0640. WHAT, such as
+/// "access log", is part of the error message. Errors: kIo.
+Result<Fd> open_log_file(const char* what, const std::string& path);
 /// Checks that open_log() would succeed with OPTIONS. Does not change anything. Errors: kIo.
 Result<void> check_log(const LogOptions& options);
 /// Checks that the log file PATH can be opened. Errors: kIo.
 Result<void> check_log_file(const std::string& path);
 /// Reopens the log file, for log rotation. The descriptor keeps its number. Does nothing if the log
 /// is not a file. After an error, logging continues to the old file. Errors: kIo.
-Result<void> reopen_log(Reopening reopening);
+Result<void> reopen_log();
+/// Continues with FRESH, the log file that another process has reopened. The descriptor of the log
+/// keeps its number. Does nothing if the log is not a file. Errors: kIo.
+Result<void> replace_log(const Fd& fresh);
 /// Unblocks SIGUSR1, with which the master tells its children to reopen their logs. A child calls
 /// this function after it has installed a handler for the signal.
 void unblock_reopen_signal();

@@ -7,6 +7,8 @@
 //   byte 0   layout version, 1        byte 2-3   delay (0 except for kBackoffice)
 //   byte 1   verb                     byte 4-7   number
 //
+// The master also sends reopened logs over the channel (reopened_logs.h).
+//
 // Neither end ever blocks. A message that does not fit into the socket's buffer is dropped. Lost or
 // repeated messages are harmless for every verb. If the master exits, the child notices that the
 // channel is closed.

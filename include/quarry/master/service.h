@@ -20,11 +20,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "quarry/base/access_log.h"
 #include "quarry/base/result.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/config.h"
@@ -140,9 +142,9 @@ struct Service {
   /// Whether the children of the previous generation end when their work is done, without a time
   /// limit. If false, they are terminated after process_control_timeout.
   bool ends_by_itself = false;
-  /// Reopens the service's own logs in the master, before its children receive SIGUSR1. Can be
-  /// empty. After an error, logging continues to the old file. Errors: kIo.
-  std::function<base::Result<void>()> reopen_logs;
+  /// The access log to which the children write; null if they write to the error log only. At
+  /// SIGUSR1, the master reopens both and sends them to the children (control/reopened_logs.h).
+  std::shared_ptr<base::AccessLog> access_log;
   /// Returns figures for the status. The master calls this function each time that the status is
   /// requested, so the function must be fast. Optional.
   std::function<ServiceFigures()> figures;

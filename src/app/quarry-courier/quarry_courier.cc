@@ -61,7 +61,7 @@ base::Result<void> run(const courier::CourierConfig& config, const std::string& 
     QUARRY_TRY(master::become(user));
   }
   return courier::run(config, std::move(listener), [] {
-    const auto reopened = base::reopen_log(base::Reopening::kMakesFile);
+    const auto reopened = base::reopen_log();
     if (!reopened) base::log(base::LogLevel::kError, "{}", reopened.error().message);
   });
 }

@@ -15,6 +15,7 @@
 #include "pages_service.h"
 #include "pool_services.h"
 #include "quarry/base/log.h"
+#include "quarry/control/reopened_logs.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/scoreboard/overview.h"
 #include "quarry/worker/worker.h"
@@ -109,9 +110,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   options.status = status_options(pool, pages, sources);
   if (options.access_log) {
     service.kept_descriptors.push_back(options.access_log->fd());
-    service.reopen_logs = [shared = options.access_log] {
-      return shared->reopen(base::Reopening::kMakesFile);
-    };
+    service.access_log = options.access_log;
   }
   // Workers pass connections to the pages process through a socket pair. `service.run` keeps the
   // pair open in the master, and kept_descriptors keeps the workers' end open in the workers.
@@ -184,8 +183,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   }
   // The master kills the front after process_control_timeout, so let the front exit earlier.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
-  service.run = [options = std::move(options), connections](ChildContext&) {
-    return gateway::run(options);
+  service.run = [options = std::move(options), connections](ChildContext& child) {
+    return gateway::run(options, [&child] { control::take_logs(*child.control, nullptr); });
   };
   return service;
 }

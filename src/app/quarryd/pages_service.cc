@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/control/reopened_logs.h"
 #include "quarry/pages/pages.h"
 
 namespace quarry::app {
@@ -63,20 +64,22 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
-  // Do not set reopen_logs: this is the pool's access log, which the service of the pool reopens.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
+  service.access_log = log;
   service.run = [options, served, shared, figures, refusals, log, name = pool.name,
                  failures = all.admission.login_failures](master::ChildContext& child) {
-    return pages::run(options, served,
-                      {.taking = shared->taking.get(),
-                       .figures = *figures,
-                       .pool = name,
-                       .access_log = log.get(),
-                       .refusals = refusals.get(),
-                       .logins = child.observed == nullptr ? nullptr : &child.observed->logins(),
-                       .login_failures = failures,
-                       .after_request = background_requests(*child.control)});
+    return pages::run(
+        options, served,
+        {.taking = shared->taking.get(),
+         .figures = *figures,
+         .pool = name,
+         .access_log = log.get(),
+         .reopen_logs = [&child, log] { control::take_logs(*child.control, log.get()); },
+         .refusals = refusals.get(),
+         .logins = child.observed == nullptr ? nullptr : &child.observed->logins(),
+         .login_failures = failures,
+         .after_request = background_requests(*child.control)});
   };
   service.figures = [program = options.program, figures] {
     return master::ServiceFigures{.name = "pages",

@@ -9,6 +9,7 @@
 
 #include "child/spawn.h"
 #include "quarry/base/log.h"
+#include "quarry/control/reopened_logs.h"
 
 namespace quarry::master {
 namespace {
@@ -43,6 +44,13 @@ control::Received take_messages(const control::Channel& channel,
     on_message(message);
   }
   return control::Received::kNothing;
+}
+
+void send_logs_to(pid_t child, const control::Channel& channel, const Service& service) {
+  if (service.is_program() || control::send_logs(channel, service.access_log.get())) return;
+  base::log(LogLevel::kWarning,
+            "[{}] child {} does not take the reopened logs and keeps the old ones", service.name,
+            child);
 }
 
 Children::Children(Service service, Dependencies dependencies)
@@ -152,8 +160,7 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
       steady_clock::now() -
       (child.stage == JobStage::kRunning ? child.stage_since : child.started));
   death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  death.was_orderly = !remains.has_failed &&
-                      (service_.on_request || child.was_asked_to_reopen || has_answered(child));
+  death.was_orderly = !remains.has_failed && (service_.on_request || has_answered(child));
 
   if (child.output) child.output->finish();
   const bool is_expected = !remains.has_failed || !dependencies_.master_state->is_running;
@@ -197,8 +204,8 @@ void Children::signal(int number) const {
   for (const auto& child : children_) ::kill(child->pid, number);
 }
 
-void Children::ask_to_reopen_logs() {
-  for (const auto& child : children_) child->was_asked_to_reopen = true;
+void Children::reopen_logs() const {
+  for (const auto& child : children_) send_logs_to(child->pid, child->control, service_);
   signal(SIGUSR1);
 }
 

@@ -41,7 +41,6 @@ struct Child {
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null if the output is not captured
   std::int64_t slow_request = 0;        // start of the last request that was logged in the slow log
-  bool was_asked_to_reopen = false;     // has to exit if it cannot reopen its logs
 };
 
 /// Children that wait for a connection and were not asked to exit. The children are sorted by idle
@@ -129,7 +128,8 @@ class Children {
 
   IdleChildren idle() const;
   void signal(int number) const;
-  void ask_to_reopen_logs();
+  /// Lets the children continue with the logs that this process has reopened.
+  void reopen_logs() const;
   static void ask_to_end(const Service& service, Child& child);
   /// Kills children that were asked to exit and have not exited within process_control_timeout.
   void escalate_overdue();
@@ -179,6 +179,10 @@ class Starter {
 /// kNothing, or kClosed or kMalformed if CHANNEL can no longer be used.
 control::Received take_messages(const control::Channel& channel,
                                 const std::function<void(const control::Message&)>& on_message);
+
+/// Sends the logs of this process to CHILD, which belongs to SERVICE. Does nothing if CHILD runs a
+/// program. An error is logged.
+void send_logs_to(pid_t child, const control::Channel& channel, const Service& service);
 
 /// Describes STATUS for the log, such as "was killed by signal 9".
 std::string how_it_ended(int status);

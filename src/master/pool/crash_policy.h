@@ -9,7 +9,7 @@ namespace quarry::master {
 
 struct Death {
   std::chrono::milliseconds lived{0};
-  bool was_orderly = false;  // exited with 0 after a request, or could not reopen its logs
+  bool was_orderly = false;  // exited with 0 after a request
   bool was_killed = false;   // by SIGKILL
 };
 

@@ -112,6 +112,12 @@ void PreviousGeneration::signal(int number) const {
   for (const PreviousChild& child : children_) ::kill(child.pid, number);
 }
 
+void PreviousGeneration::send_logs(const Service& service) const {
+  for (const auto& [pid, line] : lines_) {
+    if (line.service == service.name) send_logs_to(pid, line.channel, service);
+  }
+}
+
 std::size_t PreviousGeneration::count_of(const std::string& service) const {
   return static_cast<std::size_t>(std::ranges::count(children_, service, &PreviousChild::service));
 }

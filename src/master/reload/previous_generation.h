@@ -20,6 +20,7 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/handover.h"
+#include "quarry/master/service.h"
 
 namespace quarry::master {
 
@@ -50,6 +51,8 @@ class PreviousGeneration {
   /// Handles the exit of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
+  /// Sends the reopened logs of SERVICE to the service's previous children.
+  void send_logs(const Service& service) const;
 
   std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;

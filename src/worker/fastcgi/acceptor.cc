@@ -53,7 +53,8 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   // With EPOLLEXCLUSIVE, a connection wakes only one worker.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
-  if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLIN | EPOLLRDHUP));
+  // Without EPOLLIN, the reopened logs that the master sends do not wake the worker; SIGUSR1 does.
+  if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLRDHUP));
   return acceptor;
 }
 
@@ -115,7 +116,7 @@ std::optional<Connection> Acceptor::last_new(bool was_busy) {
 std::optional<Connection> Acceptor::take(int fd) {
   if (fd == listener_) return accept_one();
   if (fd == master_) {
-    // The master never sends data to workers. If the channel is readable, the master has exited.
+    // The channel is closed, so the master has exited.
     has_ended_ = true;
     return std::nullopt;
   }

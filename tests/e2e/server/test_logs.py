@@ -11,11 +11,13 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from support import fastcgi, places, process, repofile
+from support.browser import Browser
 from support.daemon import Daemon, section, user
 from support.logs import LINE, TIME, LogDaemon, holds_open, journal_fields, move_away, reopen
 from support.process import free_port, wait_until
@@ -371,27 +373,28 @@ def test_an_idle_worker_reopens_both_logs_at_sigusr1(start, access):
     worker = server.child()
     moved = [move_away(error), move_away(access)]
     sizes = [path.stat().st_size for path in moved]
-    reopen(worker)
+    reopen(server)
     wait_until(lambda: holds_open(worker, error) and holds_open(worker, access), "both logs")
     assert not any(holds_open(worker, path) for path in moved)
     server.ask("PUT", "/after")
     assert lines(access) == ["/after"] and lines(moved[1]) == ["/before"]
-    assert len(lines(error)) == 1 and "/after" in lines(error)[0]
+    assert [LINE.fullmatch(line)[4].partition(": 405")[0] for line in lines(error)] == [
+        "the logs were reopened", 'client 127.0.0.1: PUT "/after"']
     assert [path.stat().st_size for path in moved] == sizes
     assert server.children() == [worker]
 
 
-def test_a_busy_worker_reopens_its_logs_after_its_request(start, access, fresh):
+def test_a_busy_worker_reopens_its_logs_before_it_logs_its_request(start, access, fresh):
     server = start({"access.log": access, "access.format": "%r"})
     worker = server.child()
     held = fastcgi.hold(server.socket, "/xfer", 5)
     wait_until(lambda: holds_open(worker, fresh), "the worker at the request's body")
     moved = move_away(access)
-    reopen(worker)
+    reopen(server)
+    server.wait_for_log("the logs were reopened")
     assert b"200" in held.finish(b"# abc")
-    wait_until(lambda: holds_open(worker, access), "the new log")
     server.ask(path="/after")
-    assert lines(moved) == ["/xfer"] and lines(access) == ["/after"]
+    assert lines(moved) == [] and lines(access) == ["/xfer", "/after"]
     assert server.children() == [worker]
 
 
@@ -404,7 +407,7 @@ def test_a_starting_worker_reopens_its_logs(start, access):
         wait_until(lambda: process.children(server.main.pid) not in ([], before), "another worker")
         worker, = process.children(server.main.pid)
         moved = move_away(access)
-        reopen(worker)
+        reopen(server)
         wait_until(lambda: holds_open(worker, access) and not holds_open(worker, moved), "the new log")
         server.ask(path="/after")
         assert lines(access) == ["/after"] and server.children() == [worker]
@@ -415,15 +418,25 @@ def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
     server = start(http={"listen": f"127.0.0.1:{port}"})
     error, gateway = server.log_path, server.child("gateway")
     moved = move_away(error)
-    reopen(gateway)
+    reopen(server)
     wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")
     assert Peer(port).exchange_bytes(b"no HTTP\r\n\r\n")
     assert LINE.fullmatch(wait_for_line(error, "127.0.0.1"))[3] == "gateway"
 
 
-@is_root
-def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
-    """The worker runs as another user, and only root can enter the folder."""
+@dataclass
+class OfNobody:
+    """A server with pages and an HTTP front. Its children run as another user, and only root can enter the folder of
+    the logs."""
+    server: Daemon
+    port: int
+    repository: Path
+    error: Path
+    access: Path
+
+
+@pytest.fixture
+def of_nobody(fresh, fossil) -> Iterator[OfNobody]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -432,18 +445,46 @@ def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
         repository = shutil.copy(fresh, folder / "served" / "fresh.fossil")
         for path in (folder / "served", repository):
             shutil.chown(path, "nobody", "nogroup")
-        access = folder / "logs" / "access.log"
-        server = Daemon(folder / "daemon", Path(repository), {"access.log": access, "access.format": "%r", "user": "nobody"},
-                        settings={"error_log": None}, env=fossil.environment).wait_until_ready()
-        try:
-            server.ask(path="/before")
-            first = server.children()
-            assert os.stat(f"/proc/{first[0]}").st_uid != 0 and holds_open(first[0], access)
-            reopen(first[0])
-            wait_until(lambda: server.children() not in ([], first), "another worker")
-            server.ask(path="/after")
-            assert lines(access) == ["/before", "/after"]
-            assert "exiting, so that a new child inherits the log" in server.main.output()
-            assert "cannot open the access log" in server.main.output()
-        finally:
-            server.stop()
+        port = free_port()
+        server = Daemon(folder / "daemon", Path(repository),
+                        {"access.log": folder / "logs" / "access.log", "access.format": "%r", "user": "nobody",
+                         "pages": "fossil", "pm.status_listen": folder / "status.sock", "pm.status_path": "/status"},
+                        settings={"error_log": folder / "logs" / "error.log"}, http={"listen": f"127.0.0.1:{port}"},
+                        env=fossil.environment).wait_until_ready()
+        yield OfNobody(server, port, Path(repository), folder / "logs" / "error.log", folder / "logs" / "access.log")
+        server.stop()
+
+
+@is_root
+def test_children_continue_with_the_logs_that_the_master_has_reopened(of_nobody):
+    server, error, access = of_nobody.server, of_nobody.error, of_nobody.access
+    children = {kind: server.child(kind) for kind in ("pool www", "gateway", "pages www", "status www")}
+    logs = {"pool www": [error, access], "pages www": [error, access], "gateway": [error], "status www": [error]}
+    for number in range(3):
+        moved = [move_away(path) for path in (error, access)]
+        reopen(server)
+        for kind, pid in children.items():
+            wait_until(lambda pid=pid, kind=kind: all(holds_open(pid, path) for path in logs[kind]), f"new logs of {kind}")
+            assert os.stat(f"/proc/{pid}").st_uid != 0 and not any(holds_open(pid, path) for path in moved)
+        server.ask("PUT", f"/{number}")
+        assert Peer(of_nobody.port).exchange_bytes(b"no HTTP\r\n\r\n")
+        Browser(of_nobody.port).log_in("/login", f"ann{number}", "wrong")
+        for line in (f'"/{number}"', "[gateway] client 127.0.0.1: 400", f'login failed for "ann{number}"'):
+            wait_for_line(error, line)
+        wait_until(lambda: lines(access) == [f"/{number}", "/login"], "the lines of both requests")
+    assert children == {kind: server.child(kind) for kind in children}
+
+
+@is_root
+def test_a_worker_of_the_previous_generation_gets_the_reopened_logs(of_nobody):
+    server, access = of_nobody.server, of_nobody.access
+    held = fastcgi.hold(server.socket, "/xfer", 5)
+    worker = server.child()
+    wait_until(lambda: holds_open(worker, of_nobody.repository), "the worker at the request's body")
+    server.reload()
+    moved = move_away(access)
+    reopen(server)
+    wait_for_line(of_nobody.error, "the logs were reopened")
+    assert b"200" in held.finish(b"# abc")
+    wait_until(lambda: "/xfer" in lines(access), "the line in the new log")
+    assert "/xfer" not in lines(moved)

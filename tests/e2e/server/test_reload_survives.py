@@ -160,16 +160,3 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
         page = fastcgi.read_page(connection).body
         seen.append(page[page.index(b"\"pid\""):].split(b",")[0])
     assert len(set(seen)) == 20
-
-
-def test_reopening_logs_repeatedly_is_not_a_crash_loop(start, tmp_path):
-    """Workers that cannot reopen the logs exit and are replaced."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    server = start({"pm.max_children": 4, "user": "nobody", "ping.path": "/ping", "listen.mode": "0666"})
-    for _ in range(8):
-        wait_until(lambda: len(server.children()) == 4, "four workers")
-        before = set(server.children())
-        server.main.send(signal.SIGUSR1)
-        wait_until(lambda before=before: not before & set(server.children()), "others in their place")
-    assert "children exit too soon" not in server.log()

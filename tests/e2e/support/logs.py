@@ -7,6 +7,7 @@ import socket
 import struct
 from pathlib import Path
 
+from .daemon import Daemon
 from .process import wait_until
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
@@ -81,5 +82,5 @@ def move_away(path: Path) -> Path:
     return moved
 
 
-def reopen(pid: int) -> None:
-    os.kill(pid, signal.SIGUSR1)
+def reopen(server: Daemon) -> None:
+    server.main.send(signal.SIGUSR1)

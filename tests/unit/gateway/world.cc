@@ -167,7 +167,7 @@ Gateway::Gateway(const std::string& pool, GatewayOptions options) {
   if (pid_ == 0) {
     base::set_log_descriptor(log.get());
     // Unlike _exit(), exit() lets AddressSanitizer report leaks.
-    std::exit(run(options));
+    std::exit(run(options, [] {}));
   }
 }
 
