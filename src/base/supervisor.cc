@@ -13,6 +13,8 @@
 #include <optional>
 #include <thread>
 
+#include "quarry/base/process_title.h"
+
 namespace quarry::base {
 namespace {
 
@@ -105,6 +107,7 @@ class Supervisor {
 
 void prepare_supervisor() {
   ::prctl(PR_SET_NAME, "supervisor");
+  set_process_title("quarry: supervisor");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   ::setpgid(0, 0);
   sigset_t all;

@@ -22,6 +22,7 @@
 #include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
+#include "quarry/base/process_title.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/base/transfer.h"
 #include "quarry/master/config.h"
@@ -171,6 +172,7 @@ int run(const master::Config& config, const CommandLine& line,
   auto services = app::compose(config, path, start, inherited);
   if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
+  base::set_process_title(fmt::format("quarry: master process ({})", about));
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
   // Remove the inherited sockets that are not used any more, because their pools were removed.
@@ -280,6 +282,7 @@ int run_command_line(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Read TZ now, because children might have an empty environment.
   ::tzset();
+  base::prepare_process_title(argv);
   try {
     return run_command_line(argc, argv);
   } catch (const std::exception& error) {

@@ -15,6 +15,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
+#include "quarry/base/process_title.h"
 #include "quarry/base/spawn.h"
 #include "quarry/master/process_settings.h"
 
@@ -36,6 +37,7 @@ base::Result<void> prepare(const Service& service, pid_t master) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has exited");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
+  base::set_process_title("quarry: " + service.name);
   return {};
 }
 

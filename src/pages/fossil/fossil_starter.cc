@@ -23,6 +23,7 @@
 #include "quarry/base/descriptor_message.h"
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
+#include "quarry/base/process_title.h"
 #include "quarry/base/spawn.h"
 
 namespace quarry::pages {
@@ -85,6 +86,7 @@ class Starter {
     if (plan_.confinement) add_temporary_folder();
     base::close_all_but(std::array{orders_, ended_, temporary_lock_.get()});
     ::prctl(PR_SET_NAME, "page starter");
+    base::set_process_title("quarry: page starter");
     // Block all signals. SIGCHLD is read with a signalfd. A signal to the whole process group, such
     // as Ctrl-C, ends the pages process; this process then ends too.
     sigset_t all;

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import daemon, fastcgi, places, repofile
+from support import daemon, fastcgi, places, process, repofile
 from support.process import free_port, wait_until
 from support.program import quarryd
 
@@ -24,6 +24,43 @@ def both(start, words: dict[str, object]) -> dict[str, int]:
     """Starts a worker and the gateway with the directives WORDS. Returns both process IDs."""
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
+
+
+def title(pid: int) -> str:
+    return subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=True).stdout.rstrip()
+
+
+def test_ps_shows_what_each_process_is(start):
+    words = {"env[GREETING]": "good morning"}
+    server = start({"pages": "fossil", **words}, http={"listen": f"127.0.0.1:{free_port()}"})
+    for _ in range(2):
+        assert title(server.main.pid) == f"quarry: master process ({server.config})"
+        titles = {kind: title(server.child(kind)) for kind in ("pool www", "gateway", "pages www")}
+        assert titles == {kind: f"quarry: {kind}" for kind in titles}
+        starter, = (pid for pid in process.children(server.child("pages www")) if process.name(pid) == "page starter")
+        assert title(starter) == "quarry: page starter"
+        assert daemon.environment(server.child())["GREETING"] == "good morning"
+        server.reload()
+
+
+@pytest.mark.parametrize("size", [0, 50, 5000])
+def test_a_title_uses_the_memory_of_the_environment(fresh, tmp_path, size):
+    """The command line is shorter than the title."""
+    long = tmp_path / ("x" * 200)
+    long.mkdir()
+    repository = repofile.copy(fresh, long / "r.fossil")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PADDING": "y" * size}
+    server = process.Process([places.program("quarryd"), *daemon.serve("r.fossil"), "--http", f"127.0.0.1:{free_port()}"],
+                             tmp_path / "log", cwd=long, env=environment)
+    try:
+        wait_until(lambda: "ready: " in server.output() or not server.is_running(), "quarryd")
+        full = f"quarry: master process ({repository})"
+        shown = title(server.pid)
+        assert full.startswith(shown) and len(shown) >= min(len(full), size)
+        workers = [title(pid) for pid in process.children(server.pid) if process.name(pid).startswith("pool")]
+        assert set(workers) == {"quarry: pool www"}
+    finally:
+        server.stop()
 
 
 def test_limits_apply_to_workers_and_gateway(start):

@@ -129,6 +129,11 @@ def test_the_status_is_shown(machine):
     assert "permission denied: only root and the user that quarryd was started as can use" in refused.stderr
 
 
+def test_ps_shows_what_each_process_is(machine):
+    shown = machine.run("ps", "-ww", "-e", "-o", "args=").stdout.splitlines()
+    assert "quarry: master process (/etc/quarry/quarry.conf)" in shown and "quarry: pool www" in shown
+
+
 def test_gates_run_in_their_sandbox(machine):
     assert run_under_unit(machine, f"{PROGRAMS}/tests/unit/changes/run-gate", "true").startswith("land\n")
 
