@@ -35,9 +35,11 @@ base::EventBasePtr make_base() {
   return base;
 }
 
-/// Returns the maximum number of clients, at most WANTED. Each client needs one descriptor for its
-/// connection, and one for its request. Raises the limit on descriptors if necessary.
-std::size_t connections_within_limit(std::size_t wanted) {
+/// Returns the maximum number of clients, at most options.max_connections. Each client needs one
+/// descriptor for its connection, and one for its request. Raises the limit on descriptors if
+/// necessary.
+std::size_t connections_within_limit(const GatewayOptions& options) {
+  const std::size_t wanted = options.max_connections;
   constexpr rlim_t kOwn = 64;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -50,8 +52,9 @@ std::size_t connections_within_limit(std::size_t wanted) {
   const std::size_t possible =
       limit.rlim_cur > kOwn + 2 ? static_cast<std::size_t>(limit.rlim_cur - kOwn) / 2 : 1;
   base::log(LogLevel::kWarning,
-            "the limit of {} open files allows {} connections instead of {}: raise it (ulimit -n)",
-            limit.rlim_cur, possible, wanted);
+            "the limit of {} open files allows {} connections instead of {}: raise {}",
+            limit.rlim_cur, possible, wanted,
+            options.has_rlimit_files ? "rlimit_files" : "the limit (ulimit -n, LimitNOFILE=)");
   return possible;
 }
 
@@ -62,7 +65,7 @@ int run(const GatewayOptions& wanted, const std::function<void()>& reopen_log) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
   GatewayOptions options = wanted;
-  options.max_connections = connections_within_limit(wanted.max_connections);
+  options.max_connections = connections_within_limit(wanted);
   const base::EventBasePtr base = make_base();
   if (!base) {
     base::log(LogLevel::kError, "cannot create an event loop");

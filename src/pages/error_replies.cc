@@ -17,6 +17,12 @@ namespace {
 
 using base::LogLevel;
 
+/// Returns the level for STATUS. 404s have a low level, as in the workers.
+LogLevel level_of(int status) {
+  if (status >= 500) return LogLevel::kWarning;
+  return status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
+}
+
 /// Returns the reply to a failed login in fossil's JSON API. TEXT is our own, so it is not escaped.
 std::string json_reply(std::string_view text) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -44,7 +50,7 @@ void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_
   if (refusal.status == 503) {
     overload_log_.warn(line);
   } else {
-    base::log(refusal.status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}", line);
+    base::log(level_of(refusal.status), "{}", line);
   }
   record_refusal(request, refusal);
   const std::string_view reason = http::reason_phrase(refusal.status);

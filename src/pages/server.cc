@@ -121,7 +121,9 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
   if (const auto refusal = refuse_request(request)) return answer(connection, *refusal);
   const auto target = target_of(served_, request.path());
   if (!target) return answer(connection, {404, "no such repository"});
-  connections_.at(&connection).repository = target->number;
+  ConnectionState& state = connections_.at(&connection);
+  state.repository = target->number;
+  state.file = target->file.string();
   on_target(connection, *target);
 }
 
@@ -322,6 +324,7 @@ void Server::log_access(PageConnection& connection) {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   const PageRequest& request = connection.request();
+  const ConnectionState& state = connections_.at(&connection);
   std::string_view query = request.target();
   base::AccessRecord record;
   record.pool = handles_.pool;
@@ -335,11 +338,12 @@ void Server::log_access(PageConnection& connection) {
   record.remote_address = request.get(http::parameter::kRemoteAddress);
   record.method = request.get(http::parameter::kRequestMethod);
   record.path = base::take_until(query, '?');
-  record.query = query.empty() || connections_.at(&connection).logs_query ? query : kHiddenQuery;
+  record.query = query.empty() || state.logs_query ? query : kHiddenQuery;
   record.content_length =
       base::parse_number<std::uint64_t>(request.get(http::parameter::kContentLength)).value_or(0);
   record.status = connection.status();
   record.reply_size = connection.replied();
+  record.repository = state.file;
   record.operation = "page";
   handles_.access_log->write(record);
 }

@@ -54,6 +54,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::unique_ptr<PageConnection> connection;
     FossilRun* run = nullptr;      // makes the page
     std::uint32_t repository = 0;  // its number
+    std::string file = {};         // the repository's file
     bool has_head = false;
     bool logs_query = false;  // the query cannot contain a password
   };

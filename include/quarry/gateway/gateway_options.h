@@ -52,6 +52,8 @@ struct GatewayOptions {
   /// front closes the slowest connection of the address with the most connections. If none of these
   /// connections is slow, the new client waits.
   std::size_t max_connections = 1024;
+  /// Whether the configuration sets this process's limit on open files (rlimit_files).
+  bool has_rlimit_files = false;
   /// Maximum number of concurrent connections from an IPv4 address or an IPv6 /64; 0: no limit.
   /// Excess connections are refused with status 503. For a trusted proxy, the limit applies to
   /// in-flight requests of each forwarded address instead.

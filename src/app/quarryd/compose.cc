@@ -170,6 +170,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   options.pool = pool_address;
   options.listeners = {service.listener.fd()};
   options.trusted_proxies = std::move(trusted);
+  options.has_rlimit_files = http.process.limits.files || config.global.limits.files;
   service.kept_descriptors.push_back(refusals->fd());
   options.refusals = std::move(refusals);
   const auto connections = pages ? pages->connections : nullptr;

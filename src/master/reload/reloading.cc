@@ -10,6 +10,8 @@
 #include <array>
 #include <utility>
 
+#include "pool/children.h"
+#include "quarry/base/duration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
@@ -81,13 +83,18 @@ void Reloading::take_output() {
 AfterCheck Reloading::check_ended(int status) {
   take_output();
   const std::string output = std::move(check_->text);
+  const bool took_too_long = steady_clock::now() - check_->started > kLongestCheck;
   check_.reset();
   if (!master_state_.is_running) return AfterCheck::kNothing;
   const auto if_failed = is_emergency_ ? AfterCheck::kReplaceChildren : AfterCheck::kNothing;
   if (is_outdated_) return ask(is_emergency_) ? AfterCheck::kNothing : if_failed;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return AfterCheck::kExecute;
-  base::log(LogLevel::kError,
-            "not reloaded: the check of the new configuration or program has failed");
+  const std::string reason =
+      took_too_long         ? fmt::format("took longer than {}", base::in_words(kLongestCheck))
+      : WIFSIGNALED(status) ? how_it_ended(status) + "; the program might be damaged"
+                            : how_it_ended(status);
+  base::log(LogLevel::kError, "not reloaded: {} --test {}",
+            base::printable(program_to_check_().path.string()), reason);
   for (std::string_view rest = output; !rest.empty();) {
     base::log(LogLevel::kError, "  {}", base::printable(base::take_until(rest, '\n'), 1000));
   }

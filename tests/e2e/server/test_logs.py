@@ -424,6 +424,32 @@ def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
     assert LINE.fullmatch(wait_for_line(error, "127.0.0.1"))[3] == "gateway"
 
 
+def test_pages_are_logged_with_their_repository_and_404s_at_level_debug(start, access, fresh, tmp_path):
+    port = free_port()
+    (tmp_path / "served").mkdir()
+    repository = shutil.copy(fresh, tmp_path / "served" / "one.fossil")
+    server = start({"access.log": access, "access.format": "json", "pages": "fossil", "repository": None,
+                    "repositories": tmp_path / "served"},
+                   http={"listen": f"127.0.0.1:{port}"}, settings={"log_level": "debug"})
+    for path in ("/one/timeline", "/none/timeline", "/one/xfer"):
+        Browser(port).get(path)
+    wait_until(lambda: len(lines(access)) == 3, "all requests")
+    found = {each["uri"]: each["repository"] for each in map(json.loads, lines(access))}
+    assert found == {"/one/timeline": str(repository), "/none/timeline": "", "/one/xfer": str(repository)}
+    line = LINE.fullmatch(wait_for_line(server.log_path, "404 no such repository"))
+    assert (line[2], line[3]) == ("debug", "pages www")
+
+
+@pytest.mark.parametrize("where", ["global", "http", "neither"])
+def test_a_front_with_too_few_descriptors_names_the_limit(start, where):
+    limit = {"rlimit_files": 200}
+    listen = {"listen": f"127.0.0.1:{free_port()}"}
+    server = start(http={**listen, **(limit if where == "http" else {})}, settings=limit if where == "global" else {},
+                   command=["prlimit", "--nofile=200:200"] if where == "neither" else None)
+    line = wait_for_line(server.log_path, "the limit of 200 open files")
+    assert line.endswith("raise the limit (ulimit -n, LimitNOFILE=)" if where == "neither" else ": raise rlimit_files")
+
+
 @dataclass
 class OfNobody:
     """A server with pages and an HTTP front. Its children run as another user, and only root can enter the folder of

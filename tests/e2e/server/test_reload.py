@@ -69,6 +69,22 @@ def test_a_program_that_cannot_run_prevents_a_reload(start, tmp_path, monkeypatc
     assert pool.is_served()
 
 
+@pytest.mark.parametrize("size", [0, 50_000])
+def test_a_reload_with_an_incomplete_program_logs_the_reason(start, tmp_path, monkeypatch, size):
+    program = tmp_path / "quarryd"
+    shutil.copy(places.program("quarryd"), program)
+    monkeypatch.setattr(places, "program", lambda name: program)
+    pool = start()
+    program.unlink()
+    program.write_bytes(places.build_directory().joinpath("src/app/quarryd").read_bytes()[:size])
+    program.chmod(0o755)
+    pool.main.send(signal.SIGUSR2)
+    reason = "Exec format error" if size == 0 else f"{program} --test was killed by signal 11; the program might be damaged"
+    pool.wait_for_log("not reloaded: ")
+    assert reason.lower() in next(line for line in pool.log().splitlines() if "not reloaded: " in line).lower()
+    assert pool.is_served()
+
+
 def test_a_reload_executes_the_new_program(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
