@@ -84,6 +84,7 @@ Server::~Server() {
 }
 
 base::Result<void> Server::start() {
+  of_process_ = this;
   http_.reset(evhttp_new(base_));
   if (!http_ || !accept_pause_)
     return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
@@ -106,8 +107,9 @@ base::Result<void> Server::start() {
       if (listener != nullptr) evconnlistener_free(listener);
       return base::fail_errno("cannot accept connections on the listening socket");
     }
-    evconnlistener_set_error_cb(
-        listener, [](evconnlistener*, void* self) { server_of(self)->on_accept_failed(); });
+    // evhttp_bind_listener() has set the callback's argument to evhttp.
+    evconnlistener_set_error_cb(listener,
+                                [](evconnlistener*, void*) { of_process_->on_accept_failed(); });
     listeners_.push_back(listener);
   }
   return {};

@@ -63,6 +63,9 @@ class Server final : private Connection::Owner {
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 
+  /// For the callback that does not get another argument. A process runs one server.
+  inline static Server* of_process_ = nullptr;
+
   event_base* base_;
   const GatewayOptions& options_;
   /// Number of buffered request bytes of all connections.

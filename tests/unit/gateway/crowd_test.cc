@@ -353,6 +353,16 @@ TEST_CASE("requests for which a trusted proxy forwards no address are not limite
   for (Client* client : {&first, &second, &third}) CHECK(client->reply().contains("done"));
 }
 
+TEST_CASE("a client waits while the gateway cannot open more descriptors") {
+  const World world;
+  CHECK(Client(world.gateway).is_served());
+  world.gateway.limit_descriptors(3);
+  Client waiting(world.gateway);
+  CHECK(wait_for_log(world.gateway, "cannot accept a connection: Too many open files"));
+  world.gateway.limit_descriptors(1000);
+  CHECK(waiting.is_served());
+}
+
 TEST_CASE("empty lines before a request are skipped") {
   const World world;
   for (const std::string_view before : {"\r\n", "\n", "\r\n\r\n\n"}) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +180,13 @@ Gateway::~Gateway() {
 
 void Gateway::signal(int number) const {
   ::kill(pid_, number);
+}
+
+void Gateway::limit_descriptors(std::size_t count) const {
+  rlimit limit{};
+  ::prlimit(pid_, RLIMIT_NOFILE, nullptr, &limit);
+  limit.rlim_cur = count;
+  CHECK(::prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr) == 0);
 }
 
 int Gateway::wait() {

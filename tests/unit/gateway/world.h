@@ -80,6 +80,8 @@ class Gateway {
 
   std::uint16_t port() const { return port_; }
   void signal(int number) const;
+  /// Sets the limit on the gateway's descriptors.
+  void limit_descriptors(std::size_t count) const;
   /// Waits for the gateway and returns its exit code. Returns -1 if a signal ended the gateway, or
   /// after kPatience.
   int wait();
