@@ -52,6 +52,8 @@ Result<std::string> quoted_value(std::string_view text) {
 
 class Reader {
  public:
+  explicit Reader(IsListKey is_list) : is_list_(is_list) {}
+
   IniFile read(std::string_view text) {
     // Some editors start a file with a byte order mark.
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
@@ -107,6 +109,7 @@ class Reader {
     IniSection& section = file_.sections.back();
     for (const IniEntry& entry : section.entries) {
       if (entry.key != key || key.ends_with("[]") || key == "include") continue;
+      if (is_list_ != nullptr && is_list_(section.name, key)) continue;
       return mistake(fmt::format("{} is already set on line {}", key, entry.line));
     }
     const std::string_view text = trim(line.substr(equals + 1));
@@ -119,6 +122,7 @@ class Reader {
     section.entries.push_back({std::string(key), std::move(*value), line_});
   }
 
+  IsListKey is_list_;
   IniFile file_;
   int line_ = 0;
   bool in_section_ = false;
@@ -127,8 +131,8 @@ class Reader {
 
 }  // namespace
 
-IniFile parse_ini(std::string_view text) {
-  return Reader().read(text);
+IniFile parse_ini(std::string_view text, IsListKey is_list) {
+  return Reader(is_list).read(text);
 }
 
 std::string ini_line(std::string_view key, std::string_view value) {

@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <event2/bufferevent_ssl.h>
 #include <event2/http_struct.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -39,7 +40,8 @@ Connection* self_of(void* argument) {
 
 }  // namespace
 
-Connection::Connection(event_base* base, const GatewayOptions& options, Owner& owner)
+Connection::Connection(event_base* base, const GatewayOptions& options, Owner& owner,
+                       TlsSessionPtr tls)
     : options_(options), owner_(owner), started_(steady_clock::now()), pace_(options.min_rate) {
   head_.reset(evbuffer_new());
   deadline_.reset(event_new(
@@ -47,7 +49,13 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
   wake_.reset(event_new(
       base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_woken(); }, this));
   if (!head_ || !deadline_ || !wake_) return;
-  bev_ = bufferevent_socket_new(base, -1, 0);
+  if (tls) {
+    tls_ = tls.release();
+    bev_ = bufferevent_openssl_socket_new(base, -1, tls_, BUFFEREVENT_SSL_ACCEPTING,
+                                          BEV_OPT_CLOSE_ON_FREE);
+  } else {
+    bev_ = bufferevent_socket_new(base, -1, 0);
+  }
   if (bev_ == nullptr) return;
   bufferevent_set_max_single_write(bev_, kWriteAtOnce);
   evbuffer_add_cb(
@@ -82,8 +90,14 @@ void Connection::on_arrived() {
   evcon_ = static_cast<evhttp_connection*>(argument);
   evhttp_connection_set_closecb(
       evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
-  set_deadline(owner_.stopping() ? options_.stop_grace : options_.client_timeout);
+  wait_for_request();
+  if (is_tls()) begin_handshake();
   owner_.on_arrived(*this);
+}
+
+void Connection::wait_for_request() {
+  if (has_pending_refusal()) return set_deadline(kRequestGrace);
+  set_deadline(owner_.stopping() ? options_.stop_grace : options_.client_timeout);
 }
 
 void Connection::on_woken() {
@@ -120,6 +134,10 @@ std::size_t Connection::acknowledged() const {
 
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
+  if (state_ == State::kHandshake) {
+    base::log(base::LogLevel::kNotice, "client {}: the TLS handshake took too long", client());
+    return close();
+  }
   if (has_pending_refusal() && !is_refused()) return refuse(pending_refusal_, false);
   if (state_ == State::kBody) {
     if (const auto left = time_left(received_); left > milliseconds::zero()) {
@@ -333,6 +351,7 @@ void Connection::on_closed() {
               "client {}: disconnected after {} bytes of an incomplete request", client(),
               received_);
   }
+  end_tls();
   owner_.on_gone(*this);
 }
 

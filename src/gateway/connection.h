@@ -1,8 +1,8 @@
 // A client's connection to the gateway.
 //
-//   waiting ─> head ─> body ─> handling ─> sending ─> waiting …
-//      │         │       │                    │
-//      └─────────┴───────┴── refusing ────────┘ ─> lingering ─> gone
+//   handshake ─> waiting ─> head ─> body ─> handling ─> sending ─> waiting …
+//                   │         │       │                    │
+//                   └─────────┴───────┴── refusing ────────┘ ─> lingering ─> gone
 //
 // evhttp parses requests, collects bodies, formats replies and keeps connections alive. On the same
 // bufferevent, this class adds:
@@ -14,7 +14,8 @@
 //   - detection of clients that disconnect while their request is being handled;
 //   - a rank, which determines the connection to close if there are too many connections;
 //   - refusals: a plain page instead of evhttp's HTML. After the page is sent, input is discarded
-//     for a while, because a TCP reset could otherwise prevent the client from reading the page.
+//     for a while, because a TCP reset could otherwise prevent the client from reading the page;
+//   - the TLS handshake (connection_tls.cc), with a deadline and a log line if it fails.
 //
 // The class has many functions, because all of them depend on the state above.
 //
@@ -37,6 +38,7 @@
 #include "quarry/gateway/gateway_options.h"
 #include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
+#include "tls_context.h"
 
 namespace quarry::gateway {
 
@@ -77,9 +79,9 @@ class Connection {
     double pace;
   };
 
-  /// Creates a connection. OPTIONS and OWNER must outlive this object. The caller has to check
-  /// valid(), because memory might be exhausted.
-  Connection(event_base* base, const GatewayOptions& options, Owner& owner);
+  /// Creates a connection. OPTIONS and OWNER must outlive this object. TLS is the server's side of
+  /// a TLS connection, or null. The caller has to check valid(), because memory might be exhausted.
+  Connection(event_base* base, const GatewayOptions& options, Owner& owner, TlsSessionPtr tls);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -112,7 +114,8 @@ class Connection {
   /// Returns the number of buffered bytes of a reply.
   std::size_t unsent() const { return state_ == State::kSending ? queued_ : 0; }
   /// Returns whether the connection is idle, without a request or reply.
-  bool waiting() const { return state_ == State::kWaiting; }
+  bool waiting() const { return state_ == State::kWaiting || state_ == State::kHandshake; }
+  bool is_tls() const { return tls_ != nullptr; }
   /// Closes the connection now and destroys the object.
   void close();
   /// Closes a waiting() connection during a graceful stop. Still accepts a request within
@@ -144,9 +147,33 @@ class Connection {
   std::string_view first_line() const { return first_line_; }
 
  private:
-  enum class State { kWaiting, kHead, kBody, kHandling, kSending, kRefusing, kLingering };
+  enum class State {
+    kHandshake,
+    kWaiting,
+    kHead,
+    kBody,
+    kHandling,
+    kSending,
+    kRefusing,
+    kLingering
+  };
+  /// evhttp's callbacks of the bufferevent.
+  struct Callbacks {
+    bufferevent_data_cb read = nullptr;
+    bufferevent_data_cb write = nullptr;
+    bufferevent_event_cb event = nullptr;
+  };
 
   void on_arrived();
+  void begin_handshake();
+  void on_handshake(short what);
+  void on_handshake_failed();
+  /// Replies to a plain HTTP request on a TLS connection.
+  void refuse_plain_http();
+  /// Tells a TLS client that nothing more is sent.
+  void end_tls();
+  /// Sets the deadline of the first request.
+  void wait_for_request();
   void on_input(std::size_t added);
   void on_output(const evbuffer_cb_info& info);
   void on_deadline();
@@ -182,6 +209,8 @@ class Connection {
   const GatewayOptions& options_;
   Owner& owner_;
   bufferevent* bev_ = nullptr;
+  SSL* tls_ = nullptr;          // owned by bev_
+  Callbacks evhttp_callbacks_;  // during the handshake
   evhttp_connection* evcon_ = nullptr;
   evhttp_request* request_ = nullptr;
   std::function<void()> abort_;

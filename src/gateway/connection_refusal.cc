@@ -47,9 +47,10 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
 void Connection::send_refusal() {
   owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
-  evbuffer_unfreeze(output, 1);
+  // The buffer of a plain connection is frozen, except while the socket is written.
+  if (!is_tls()) evbuffer_unfreeze(output, 1);
   drain(output);
-  evbuffer_freeze(output, 1);
+  if (!is_tls()) evbuffer_freeze(output, 1);
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
   bufferevent_disable(bev_, EV_READ);
   bufferevent_setcb(
@@ -65,6 +66,7 @@ void Connection::linger() {
   state_ = State::kLingering;
   pace_.begin();
   received_ = 0;
+  end_tls();
   ::shutdown(descriptor(), SHUT_WR);
   bufferevent_setcb(
       bev_,

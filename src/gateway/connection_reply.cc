@@ -60,6 +60,8 @@ void Connection::end_reply() {
 }
 
 void Connection::flush() {
+  // The bytes must be encrypted, so let the event loop write them.
+  if (is_tls()) return;
   evbuffer* output = bufferevent_get_output(bev_);
   evbuffer_unfreeze(output, 1);
   evbuffer_write(output, descriptor());

@@ -134,7 +134,7 @@ Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const Addr
 }
 
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    std::uint16_t server_port) {
+                                    const Entrance& entrance) {
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view raw = target.substr(0, target.find('#'));
   const std::size_t question = raw.find('?');
@@ -154,7 +154,7 @@ base::Result<std::string> params_of(evhttp_request& request, const Client& clien
   add(parameter::kServerSoftware, "quarry/" QUARRY_VERSION);
   add(parameter::kServerProtocol, request.minor == 0 ? "HTTP/1.0" : "HTTP/1.1");
   add(parameter::kServerName, host.empty() ? std::string_view("localhost") : host_name(host));
-  add(parameter::kServerPort, std::to_string(server_port));
+  add(parameter::kServerPort, std::to_string(entrance.port));
   add(parameter::kRequestMethod, method_name(request));
   add(parameter::kRequestUri, raw);
   add(parameter::kScriptName, "");
@@ -162,8 +162,9 @@ base::Result<std::string> params_of(evhttp_request& request, const Client& clien
   add(parameter::kQueryString, question == std::string_view::npos ? "" : raw.substr(question + 1));
   add(parameter::kRemoteAddress, client.address);
   if (client.port != 0) add(parameter::kRemotePort, std::to_string(client.port));
-  const bool https = client.through_proxy &&
-                     http::same_name(header_or_empty(headers, "X-Forwarded-Proto"), "https");
+  const std::string_view forwarded =
+      client.through_proxy ? header_or_empty(headers, "X-Forwarded-Proto") : std::string_view();
+  const bool https = forwarded.empty() ? entrance.is_tls : http::same_name(forwarded, "https");
   add(parameter::kRequestScheme, https ? "https" : "http");
   if (https) add(parameter::kHttps, "on");
   const std::size_t size = evbuffer_get_length(evhttp_request_get_input_buffer(&request));

@@ -18,6 +18,12 @@
 
 namespace quarry::gateway {
 
+/// How a request has reached the gateway.
+struct Entrance {
+  std::uint16_t port = 0;
+  bool is_tls = false;
+};
+
 /// The client, as seen through trusted proxies.
 struct Client {
   std::string address;
@@ -41,6 +47,6 @@ std::string_view method_name(const evhttp_request& request);
 /// Returns the variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path
 /// cannot be decoded).
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    std::uint16_t server_port);
+                                    const Entrance& entrance);
 
 }  // namespace quarry::gateway

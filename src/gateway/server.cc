@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <malloc.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,10 +32,6 @@ constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::size_t kMaxOfPage = std::size_t{64} << 10;
 constexpr std::size_t kFewOfPage = std::size_t{32} << 10;
 constexpr std::string_view kTooLong = "it sent more than its Content-Length";
-
-Server* server_of(void* argument) {
-  return static_cast<Server*>(argument);
-}
 
 std::uint16_t local_port(int descriptor) {
   sockaddr_storage storage{};
@@ -77,41 +74,61 @@ Server::Server(event_base* base, const GatewayOptions& options)
       bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
 
 Server::~Server() {
+  listeners_.clear();  // evhttp frees the listeners
   // Free evhttp first. This aborts in-flight requests through on_gone(), and on_gone() uses the
   // other members.
-  http_.reset();
+  fronts_.clear();
   exchanges_.clear();
 }
 
 base::Result<void> Server::start() {
   of_process_ = this;
-  http_.reset(evhttp_new(base_));
-  if (!http_ || !accept_pause_)
-    return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
+  if (!accept_pause_) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
+  if (const auto loaded = tls_.load(options_.certificates); !loaded) {
+    return base::fail(loaded.error().code, "cannot use a certificate: " + loaded.error().message);
+  }
+  // No other process needs the keys.
+  for (const int descriptor : options_.certificates) ::close(descriptor);
+  fronts_.reserve(options_.listeners.size());
+  for (const FrontSocket& socket : options_.listeners) {
+    QUARRY_TRY(listen(fronts_.emplace_back(Front{this, &socket, base::HttpServerPtr()})));
+  }
+  return {};
+}
+
+base::Result<void> Server::listen(Front& front) {
+  front.http.reset(evhttp_new(base_));
+  evhttp* const http = front.http.get();
+  if (http == nullptr) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
   // Allow all methods here. request_head.cc refuses unsupported methods with plain text, but evhttp
   // would send an HTML page.
-  evhttp_set_allowed_methods(http_.get(), 0xffff);
-  evhttp_set_default_content_type(http_.get(), nullptr);
-  evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
-  evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(options_.max_body));
+  evhttp_set_allowed_methods(http, 0xffff);
+  evhttp_set_default_content_type(http, nullptr);
+  evhttp_set_max_headers_size(http, static_cast<ev_ssize_t>(options_.max_header));
+  evhttp_set_max_body_size(http, static_cast<ev_ssize_t>(options_.max_body));
   evhttp_set_bevcb(
-      http_.get(), [](event_base*, void* self) { return server_of(self)->make_connection(); },
-      this);
+      http,
+      [](event_base*, void* argument) {
+        const auto* const self = static_cast<Front*>(argument);
+        return self->server->make_connection(*self->socket);
+      },
+      &front);
   evhttp_set_gencb(
-      http_.get(),
-      [](evhttp_request* request, void* self) { server_of(self)->on_request(request); }, this);
-  for (const int descriptor : options_.listeners) {
-    evconnlistener* listener =
-        evconnlistener_new(base_, nullptr, nullptr, LEV_OPT_CLOSE_ON_EXEC, 0, descriptor);
-    if (listener == nullptr || evhttp_bind_listener(http_.get(), listener) == nullptr) {
-      if (listener != nullptr) evconnlistener_free(listener);
-      return base::fail_errno("cannot accept connections on the listening socket");
-    }
-    // evhttp_bind_listener() has set the callback's argument to evhttp.
-    evconnlistener_set_error_cb(listener,
-                                [](evconnlistener*, void*) { of_process_->on_accept_failed(); });
-    listeners_.push_back(listener);
+      http,
+      [](evhttp_request* request, void* argument) {
+        static_cast<Front*>(argument)->server->on_request(request);
+      },
+      &front);
+  evconnlistener* listener = evconnlistener_new(base_, nullptr, nullptr, LEV_OPT_CLOSE_ON_EXEC, 0,
+                                                front.socket->descriptor);
+  if (listener == nullptr || evhttp_bind_listener(http, listener) == nullptr) {
+    if (listener != nullptr) evconnlistener_free(listener);
+    return base::fail_errno("cannot accept connections on the listening socket");
   }
+  // evhttp_bind_listener() has set the callback's argument to evhttp.
+  evconnlistener_set_error_cb(listener,
+                              [](evconnlistener*, void*) { of_process_->on_accept_failed(); });
+  listeners_.push_back(listener);
   return {};
 }
 
@@ -145,9 +162,11 @@ void Server::on_accept_failed() {
   update_listening();
 }
 
-bufferevent* Server::make_connection() {
+bufferevent* Server::make_connection(const FrontSocket& socket) {
   Connection::Owner& owner = *this;
-  auto connection = std::make_unique<Connection>(base_, options_, owner);
+  TlsSessionPtr tls = socket.is_tls ? tls_.new_session() : nullptr;
+  if (socket.is_tls && !tls) return nullptr;
+  auto connection = std::make_unique<Connection>(base_, options_, owner, std::move(tls));
   if (!connection->valid()) return nullptr;
   bufferevent* bev = connection->bev();
   exchanges_[bev].connection = std::move(connection);
@@ -217,7 +236,9 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
     return answer_page(exchange, 503, "too many requests from your address");
   }
   evbuffer* body = evhttp_request_get_input_buffer(request);
-  const auto params = params_of(*request, exchange.client, local_port(connection.descriptor()));
+  const auto params =
+      params_of(*request, exchange.client,
+                {.port = local_port(connection.descriptor()), .is_tls = connection.is_tls()});
   if (!params) return answer_error(exchange, 400, params.error().message, "");
   base::EventBufferPtr bytes(evbuffer_new());
   if (!bytes || !append_request(bytes.get(), *params, body)) {

@@ -11,6 +11,7 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/base/result.h"
 #include "quarry/gateway/gateway_options.h"
+#include "tls_context.h"
 
 namespace quarry::gateway {
 
@@ -29,7 +30,15 @@ class Server final : private Connection::Owner {
   void stop();
 
  private:
-  bufferevent* make_connection();
+  /// The HTTP server of a listening socket.
+  struct Front {
+    Server* server;
+    const FrontSocket* socket;
+    base::HttpServerPtr http;
+  };
+
+  base::Result<void> listen(Front& front);
+  bufferevent* make_connection(const FrontSocket& socket);
   void on_request(evhttp_request* request);
   void begin(Exchange& exchange, evhttp_request* request);
   void on_part(Exchange& exchange);
@@ -77,7 +86,8 @@ class Server final : private Connection::Owner {
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
   Exchanges exchanges_;
-  base::HttpServerPtr http_;
+  TlsContexts tls_;
+  std::vector<Front> fronts_;  // its size does not change after start()
 };
 
 }  // namespace quarry::gateway

@@ -270,6 +270,9 @@ CheckedProgram Loop::program_to_check() const {
       .path = reload_.program, .arguments = reload_.arguments, .inheritable = {}};
   for (const auto& one : services_) {
     program.inheritable += one->service().listener.asked_for() + "\n";
+    for (const Listener& each : one->service().more_listeners) {
+      program.inheritable += each.asked_for() + "\n";
+    }
   }
   program.inheritable += control_.listener.asked_for() + "\n";
   return program;
@@ -280,7 +283,10 @@ void Loop::execute_again() {
   handover.generation = master_state_.generation + 1;
   handover.notes = reload_.notes;
   hand_over(control_.listener, handover);
-  for (const auto& one : services_) hand_over(one->service().listener, handover);
+  for (const auto& one : services_) {
+    hand_over(one->service().listener, handover);
+    for (const Listener& each : one->service().more_listeners) hand_over(each, handover);
+  }
   for (const auto& one : services_) {
     hand_over(one->children, master_state_.generation, handover);
   }

@@ -6,8 +6,9 @@
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
 // The length of a value is not limited. Keys keep their order and line numbers, for error messages.
-// A key that ends in [] is a list with one value per line. Duplicate keys (except lists), duplicate
-// sections and malformed lines are mistakes. The parser reports all mistakes in a file at once.
+// A key that ends in [] is a list with one value per line, and so are the keys that the caller names.
+// Duplicate keys (except lists), duplicate sections and malformed lines are mistakes. The parser
+// reports all mistakes in a file at once.
 #pragma once
 
 #include <string>
@@ -38,7 +39,11 @@ struct IniFile {
   std::vector<IniMistake> mistakes;  // sorted by line
 };
 
-IniFile parse_ini(std::string_view text);
+/// Returns whether a section may have several lines with the same key.
+using IsListKey = bool (*)(std::string_view section, std::string_view key);
+
+/// Parses TEXT. IS_LIST can be null.
+IniFile parse_ini(std::string_view text, IsListKey is_list = nullptr);
 
 /// Returns the line of the file, with its newline, for KEY and VALUE. VALUE must not contain a
 /// newline or NUL.

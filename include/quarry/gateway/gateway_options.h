@@ -14,6 +14,14 @@
 
 namespace quarry::gateway {
 
+/// A listening socket of the front.
+struct FrontSocket {
+  /// Bound, listening and non-blocking. The caller has to close the socket.
+  int descriptor = -1;
+  /// Whether clients connect with TLS.
+  bool is_tls = false;
+};
+
 struct GatewayOptions {
   /// The pool's address. Required.
   std::optional<base::SocketAddress> pool = {};
@@ -26,8 +34,13 @@ struct GatewayOptions {
   /// Whether the pool also handles paths that end in a slash. Such a path can be a folder with an
   /// index.
   bool has_folders = false;
-  /// Bound, listening, non-blocking sockets. The caller has to close these sockets.
-  std::vector<int> listeners = {};
+  std::vector<FrontSocket> listeners = {};
+  /// Files with certificates and their keys (certificate.h): the n-th key belongs to the n-th
+  /// certificate. Only the caller of run() reads these files.
+  std::vector<std::string> certificate_files = {};
+  std::vector<std::string> key_files = {};
+  /// Memory files of the certificates. Required if a listener has TLS. run() closes the files.
+  std::vector<int> certificates = {};
   /// Counts requests that the front itself refuses. run() calls RefusalTally::begin(). Can be null.
   std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.

@@ -56,14 +56,20 @@ struct GlobalConfig {
   std::chrono::milliseconds systemd_interval{10'000};
 };
 
+/// An address on which the HTTP server listens.
+struct HttpListen {
+  std::optional<base::SocketAddress> address = {};  // always set after reading
+  bool is_tls = false;                              // ssl
+  std::string place = {};                           // FILE:LINE; "" if not from a file
+};
+
 struct HttpConfig {
   int line = 0;
-  std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of `listen`; "" if not from a file
-  std::string pool;                           // "": the only pool
-  std::vector<std::string> trusted_proxies;   // addresses and networks
-  std::optional<Credentials> run_as;          // nullopt: the pool's user
-  std::string user;                           // as written in the file
+  std::vector<HttpListen> listens;           // not empty after reading
+  std::string pool;                          // "": the only pool
+  std::vector<std::string> trusted_proxies;  // addresses and networks
+  std::optional<Credentials> run_as;         // nullopt: the pool's user
+  std::string user;                          // as written in the file
   std::string group;
   ProcessSettings process;
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on

@@ -139,6 +139,12 @@ struct Path : Text {
   }
 };
 
+/// A list of absolute paths, one per line.
+struct Paths {
+  static base::Result<void> put(std::vector<std::string>& target, const std::string& value);
+  static Shown show(const std::vector<std::string>& paths) { return paths; }
+};
+
 /// The value of error_log.
 struct LogTarget {
   static base::Result<void> put(base::LogOptions& log, const std::string& value) {

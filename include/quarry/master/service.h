@@ -110,6 +110,8 @@ struct Service {
   ServiceKind kind = ServiceKind::kPool;
   ProcessLimits processes;
   Listener listener;
+  /// More listening sockets of children that run a function.
+  std::vector<Listener> more_listeners = {};
   std::optional<Credentials> run_as;  // nullopt: the master's user
   ProcessSettings process;
   /// The name of another service, whose board the children can read. If writes_observed is set, the

@@ -16,9 +16,20 @@ std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
   auto* serve = cli.add_option(
       "--serve", line.serve,
       "Repository, or folder of repositories, to serve without a configuration file");
-  cli.add_option("--http", line.http, "With --serve: address and port to listen on")
-      ->capture_default_str()
+  cli.add_option("--http", line.http,
+                 "With --serve: address and port for HTTP (default: 127.0.0.1:8080, or none with "
+                 "--https)")
       ->needs(serve);
+  auto* https = cli.add_option("--https", line.https,
+                               "With --serve: address and port for HTTPS, with --certificate and "
+                               "--key")
+                    ->needs(serve);
+  https
+      ->needs(cli.add_option("--certificate", line.certificate,
+                             "File with the certificate for --https and its issuers (PEM)")
+                  ->needs(https))
+      ->needs(cli.add_option("--key", line.key, "File with the private key for --https (PEM)")
+                  ->needs(https));
   cli.add_option("--user", line.user,
                  "With --serve as root: user to run as (default: owner of the path, if not root)")
       ->needs(serve);

@@ -12,7 +12,10 @@ struct CommandLine {
   std::string config;
   std::string prefix;
   std::string serve;
-  std::string http = "127.0.0.1:8080";
+  std::string http;
+  std::string https;
+  std::string certificate;  // with https, like `key`
+  std::string key;
   std::string user;
   std::size_t children = 0;
   bool has_changes = false;

@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
+#include "front_certificates.h"
 #include "hooks_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
@@ -157,18 +158,31 @@ base::Result<Service> http_service(const master::Config& config, const master::P
                                    std::shared_ptr<scoreboard::RefusalTally> refusals,
                                    Inherited& inherited) {
   const master::HttpConfig& http = *config.http;
-  if (!http.listen) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
+  if (http.listens.empty()) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
   Service service;
   service.name = "gateway";
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
   service.process = http.process;
-  QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen, {}, &inherited));
-
+  QUARRY_TRY_ASSIGN(auto certificates, read_certificates(config));
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
-  options.listeners = {service.listener.fd()};
+  for (const master::HttpListen& listen : http.listens) {
+    QUARRY_TRY_ASSIGN(auto listener, master::Listener::open(*listen.address, {}, &inherited));
+    options.listeners.push_back({.descriptor = listener.fd(), .is_tls = listen.is_tls});
+    base::log(base::LogLevel::kNotice, "serving {}://{}/", listen.is_tls ? "https" : "http",
+              listener.address()->str());
+    (service.listener.fd() < 0 ? service.listener : service.more_listeners.emplace_back()) =
+        std::move(listener);
+  }
+  for (const gateway::Certificate& each : certificates) {
+    options.certificates.push_back(each.memory.get());
+    service.kept_descriptors.push_back(each.memory.get());
+    for (const std::string& warning : each.warnings) {
+      base::log(base::LogLevel::kWarning, "[http] {}", warning);
+    }
+  }
   options.trusted_proxies = std::move(trusted);
   options.has_rlimit_files = http.process.limits.files || config.global.limits.files;
   service.kept_descriptors.push_back(refusals->fd());
@@ -184,7 +198,9 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   }
   // The master kills the front after process_control_timeout, so let the front exit earlier.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
-  service.run = [options = std::move(options), connections](ChildContext& child) {
+  // The master keeps the memory files open for later starts of the front.
+  const auto kept = std::make_shared<std::vector<gateway::Certificate>>(std::move(certificates));
+  service.run = [options = std::move(options), connections, kept](ChildContext& child) {
     return gateway::run(options, [&child] { control::take_logs(*child.control, nullptr); });
   };
   return service;
@@ -264,7 +280,6 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     const auto& address = service.listener.address();
     if (of_front && address) {
       QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
-      base::log(base::LogLevel::kNotice, "serving http://{}/", address_text(*front));
     }
     std::optional<Service> status;
     if (pool.status_listen) {

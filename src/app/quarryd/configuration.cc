@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "courier_configuration.h"
+#include "front_certificates.h"
 #include "peer_configuration.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/spawn.h"
@@ -22,8 +23,15 @@
 namespace quarry::app {
 namespace {
 
+/// Files, one per line. Relative paths are allowed with a prefix.
+struct Files : master::Paths {
+  static bool is_relative(std::string_view value) { return master::Path::is_relative(value); }
+};
+
 /// The directives of [http] that concern the HTTP front.
 constexpr auto kGatewayDirectives = std::to_array<master::Directive<gateway::GatewayOptions>>({
+    {"ssl_certificate", Files(), QUARRY_FIELD(certificate_files)},
+    {"ssl_certificate_key", Files(), QUARRY_FIELD(key_files)},
     {"max_body", master::Size(), QUARRY_FIELD(max_body)},
     {"max_bodies", master::Size(), QUARRY_FIELD(max_bodies)},
     {"max_reply", master::Size(), QUARRY_FIELD(max_reply)},
@@ -94,6 +102,11 @@ master::ConfigReading checked(master::ConfigReading reading) {
         if (!error.empty()) reading.mistakes.push_back(fmt::format("[{}] {}", pool.name, error));
       }
     }
+    if (const auto& http = reading.config.http) {
+      if (auto error = certificates_error(*http); !error.empty()) {
+        reading.mistakes.push_back(std::move(error));
+      }
+    }
   }
   std::ranges::move(courier_mistakes(reading.config), std::back_inserter(reading.mistakes));
   return reading;
@@ -113,6 +126,13 @@ master::ConfigReading parse_configuration(std::string_view text, const std::stri
 
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool) {
   return master::options_in<worker::WorkerOptions>(pool.carried);
+}
+
+std::shared_ptr<master::CarriedOptions> front_options_with(
+    const gateway::CertificateFiles& certificate) {
+  return std::make_shared<master::OptionsBy<gateway::GatewayOptions>>(
+      kGatewayDirectives, gateway::GatewayOptions{.certificate_files = {certificate.certificate},
+                                                  .key_files = {certificate.key}});
 }
 
 gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http) {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 
+#include "quarry/gateway/certificate.h"
 #include "quarry/gateway/gateway_options.h"
 #include "quarry/master/config.h"
 #include "quarry/master/directive_table.h"
@@ -27,6 +29,9 @@ std::span<const master::Directive<worker::WorkerOptions>> worker_directives();
 
 /// Returns the worker options from POOL's directives. Other fields have their defaults.
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);
+/// Returns the directives of [http] for CERTIFICATE. Other directives have their defaults.
+std::shared_ptr<master::CarriedOptions> front_options_with(
+    const gateway::CertificateFiles& certificate);
 /// Returns the options of the HTTP front from HTTP's directives.
 gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http);
 

@@ -243,23 +243,36 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   return run(reading.config, line, handover, {}, reading.notices);
 }
 
+/// Returns TEXT, the value of OPTION, as an address to listen on. If it is not one, prints the
+/// mistake and returns nullopt.
+std::optional<base::SocketAddress> address_of(const char* option, const std::string& text) {
+  const auto address = base::SocketAddress::parse(text);
+  if (address && !address->is_unix()) return *address;
+  fmt::print(stderr, "quarryd: {} must be ADDRESS:PORT, not \"{}\"\n", option,
+             base::printable(text));
+  return std::nullopt;
+}
+
 int run_serve(const CommandLine& line, std::optional<master::Handover>& handover) {
-  const auto http = base::SocketAddress::parse(line.http);
-  if (!http || http->is_unix()) {
-    fmt::print(stderr, "quarryd: --http must be ADDRESS:PORT, not \"{}\"\n",
-               base::printable(line.http));
-    return kWrongUsage;
+  app::ServeOptions options{.path = line.serve,
+                            .children = line.children,
+                            .running_as_root = ::geteuid() == 0,
+                            .user = line.user,
+                            .has_changes = line.has_changes,
+                            .has_pages = !line.has_no_pages};
+  if (!line.http.empty() || line.https.empty()) {
+    options.http = address_of("--http", line.http.empty() ? app::kDefaultHttp : line.http);
+    if (!options.http) return kWrongUsage;
+  }
+  if (!line.https.empty()) {
+    options.https = address_of("--https", line.https);
+    if (!options.https) return kWrongUsage;
+    options.certificate = {.certificate = std::filesystem::absolute(line.certificate),
+                           .key = std::filesystem::absolute(line.key)};
   }
   const auto folder = app::private_folder(handover ? handover->notes[kFolderNote] : "");
   if (!folder) return failed(folder.error().message);
-  const auto config = app::config_to_serve({.path = line.serve,
-                                            .http = *http,
-                                            .children = line.children,
-                                            .running_as_root = ::geteuid() == 0,
-                                            .user = line.user,
-                                            .has_changes = line.has_changes,
-                                            .has_pages = !line.has_no_pages},
-                                           *folder);
+  const auto config = app::config_to_serve(options, *folder);
   if (!config) return failed(config.error().message);
   if (line.test > 0) {
     if (!could_start(line, *config)) return kFailed;

@@ -105,7 +105,11 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
                     base::SocketAddress::parse((*folder / "control").string()));
   config.pools.push_back(std::move(pool));
   config.http.emplace();
-  config.http->listen = options.http;
+  if (options.http) config.http->listens.push_back({.address = options.http});
+  if (options.https) {
+    config.http->listens.push_back({.address = options.https, .is_tls = true});
+    config.http->carried = front_options_with(options.certificate);
+  }
   // Log the front's output, because the user cannot enable that without a configuration file.
   config.http->process.catch_output = true;
   return config;

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
+#include "quarry/gateway/certificate.h"
 #include "quarry/master/config.h"
 
 namespace quarry::app {
@@ -20,10 +22,15 @@ using PrivateFolder = std::shared_ptr<const std::filesystem::path>;
 /// "", creates a folder. Errors: kIo.
 base::Result<PrivateFolder> private_folder(const std::string& existing);
 
+/// Default of ServeOptions::http if the front does not listen on https.
+inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
+
 struct ServeOptions {
   std::filesystem::path path;
-  base::SocketAddress http;
-  std::size_t children = 0;  // 0: depends on the number of processors
+  std::optional<base::SocketAddress> http = {};
+  std::optional<base::SocketAddress> https = {};
+  gateway::CertificateFiles certificate = {};  // with https
+  std::size_t children = 0;                    // 0: depends on the number of processors
   bool running_as_root = false;
   std::string user = {};     // user to run as if started as root (default: the owner of PATH)
   bool has_changes = false;  // whether to serve queues of change sets

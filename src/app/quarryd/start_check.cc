@@ -11,6 +11,7 @@
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
+#include "front_certificates.h"
 #include "hooks_service.h"
 #include "pool_services.h"
 #include "quarry/base/log.h"
@@ -34,7 +35,10 @@ class BoundAddresses {
   /// Binds all addresses of CONFIG at the same time, like the server.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
-    if (config.http) bind(config.http->listen, config.http->listen_place, {});
+    if (config.http) {
+      for (const master::HttpListen& each : config.http->listens)
+        bind(each.address, each.place, {});
+    }
     for (const master::PoolConfig& pool : config.pools) {
       bind(pool.listen, pool.listen_place, pool.listen_options);
       bind(pool.status_listen, pool.status_listen_place, pool.listen_options);
@@ -85,6 +89,7 @@ class Check {
     if (start_.in_background) note("daemonize", check_background(config_));
     check_logs();
     check_pid_file();
+    if (const auto read = read_certificates(config_); !read) found_.push_back(read.error().message);
     BoundAddresses addresses(start_.inheritable, /*ignores_used=*/!start_.master);
     addresses.bind_all(config_);
     std::ranges::copy(addresses.bind_failures(), std::back_inserter(found_));
@@ -266,7 +271,11 @@ class Check {
       if (pool.status_listen) add(1, pool.process);
       if (!pool.access.path.empty()) ++needed;
     }
-    if (config_.http) add(1, config_.http->process);
+    if (config_.http) {
+      add(1, config_.http->process);
+      const std::size_t more_listeners = config_.http->listens.size() - 1;
+      needed += more_listeners + gateway_options_in(*config_.http).certificate_files.size();
+    }
     return needed;
   }
 
@@ -294,6 +303,13 @@ Lines start_warnings(const master::Config& config) {
     needs.folder = pool.repositories;
     for (const std::string& each : access_errors(pool.process, pool.run_as, needs)) {
       if (each.starts_with(needs.writer)) found.push_back(fmt::format("[{}]: {}", pool.name, each));
+    }
+  }
+  if (const auto certificates = read_certificates(config)) {
+    for (const gateway::Certificate& certificate : *certificates) {
+      for (const std::string& each : certificate.warnings) {
+        found.push_back("[http] " + each);
+      }
     }
   }
   return found;

@@ -171,6 +171,7 @@ void keep_log_for_now(Inheritance& mine) {
   const std::optional<scoreboard::Board> observed = forget_others();
   std::vector<int> kept{service.listener.fd()};
   if (program == nullptr) {
+    for (const Listener& each : service.more_listeners) kept.push_back(each.fd());
     kept.insert(kept.end(), service.kept_descriptors.begin(), service.kept_descriptors.end());
     kept.insert(kept.end(), {mine.ends.board.fd(), mine.channel.fd(), mine.ends.child_accept});
   } else {

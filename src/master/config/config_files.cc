@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "directives.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
@@ -111,7 +112,7 @@ class ConfigReader {
     const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
     files_.paths.push_back(path);
     being_read_.push_back(path);
-    base::IniFile parsed = base::parse_ini(text);
+    base::IniFile parsed = base::parse_ini(text, may_repeat);
     for (base::IniMistake& mistake : parsed.mistakes) {
       files_.merged.mistakes.push_back({first + mistake.line, std::move(mistake.message)});
     }

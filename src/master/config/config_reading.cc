@@ -91,11 +91,10 @@ class Checker {
       http.line = section.line;
       if (options_.http_options) http.carried = options_.http_options();
       const Lines lines = apply(section, http);
-      http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
       warn_of_settings_that_need_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
-      if (!http.listen && !lines.contains("listen")) {
+      if (!lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
       }
       reading_.config.http = std::move(http);
@@ -151,6 +150,11 @@ class Checker {
       }
       auto set = set_directive(target, entry.key, value);
       if (!set) report(entry.line, set.error().message);
+      if constexpr (std::is_same_v<Section, HttpConfig>) {
+        if (set && entry.key == "listen") {
+          target.listens.back().place = files_.place_of(entry.line);
+        }
+      }
       lines[entry.key] = entry.line;
     }
     return lines;
@@ -330,7 +334,9 @@ class Checker {
       if (const auto conflict = listens.add(*address, section)) report(line, *conflict);
     };
     add(global.control, "global", 0);
-    if (const auto& http = reading_.config.http) add(http->listen, "http", http->line);
+    if (const auto& http = reading_.config.http) {
+      for (const HttpListen& listen : http->listens) add(listen.address, "http", http->line);
+    }
     for (const PoolConfig& pool : reading_.config.pools) {
       add(pool.listen, pool.name, pool.line);
       add(pool.status_listen, pool.name, pool.line);
@@ -343,7 +349,8 @@ class Checker {
   void check_http() {
     auto& [global, http, pools, carried] = reading_.config;
     if (!http) return;
-    if (http->listen && http->listen->is_unix()) {
+    if (std::ranges::any_of(http->listens,
+                            [](const HttpListen& each) { return each.address->is_unix(); })) {
       report(http->line, "[http] listens on ADDRESS:PORT, not on a path");
     }
     const bool is_known =

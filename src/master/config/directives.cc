@@ -9,6 +9,7 @@
 
 #include "quarry/base/ascii.h"
 #include "quarry/base/ini.h"
+#include "quarry/base/split.h"
 #include "quarry/base/url.h"
 #include "quarry/master/control_address.h"
 #include "quarry/master/kinds.h"
@@ -42,16 +43,6 @@ struct Ident : Text {
   }
 };
 
-/// A list of paths, one per line.
-struct Paths {
-  static Result<void> put(std::vector<std::string>& target, Value value) {
-    QUARRY_TRY_ASSIGN(auto path, parse_path(value));
-    target.push_back(std::move(path));
-    return {};
-  }
-  static Shown show(const std::vector<std::string>& paths) { return paths; }
-};
-
 struct SomeText : Text {
   static Result<void> put(std::string& target, Value value) {
     if (value.empty()) return fail(ErrorCode::kInvalid, "must not be empty");
@@ -78,6 +69,33 @@ struct ControlSocket {
   }
 };
 
+/// A list of `listen` directives, in nginx's syntax.
+struct HttpListens {
+  static Result<void> put(std::vector<HttpListen>& target, Value value) {
+    std::string_view words = value;
+    HttpListen listen;
+    QUARRY_TRY(ListenAddress::put(listen.address, std::string(base::take_until(words, ' '))));
+    while (!words.empty()) {
+      const std::string_view word = base::take_until(words, ' ');
+      if (word == "ssl") {
+        listen.is_tls = true;
+      } else if (!word.empty()) {
+        return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not ssl", base::printable(word)));
+      }
+    }
+    target.push_back(std::move(listen));
+    return {};
+  }
+  static Shown show(const std::vector<HttpListen>& listens) {
+    Shown shown;
+    for (const HttpListen& each : listens) {
+      shown.push_back(each.address->str() + (each.is_tls ? " ssl" : ""));
+    }
+    return shown;
+  }
+  static bool is_relative(std::string_view value) { return ListenAddress::is_relative(value); }
+};
+
 constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"error_log", LogTarget(), QUARRY_FIELD(log)},
     {"syslog.facility", Facility(), QUARRY_FIELD(log.facility)},
@@ -101,7 +119,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
 });
 
 constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
-    {"listen", ListenAddress(), QUARRY_FIELD(listen)},
+    {"listen", HttpListens(), QUARRY_FIELD(listens)},
     {"pool", Text(), QUARRY_FIELD(pool)},
     {"trusted_proxies", Networks(), QUARRY_FIELD(trusted_proxies)},
     {"user", Text(), QUARRY_FIELD(user)},
@@ -192,6 +210,11 @@ std::span<const Directive<CarriedSection>> directives_of(const CarriedSection&) 
 }
 
 }  // namespace
+
+bool may_repeat(std::string_view section, std::string_view key) {
+  return section == "http" &&
+         (key == "listen" || key == "ssl_certificate" || key == "ssl_certificate_key");
+}
 
 // A directive is looked up in up to three places: the settings of the section's processes, the
 // directives that the section carries for another module, and the section's own directives.

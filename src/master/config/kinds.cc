@@ -130,6 +130,12 @@ Shown Mode::show(mode_t mode) {
   return {fmt::format("{:04o}", mode)};
 }
 
+Result<void> Paths::put(std::vector<std::string>& target, const std::string& value) {
+  QUARRY_TRY_ASSIGN(auto path, parse_path(value));
+  target.push_back(std::move(path));
+  return {};
+}
+
 bool LogTarget::is_relative(std::string_view value) {
   const std::string_view word = value.substr(0, value.find(':'));
   return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";

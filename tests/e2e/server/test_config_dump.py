@@ -10,6 +10,7 @@ import pytest
 from support.daemon import user
 from support.places import TOP
 from support.program import quarryd
+from support.tls import Authority
 
 SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
@@ -69,11 +70,16 @@ def samples(tmp_path) -> Path:
         for path in FOLDERS:
             (tmp_path / "root" / path.strip("/")).mkdir(parents=True, exist_ok=True)
             text = text.replace(path, f"{tmp_path}/root{path}")
+        # Only root may listen on the port of HTTPS.
+        text = text.replace("0.0.0.0:443 ssl", "0.0.0.0:8443 ssl")
         text = re.sub(r"= (www-data|quarry)$", "= root", text, flags=re.MULTILINE)
         (tmp_path / "conf" / sample.relative_to(TOP / "conf")).write_text(text)
     for name in FILES:
         (tmp_path / "root" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "root" / name).write_text("password\n-----BEGIN CERTIFICATE-----\n")
+    issued = Authority(tmp_path / "authority").issue("fossil.example.org")
+    for path in (issued.certificate, issued.key):
+        path.rename(tmp_path / "root" / "etc/quarry" / path.name)
     return tmp_path / "conf" / "quarry.conf"
 
 

@@ -45,6 +45,18 @@ TEST_CASE("quoted values keep spaces, equal signs, quotes, backslashes and any l
               "\n") == "1[s] 2:a=  k = v  | 3:b=say \"hi\" C:\\x \\n| 4:c=" + lengthy + "|"));
 }
 
+TEST_CASE("a key that the caller names may occur several times in its section") {
+  const auto is_list = [](std::string_view section, std::string_view key) {
+    return section == "a" && key == "x";
+  };
+  const IniFile file = parse_ini("[a]\nx = 1\nx = 2\ny = 1\ny = 2\n[b]\nx = 1\nx = 2\n", is_list);
+  REQUIRE(file.sections.size() == 2);
+  CHECK(file.sections[0].entries.size() == 3);
+  REQUIRE(file.mistakes.size() == 2);
+  CHECK(file.mistakes[0].message == "y is already set on line 4");
+  CHECK(file.mistakes[1].message == "x is already set on line 7");
+}
+
 TEST_CASE("every mistake is found in one pass, with its line") {
   const IniFile file = parse_ini(
       "early = 1\n[good]\nno equals sign\n = 1\na = 1\na = 2\nb = \"open\nc = \"x\" y\n[]\nq = 1\n"

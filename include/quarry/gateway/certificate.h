@@ -1,0 +1,33 @@
+// A TLS certificate with its issuers and its private key.
+//
+// The master reads and checks the files, because often only root can read the key. The gateway gets
+// the contents in a memory file, which no other child keeps open.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+
+namespace quarry::gateway {
+
+struct CertificateFiles {
+  /// The certificate of the server in PEM format, followed by the certificates of its issuers.
+  std::string certificate;
+  /// The private key of the first certificate in PEM format, without a password.
+  std::string key;
+};
+
+struct Certificate {
+  /// A memory file with the certificate, its issuers and the key in PEM format.
+  base::Fd memory;
+  /// Faults that do not prevent the use of the certificate.
+  std::vector<std::string> warnings;
+};
+
+/// Reads FILES. Errors: kIo (a file cannot be read), kInvalid (a file is malformed, the key does not
+/// fit the certificate, or a certificate was not issued by the next one).
+base::Result<Certificate> read_certificate(const CertificateFiles& files);
+
+}  // namespace quarry::gateway

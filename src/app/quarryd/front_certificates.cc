@@ -1,0 +1,47 @@
+#include "front_certificates.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "configuration.h"
+
+namespace quarry::app {
+
+std::string certificates_error(const master::HttpConfig& http) {
+  const gateway::GatewayOptions options = gateway_options_in(http);
+  const std::size_t certificates = options.certificate_files.size();
+  const std::size_t keys = options.key_files.size();
+  if (certificates != keys) {
+    return fmt::format(
+        "[http] has {} ssl_certificate and {} ssl_certificate_key: write one key for each "
+        "certificate, in the same order",
+        certificates, keys);
+  }
+  const bool has_tls = std::ranges::any_of(http.listens, &master::HttpListen::is_tls);
+  if (has_tls && certificates == 0) {
+    return "[http] listens with ssl, but does not have ssl_certificate and ssl_certificate_key";
+  }
+  if (!has_tls && certificates > 0) {
+    return "[http] has an ssl_certificate, but does not have a listen with ssl";
+  }
+  return {};
+}
+
+base::Result<std::vector<gateway::Certificate>> read_certificates(const master::Config& config) {
+  std::vector<gateway::Certificate> certificates;
+  if (!config.http) return certificates;
+  const gateway::GatewayOptions options = gateway_options_in(*config.http);
+  for (std::size_t i = 0; i < options.certificate_files.size(); ++i) {
+    auto read = gateway::read_certificate(
+        {.certificate = options.certificate_files[i], .key = options.key_files[i]});
+    if (!read) {
+      return base::fail(read.error().code, fmt::format("[http] {}", read.error().message));
+    }
+    certificates.push_back(std::move(*read));
+  }
+  return certificates;
+}
+
+}  // namespace quarry::app

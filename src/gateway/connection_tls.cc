@@ -1,0 +1,68 @@
+// The TLS handshake of a connection, and its end.
+#include <event2/bufferevent_ssl.h>
+#include <event2/http.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "connection.h"
+#include "quarry/base/log.h"
+
+namespace quarry::gateway {
+
+void Connection::begin_handshake() {
+  state_ = State::kHandshake;
+  bufferevent_getcb(bev_, &evhttp_callbacks_.read, &evhttp_callbacks_.write,
+                    &evhttp_callbacks_.event, nullptr);
+  bufferevent_setcb(
+      bev_, nullptr, nullptr,
+      [](bufferevent*, short what, void* self) {
+        static_cast<Connection*>(self)->on_handshake(what);
+      },
+      this);
+}
+
+void Connection::on_handshake(short what) {
+  if ((what & BEV_EVENT_CONNECTED) == 0) return on_handshake_failed();
+  bufferevent_setcb(bev_, evhttp_callbacks_.read, evhttp_callbacks_.write, evhttp_callbacks_.event,
+                    evcon_);
+  state_ = State::kWaiting;
+  wait_for_request();
+}
+
+void Connection::on_handshake_failed() {
+  const unsigned long error = bufferevent_get_openssl_error(bev_);
+  if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_HTTP_REQUEST) {
+    refuse_plain_http();
+  } else {
+    const char* const reason = ERR_reason_error_string(error);
+    // Port scanners and health checks disconnect without an error.
+    const auto level = reason == nullptr ? base::LogLevel::kDebug : base::LogLevel::kNotice;
+    base::log(level, "client {}: the TLS handshake failed: {}", client(),
+              reason == nullptr ? "the client disconnected" : reason);
+  }
+  close();
+}
+
+void Connection::refuse_plain_http() {
+  const http::Refusal refusal{.status = 400,
+                              .text = "this port requires HTTPS: use a URL with https://"};
+  owner_.on_refused(*this, refusal, /*is_logged=*/true);
+  const std::string page = http::refusal_page(refusal, {});
+  ::send(descriptor(), page.data(), page.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Read the rest of the request, because otherwise a TCP reset could prevent the client from
+  // reading the page.
+  char rest[4096];
+  for (int i = 0; i < 8 && ::recv(descriptor(), rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {
+  }
+}
+
+void Connection::end_tls() {
+  if (!is_tls() || SSL_is_init_finished(tls_) == 0) return;
+  SSL_shutdown(tls_);
+  ERR_clear_error();
+}
+
+}  // namespace quarry::gateway

@@ -1,0 +1,310 @@
+"""HTTPS in the built-in front."""
+
+import os
+import re
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from support import places, process, servers
+from support.daemon import Daemon
+from support.fossil import Checkout, Fossil
+from support.process import Process, free_port, wait_until
+from support.tls import Authority, Issued, certificate_of, connect, openssl
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls") / "authority")
+
+
+@pytest.fixture
+def start(tmp_path, fresh, fossil):
+    """Returns a function that starts quarryd with an https port and the directives HTTP."""
+    started = []
+
+    def run(http: dict[str, object], pool: dict[str, object] | None = None) -> Daemon:
+        port = free_port()
+        listen = http.pop("listen", "127.0.0.1:{port} ssl")
+        listen = [each.format(port=port) for each in (listen if isinstance(listen, list) else [listen])]
+        made = Daemon(tmp_path / f"daemon{len(started)}", fresh, pool, http={"listen": listen, **http}, env=fossil.environment)
+        made.port = port
+        started.append(made)
+        return made.wait_until_ready()
+    yield run
+    for each in started:
+        each.stop()
+
+
+def trusting(fossil: Fossil, authority: Authority, tmp_path) -> Fossil:
+    client = Fossil(tmp_path / "home of client")
+    client.environment = {**fossil.environment, "HOME": str(tmp_path / "home of client"),
+                          "SSL_CERT_FILE": str(authority.certificate)}
+    return client
+
+
+def get(connection: ssl.SSLSocket) -> bytes:
+    connection.sendall(GET)
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        more = connection.recv(65536)
+        if not more:
+            break
+        answer += more
+    return answer
+
+
+def check_of(daemon: Daemon) -> str:
+    done = subprocess.run([places.program("quarryd"), "--config", daemon.config, "--test"], capture_output=True, text=True,
+                          check=False)
+    return done.stderr
+
+
+def start_nginx(folder: Path, port: int, pool_socket: Path, issued: Issued) -> Process:
+    config = servers.write_nginx_config(folder, port, pool_socket)
+    sample = folder / "quarry.conf"
+    text = sample.read_text().replace(f"listen 127.0.0.1:{port};", f"listen 127.0.0.1:{port} ssl;")
+    for name, path in (("ssl_certificate ", issued.certificate), ("ssl_certificate_key", issued.key)):
+        text, count = re.subn(rf"# ({name}).*", rf"\1 {path};", text)
+        assert count == 1, f"{name} is not in a comment of the sample"
+    sample.write_text(text)
+    return servers.start_nginx(config, port)
+
+
+def start_apache(folder: Path, port: int, pool_socket: Path, issued: Issued) -> Process:
+    config = servers.write_apache_config(folder, port, pool_socket)
+    with config.open("a") as file:
+        file.write("LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nSSLEngine on\n"
+                   f"SSLCertificateFile {issued.certificate}\nSSLCertificateKeyFile {issued.key}\n")
+    apache = Process(["apache2", "-f", config, "-D", "FOREGROUND"], folder / "apache.log")
+    servers.wait_for_front(apache, port)
+    return apache
+
+
+@pytest.mark.parametrize("start_front", [None, start_nginx, start_apache], ids=["front", "nginx", "apache"])
+def test_the_stock_client_clones_commits_and_syncs(start, start_front, authority, fossil, fresh, tmp_path, open_folder):
+    issued = authority.issue("front")
+    pool_socket = open_folder / "pool.sock"
+    daemon = start(issued.directives(), {"listen": pool_socket, "listen.mode": "0666"})
+    port, front = daemon.port, None
+    if start_front:
+        port = free_port()
+        front = start_front(tmp_path, port, pool_socket, issued)
+    try:
+        client = trusting(fossil, authority, tmp_path)
+        client.clone(f"https://writer:pen@localhost:{port}/", tmp_path / "clone.fossil", "-A", "writer")
+        checkout = Checkout(client, tmp_path / "clone.fossil", tmp_path / "work")
+        checkout.commit_file("one.txt", "one\n", "a commit over https", "--user-override", "writer")
+        client("sync", "-R", tmp_path / "clone.fossil")
+        assert "a commit over https" in fossil.timeline(fresh)
+        assert "pen" not in re.findall(r"\w+", daemon.log()) and "PRIVATE KEY" not in daemon.log()
+    finally:
+        if front:
+            front.stop()
+
+
+def test_https_from_one_command(authority, fossil, fresh, tmp_path):
+    port = free_port()
+    issued = authority.issue("serve")
+    main = Process([places.program("quarryd"), "--serve", fresh, *(["--user", "root"] if os.geteuid() == 0 else []), "--no-pages",
+                    "--https", f"127.0.0.1:{port}", "--certificate", issued.certificate, "--key", issued.key], tmp_path / "log",
+                   env=fossil.environment)
+    wait_until(lambda: "ready:" in main.output() or not main.is_running(), "quarryd")
+    assert f"serving https://127.0.0.1:{port}/" in main.output()
+    assert "serving http://" not in main.output()
+    trusting(fossil, authority, tmp_path).clone(f"https://localhost:{port}/", tmp_path / "clone.fossil")
+    assert main.stop() == 0
+
+
+def test_clients_refuse_a_wrong_name_and_an_expired_certificate_and_say_why(start, authority, fossil, quarry, tmp_path):
+    client = trusting(fossil, authority, tmp_path)
+    expired = authority.issue("expired", days=("20200101000000Z", "20200201000000Z"))
+    wrong = authority.issue("wrong", addresses=("DNS:elsewhere.example.org",))
+    for issued, shown, said, reason in (
+            (expired, "notAfter:  2020-02-01", "certificate has expired", "certificate has expired"),
+            (wrong, "subject:   CN = wrong", "no alternative certificate subject name matches", "hostname mismatch")):
+        daemon = start(issued.directives())
+        status, output = client.attempt("clone", "--no-open", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil")
+        assert status != 0 and "Unable to verify SSL cert from localhost" in output and shown in output, output
+        assert said in quarry.refused("clone", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil", "--ca-file",
+                                      authority.certificate)
+        with pytest.raises(ssl.SSLCertVerificationError, match=f"(?i){reason}"):
+            connect(daemon.port, authority.context())
+        daemon.wait_for_log("the TLS handshake failed")
+    assert "clients refuse this certificate, because it expired on Feb  1 00:00:00 2020 GMT" in start(expired.directives()).log()
+
+
+def test_a_client_gets_the_certificate_for_the_name_that_it_asks_for(start, authority):
+    first = authority.issue("first", addresses=("DNS:first.example.org",))
+    wildcard = authority.issue("wildcard", addresses=("DNS:*.example.org",))
+    second = authority.issue("second", addresses=("DNS:second.example.org",))
+    each = (first, wildcard, second)
+    daemon = start({"ssl_certificate": [one.certificate for one in each], "ssl_certificate_key": [one.key for one in each]})
+    names = ["first.example.org", "second.example.org", "third.example.org", "unknown.example.com", None]
+    assert [certificate_of(daemon.port, name) for name in names] == ["first", "second", "wildcard", "first", "first"]
+
+
+def test_issuers_are_sent_to_clients(start, authority, tmp_path):
+    between = Authority(tmp_path / "between", parent=authority)
+    leaf = between.issue("leaf")
+    text = leaf.certificate.read_text()
+    leaf.certificate.write_text(text + between.certificate.read_text())
+    daemon = start(leaf.directives())
+    with connect(daemon.port, authority.context()) as connection:
+        assert b"200 OK" in get(connection)
+    leaf.certificate.write_text(between.certificate.read_text() + text)
+    assert f"{leaf.certificate}: the certificate /CN=between was not issued by /CN=leaf, which follows it" in check_of(daemon)
+
+
+def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority, tmp_path):
+    one, other = authority.issue("one"), authority.issue("other")
+    daemon = start(one.directives())
+    good = daemon.config.read_text()
+    encrypted = tmp_path / "encrypted.key"
+    openssl("pkcs8", "-topk8", "-in", one.key, "-out", encrypted, "-passout", "pass:x")
+    weak = tmp_path / "weak"
+    openssl("req", "-x509", "-newkey", "rsa:1024", "-nodes", "-days", 2, "-subj", "/CN=weak", "-keyout", f"{weak}.key", "-out",
+            f"{weak}.pem")
+    certificate, key = f"ssl_certificate = {one.certificate}\n", f"ssl_certificate_key = {one.key}\n"
+    for old, new, reason in (
+            (key, f"ssl_certificate_key = {other.key}\n", f"ssl_certificate_key: {other.key} is not the key of the certificate in"),
+            (key, f"ssl_certificate_key = {encrypted}\n", "the key is encrypted with a password"),
+            (key, f"ssl_certificate_key = {one.certificate}\n", "the file does not contain a private key in PEM format"),
+            (key, f"ssl_certificate_key = {tmp_path}/none\n", f"cannot read {tmp_path}/none: No such file or directory"),
+            (key, f"ssl_certificate_key = {tmp_path}\n", f"{tmp_path} is not a regular file"),
+            (certificate, f"ssl_certificate = {one.key}\n", "the file does not contain a certificate in PEM format"),
+            (certificate + key, f"ssl_certificate = {weak}.pem\nssl_certificate_key = {weak}.key\n", "ee key too small"),
+            (key, "", "[http] has 1 ssl_certificate and 0 ssl_certificate_key: write one key for each certificate"),
+            (certificate + key, "", "[http] listens with ssl, but does not have ssl_certificate"),
+            (" ssl\n", "\n", "[http] has an ssl_certificate, but does not have a listen with ssl"),
+            (" ssl\n", " tls\n", '"tls" is not ssl'),
+            (key, f"{key}listen = 127.0.0.1:{daemon.port}\n", "[http] and [http] both listen on")):
+        assert good.count(old) == 1, old
+        daemon.config.write_text(good.replace(old, new))
+        assert reason in check_of(daemon), check_of(daemon)
+    daemon.config.write_text(good)
+    assert check_of(daemon) == ""
+    one.key.chmod(0o644)
+    assert f"{one.key}: all users may read this private key: chmod o-r {one.key}" in check_of(daemon)
+
+
+def test_a_renewed_certificate_that_does_not_fit_prevents_the_reload(start, authority):
+    issued, renewed = authority.issue("running"), authority.issue("renewed")
+    daemon = start(issued.directives())
+    renewed.certificate.replace(issued.certificate)
+    daemon.main.send(1)
+    daemon.wait_for_log("not reloaded")
+    daemon.wait_for_log(f"{issued.key} is not the key of the certificate in {issued.certificate}")
+    assert certificate_of(daemon.port) == "running"
+
+
+def test_certificates_are_renewed_under_load(start, authority):
+    issued = authority.issue("before")
+    daemon = start(issued.directives(), {"pm.max_children": 2})
+    context = authority.context()
+    stopped = threading.Event()
+    failures: list[object] = []
+    counts = [0] * 4
+
+    def kept(number: int) -> None:
+        connection = None
+        while not stopped.is_set():
+            try:
+                connection = connection or connect(daemon.port, context)
+                answer = get(connection)
+                if b"200 OK" not in answer:
+                    failures.append(answer)
+                counts[number] += 1
+                # Half of the clients keep their connection, as long as the server does.
+                if number % 2 or b"Connection: close" in answer:
+                    connection.close()
+                    connection = None
+            except OSError as error:
+                failures.append(error)
+                connection = None
+
+    clients = [threading.Thread(target=kept, args=(number,)) for number in range(4)]
+    for client in clients:
+        client.start()
+    for number in range(3):
+        seen = list(counts)
+        issued.replace_with(authority.issue(f"after{number}"))
+        daemon.reload(1)
+        wait_until(lambda: certificate_of(daemon.port) == f"after{number}", "the renewed certificate")
+        wait_until(lambda: all(count > old for count, old in zip(counts, seen, strict=True)), "more requests")
+    stopped.set()
+    for client in clients:
+        client.join()
+    assert failures == []
+
+
+def test_only_the_front_has_the_key(start, authority):
+    daemon = start(authority.issue("front").directives(), {"pages": "fossil"})
+    wait_until(lambda: "gateway" in [process.name(pid) for pid in process.children(daemon.main.pid)], "the front")
+    with connect(daemon.port, authority.context()) as connection:
+        assert get(connection).startswith(b"HTTP/1.1 302"), "the redirect of the start page"
+    for pid in process.children(daemon.main.pid):
+        memory_files = [entry for entry in os.listdir(f"/proc/{pid}/fd")
+                        if "memfd:text" in os.readlink(f"/proc/{pid}/fd/{entry}")]
+        assert memory_files == [], process.name(pid)
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_only_tls_1_2_and_1_3_without_renegotiation(start, authority):
+    daemon = start(authority.issue("front").directives())
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = authority.context()
+        context.minimum_version = context.maximum_version = version
+        with connect(daemon.port, context) as connection:
+            assert b"200 OK" in get(connection)
+    old = authority.context()
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises(ssl.SSLError):
+        connect(daemon.port, old)
+    daemon.wait_for_log("the TLS handshake failed: unsupported protocol")
+    client = subprocess.run(["openssl", "s_client", "-tls1_2", "-connect", f"127.0.0.1:{daemon.port}"], input=b"R\n",
+                            capture_output=True, check=False)
+    assert b"no renegotiation" in client.stderr
+
+
+def test_plain_http_on_the_tls_port_is_answered_with_a_reason(start, authority):
+    daemon = start(authority.issue("front").directives())
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=60) as connection:
+        connection.sendall(GET)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request")
+    assert b"this port requires HTTPS: use a URL with https://" in answer
+    daemon.wait_for_log("400 this port requires HTTPS")
+
+
+def test_handshakes_that_stop_do_not_block_others(start, authority):
+    daemon = start({**authority.issue("front").directives(), "client_timeout": "2s", "max_connections": 200})
+    front = daemon.child("gateway")
+    before = process.sockets(front)
+    silent = []
+    for number in range(1000):
+        connection = socket.socket()
+        connection.bind((f"127.0.1.{1 + number % 200}", 0))
+        connection.connect(("127.0.0.1", daemon.port))
+        # The header of a handshake record, without the record.
+        connection.sendall(bytes([22, 3, 1, 2, 0]))
+        silent.append(connection)
+    with connect(daemon.port, authority.context()) as connection:
+        assert b"200 OK" in get(connection)
+    daemon.wait_for_log("the TLS handshake took too long")
+    for connection in silent:
+        connection.settimeout(process.PATIENCE)
+        try:
+            assert connection.recv(1) == b""
+        except ConnectionResetError:
+            pass
+        connection.close()
+    wait_until(lambda: process.sockets(front) == before, "all connections are closed")
+    assert daemon.children("gateway") == [front]
