@@ -40,9 +40,13 @@ Connection* self_of(void* argument) {
 
 }  // namespace
 
-Connection::Connection(event_base* base, const GatewayOptions& options, Owner& owner,
-                       TlsSessionPtr tls)
-    : options_(options), owner_(owner), started_(steady_clock::now()), pace_(options.min_rate) {
+Connection::Connection(event_base* base, const GatewayOptions& options, const FrontSocket& socket,
+                       Owner& owner, TlsSessionPtr tls)
+    : options_(options),
+      socket_(socket),
+      owner_(owner),
+      started_(steady_clock::now()),
+      pace_(options.min_rate) {
   head_.reset(evbuffer_new());
   deadline_.reset(event_new(
       base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_deadline(); }, this));

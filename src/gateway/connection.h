@@ -80,8 +80,10 @@ class Connection {
   };
 
   /// Creates a connection. OPTIONS and OWNER must outlive this object. TLS is the server's side of
-  /// a TLS connection, or null. The caller has to check valid(), because memory might be exhausted.
-  Connection(event_base* base, const GatewayOptions& options, Owner& owner, TlsSessionPtr tls);
+  /// a TLS connection, or null. SOCKET is the listening socket, and must outlive this object. The
+  /// caller has to check valid(), because memory might be exhausted.
+  Connection(event_base* base, const GatewayOptions& options, const FrontSocket& socket,
+             Owner& owner, TlsSessionPtr tls);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -116,6 +118,8 @@ class Connection {
   /// Returns whether the connection is idle, without a request or reply.
   bool waiting() const { return state_ == State::kWaiting || state_ == State::kHandshake; }
   bool is_tls() const { return tls_ != nullptr; }
+  /// Returns the listening socket.
+  const FrontSocket& socket() const { return socket_; }
   /// Closes the connection now and destroys the object.
   void close();
   /// Closes a waiting() connection during a graceful stop. Still accepts a request within
@@ -207,6 +211,7 @@ class Connection {
   std::chrono::milliseconds time_for(std::size_t bytes) const;
 
   const GatewayOptions& options_;
+  const FrontSocket& socket_;
   Owner& owner_;
   bufferevent* bev_ = nullptr;
   SSL* tls_ = nullptr;          // owned by bev_

@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <string>
@@ -32,6 +33,10 @@ void Connection::prepare_reply(const http::ReplyHeader& header, bool last) {
   if (has_body(header.status)) {
     const std::string length = std::to_string(header.content_length.value_or(0));
     evhttp_add_header(headers, "Content-Length", length.c_str());
+  }
+  if (is_tls() && options_.hsts.count() > 0) {
+    const auto age = std::chrono::duration_cast<std::chrono::seconds>(options_.hsts).count();
+    evhttp_add_header(headers, "Strict-Transport-Security", fmt::format("max-age={}", age).c_str());
   }
   if (last) evhttp_add_header(headers, "Connection", "close");
   set_deadline(options_.client_timeout);

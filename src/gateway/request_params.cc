@@ -3,6 +3,7 @@
 #include <event2/buffer.h>
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -133,6 +134,26 @@ Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const Addr
   return {.address = found->ip(), .port = 0, .through_proxy = true, .is_named = true};
 }
 
+bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls) {
+  const std::string_view forwarded =
+      client.through_proxy ? header_or_empty(headers, "X-Forwarded-Proto") : std::string_view();
+  return forwarded.empty() ? is_tls : http::same_name(forwarded, "https");
+}
+
+base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port) {
+  constexpr std::uint16_t kUsualPort = 443;
+  const std::string_view target = origin_form(evhttp_request_get_uri(&request));
+  const std::string_view host =
+      host_name(header_or_empty(*evhttp_request_get_input_headers(&request), "Host"));
+  if (host.empty() || target.empty()) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      "this port requires HTTPS: use a URL with https://");
+  }
+  return fmt::format("https://{}{}{}", host,
+                     port == kUsualPort ? std::string() : fmt::format(":{}", port),
+                     target.substr(0, target.find('#')));
+}
+
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
                                     const Entrance& entrance) {
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
@@ -162,9 +183,7 @@ base::Result<std::string> params_of(evhttp_request& request, const Client& clien
   add(parameter::kQueryString, question == std::string_view::npos ? "" : raw.substr(question + 1));
   add(parameter::kRemoteAddress, client.address);
   if (client.port != 0) add(parameter::kRemotePort, std::to_string(client.port));
-  const std::string_view forwarded =
-      client.through_proxy ? header_or_empty(headers, "X-Forwarded-Proto") : std::string_view();
-  const bool https = forwarded.empty() ? entrance.is_tls : http::same_name(forwarded, "https");
+  const bool https = is_https(headers, client, entrance.is_tls);
   add(parameter::kRequestScheme, https ? "https" : "http");
   if (https) add(parameter::kHttps, "on");
   const std::size_t size = evbuffer_get_length(evhttp_request_get_input_buffer(&request));

@@ -44,6 +44,13 @@ Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
 
 std::string_view method_name(const evhttp_request& request);
 
+/// Returns whether CLIENT has sent its request over HTTPS, to the gateway or to a trusted proxy.
+bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls);
+
+/// Returns the URL with https and PORT for REQUEST. Errors: kInvalid (the request does not have a
+/// host or a path).
+base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
+
 /// Returns the variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path
 /// cannot be decoded).
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,

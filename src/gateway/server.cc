@@ -15,6 +15,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
 #include "quarry/http/reply_header.h"
+#include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
@@ -166,7 +167,7 @@ bufferevent* Server::make_connection(const FrontSocket& socket) {
   Connection::Owner& owner = *this;
   TlsSessionPtr tls = socket.is_tls ? tls_.new_session() : nullptr;
   if (socket.is_tls && !tls) return nullptr;
-  auto connection = std::make_unique<Connection>(base_, options_, owner, std::move(tls));
+  auto connection = std::make_unique<Connection>(base_, options_, socket, owner, std::move(tls));
   if (!connection->valid()) return nullptr;
   bufferevent* bev = connection->bev();
   exchanges_[bev].connection = std::move(connection);
@@ -235,6 +236,10 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   if (bounds_.exceeds_address_limit(exchange)) {
     return answer_page(exchange, 503, "too many requests from your address");
   }
+  if (connection.socket().redirects &&
+      !is_https(*evhttp_request_get_input_headers(request), exchange.client, false)) {
+    return redirect(exchange, *request);
+  }
   evbuffer* body = evhttp_request_get_input_buffer(request);
   const auto params =
       params_of(*request, exchange.client,
@@ -249,6 +254,20 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
       [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_call_done(exchange, outcome); });
   exchange.call->start();
+}
+
+void Server::redirect(Exchange& exchange, evhttp_request& request) {
+  const auto tls = std::ranges::find_if(options_.listeners, &FrontSocket::is_tls);
+  const std::uint16_t port = tls == options_.listeners.end() ? 0 : local_port(tls->descriptor);
+  auto url = https_url(request, port);
+  if (!url) return answer_error(exchange, 400, url.error().message, "");
+  // After 301, clients repeat a POST as a GET.
+  const int status = method_name(request) == "POST" ? 308 : 301;
+  exchange.connection->reply({.status = status,
+                              .reason = std::string(http::reason_phrase(status)),
+                              .fields = {{"Location", *std::move(url)}},
+                              .content_length = 0},
+                             nullptr, stopping_);
 }
 
 FastcgiCall::Destination Server::destination_of(const evhttp_request& request) const {

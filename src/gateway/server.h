@@ -40,6 +40,8 @@ class Server final : private Connection::Owner {
   base::Result<void> listen(Front& front);
   bufferevent* make_connection(const FrontSocket& socket);
   void on_request(evhttp_request* request);
+  /// Redirects the client to the same URL with https.
+  void redirect(Exchange& exchange, evhttp_request& request);
   void begin(Exchange& exchange, evhttp_request* request);
   void on_part(Exchange& exchange);
   /// Begins the reply. Returns false if more of the pool's reply is needed first.

@@ -20,6 +20,8 @@ struct FrontSocket {
   int descriptor = -1;
   /// Whether clients connect with TLS.
   bool is_tls = false;
+  /// Whether clients are redirected to the first socket with TLS.
+  bool redirects = false;
 };
 
 struct GatewayOptions {
@@ -43,6 +45,9 @@ struct GatewayOptions {
   std::vector<int> certificates = {};
   /// Counts requests that the front itself refuses. run() calls RefusalTally::begin(). Can be null.
   std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
+  /// The time for which a browser that was connected with TLS does not use plain HTTP any more. 0:
+  /// no limit is announced.
+  std::chrono::milliseconds hsts{0};
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.
   AddressSet trusted_proxies = {};
 

@@ -60,6 +60,7 @@ struct GlobalConfig {
 struct HttpListen {
   std::optional<base::SocketAddress> address = {};  // always set after reading
   bool is_tls = false;                              // ssl
+  bool redirects = false;                           // redirect
   std::string place = {};                           // FILE:LINE; "" if not from a file
 };
 

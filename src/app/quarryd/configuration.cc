@@ -32,6 +32,7 @@ struct Files : master::Paths {
 constexpr auto kGatewayDirectives = std::to_array<master::Directive<gateway::GatewayOptions>>({
     {"ssl_certificate", Files(), QUARRY_FIELD(certificate_files)},
     {"ssl_certificate_key", Files(), QUARRY_FIELD(key_files)},
+    {"hsts", master::Duration(), QUARRY_FIELD(hsts)},
     {"max_body", master::Size(), QUARRY_FIELD(max_body)},
     {"max_bodies", master::Size(), QUARRY_FIELD(max_bodies)},
     {"max_reply", master::Size(), QUARRY_FIELD(max_reply)},

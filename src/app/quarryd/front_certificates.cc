@@ -23,6 +23,9 @@ std::string certificates_error(const master::HttpConfig& http) {
   if (has_tls && certificates == 0) {
     return "[http] listens with ssl, but does not have ssl_certificate and ssl_certificate_key";
   }
+  if (!has_tls && std::ranges::any_of(http.listens, &master::HttpListen::redirects)) {
+    return "[http] has a listen with redirect, but does not have a listen with ssl";
+  }
   if (!has_tls && certificates > 0) {
     return "[http] has an ssl_certificate, but does not have a listen with ssl";
   }

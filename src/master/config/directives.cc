@@ -69,6 +69,13 @@ struct ControlSocket {
   }
 };
 
+struct ListenWord {
+  std::string_view name;
+  bool HttpListen::*field;
+};
+constexpr auto kListenWords =
+    std::to_array<ListenWord>({{"ssl", &HttpListen::is_tls}, {"redirect", &HttpListen::redirects}});
+
 /// A list of `listen` directives, in nginx's syntax.
 struct HttpListens {
   static Result<void> put(std::vector<HttpListen>& target, Value value) {
@@ -77,11 +84,16 @@ struct HttpListens {
     QUARRY_TRY(ListenAddress::put(listen.address, std::string(base::take_until(words, ' '))));
     while (!words.empty()) {
       const std::string_view word = base::take_until(words, ' ');
-      if (word == "ssl") {
-        listen.is_tls = true;
+      const auto known = std::ranges::find(kListenWords, word, &ListenWord::name);
+      if (known != kListenWords.end()) {
+        listen.*known->field = true;
       } else if (!word.empty()) {
-        return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not ssl", base::printable(word)));
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("\"{}\" is not one of ssl, redirect", base::printable(word)));
       }
+    }
+    if (listen.is_tls && listen.redirects) {
+      return fail(ErrorCode::kInvalid, "redirect is not possible with ssl");
     }
     target.push_back(std::move(listen));
     return {};
@@ -89,7 +101,10 @@ struct HttpListens {
   static Shown show(const std::vector<HttpListen>& listens) {
     Shown shown;
     for (const HttpListen& each : listens) {
-      shown.push_back(each.address->str() + (each.is_tls ? " ssl" : ""));
+      std::string& text = shown.emplace_back(each.address->str());
+      for (const ListenWord& word : kListenWords) {
+        if (each.*word.field) text.append(" ").append(word.name);
+      }
     }
     return shown;
   }

@@ -183,7 +183,7 @@ def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority,
             (key, "", "[http] has 1 ssl_certificate and 0 ssl_certificate_key: write one key for each certificate"),
             (certificate + key, "", "[http] listens with ssl, but does not have ssl_certificate"),
             (" ssl\n", "\n", "[http] has an ssl_certificate, but does not have a listen with ssl"),
-            (" ssl\n", " tls\n", '"tls" is not ssl'),
+            (" ssl\n", " tls\n", '"tls" is not one of ssl, redirect'),
             (key, f"{key}listen = 127.0.0.1:{daemon.port}\n", "[http] and [http] both listen on")):
         assert good.count(old) == 1, old
         daemon.config.write_text(good.replace(old, new))
@@ -308,3 +308,31 @@ def test_handshakes_that_stop_do_not_block_others(start, authority):
         connection.close()
     wait_until(lambda: process.sockets(front) == before, "all connections are closed")
     assert daemon.children("gateway") == [front]
+
+
+def test_plain_http_is_redirected(start, authority, fossil, fresh, tmp_path):
+    plain = free_port()
+    daemon = start({"listen": [f"127.0.0.1:{plain} redirect", "127.0.0.1:{port} ssl"], "trusted_proxies": "127.0.0.2",
+                    "hsts": "30d", **authority.issue("front").directives()})
+
+    def ask(request: bytes, source: str = "127.0.0.1") -> bytes:
+        with socket.create_connection(("127.0.0.1", plain), 60, (source, 0)) as connection:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    location = f"Location: https://localhost:{daemon.port}/timeline?n=1\r\n".encode()
+    for method, length, status in (("GET", "", b"301 Moved Permanently"), ("POST", "Content-Length: 0\r\n", b"308 Permanent Redirect")):
+        answer = ask(f"{method} /timeline?n=1 HTTP/1.1\r\nHost: localhost:{plain}\r\n{length}Connection: close\r\n\r\n".encode())
+        assert status in answer and location in answer, answer
+        assert b"Strict-Transport-Security" not in answer
+    assert b"400 Bad Request" in ask(b"GET / HTTP/1.0\r\n\r\n")
+    forwarded = b"GET / HTTP/1.0\r\nHost: h\r\nX-Forwarded-Proto: https\r\n\r\n"
+    assert b"200 OK" in ask(forwarded, "127.0.0.2") and b"301" in ask(forwarded)
+    with connect(daemon.port, authority.context()) as connection:
+        assert b"Strict-Transport-Security: max-age=2592000\r\n" in get(connection)
+    trusting(fossil, authority, tmp_path).clone(f"http://localhost:{plain}/", tmp_path / "clone.fossil")
+    good = daemon.config.read_text()
+    daemon.config.write_text(good.replace(f"127.0.0.1:{daemon.port} ssl", f"127.0.0.1:{daemon.port}"))
+    assert "[http] has a listen with redirect, but does not have a listen with ssl" in check_of(daemon)
+    daemon.config.write_text(good.replace("redirect", "ssl redirect"))
+    assert "redirect is not possible with ssl" in check_of(daemon)
