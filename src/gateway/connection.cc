@@ -95,6 +95,13 @@ void Connection::on_arrived() {
   evhttp_connection_set_closecb(
       evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
   wait_for_request();
+  const auto address = peer();
+  const bool has_header =
+      socket_.has_proxy_protocol && address && options_.trusted_proxies.contains(*address);
+  has_header ? begin_proxy_header() : begin();
+}
+
+void Connection::begin() {
   if (is_tls()) begin_handshake();
   owner_.on_arrived(*this);
 }
@@ -138,8 +145,9 @@ std::size_t Connection::acknowledged() const {
 
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
-  if (state_ == State::kHandshake) {
-    base::log(base::LogLevel::kNotice, "client {}: the TLS handshake took too long", client());
+  if (state_ < State::kWaiting) {
+    base::log(base::LogLevel::kNotice, "client {}: the {} took too long", client(),
+              state_ == State::kHandshake ? "TLS handshake" : "PROXY header");
     return close();
   }
   if (has_pending_refusal() && !is_refused()) return refuse(pending_refusal_, false);
@@ -172,6 +180,7 @@ void Connection::on_deadline() {
 }
 
 void Connection::close() {
+  if (state_ == State::kProxyHeader) end_proxy_header();
   evhttp_connection_free(evcon_);
 }
 
@@ -360,6 +369,7 @@ void Connection::on_closed() {
 }
 
 std::optional<base::SocketAddress> Connection::peer() const {
+  if (proxied_) return proxied_;
   const sockaddr* address = evcon_ == nullptr ? nullptr : evhttp_connection_get_addr(evcon_);
   if (address == nullptr || address->sa_family == AF_UNIX) return std::nullopt;
   return base::SocketAddress::of(

@@ -1,8 +1,8 @@
 // A client's connection to the gateway.
 //
-//   handshake ─> waiting ─> head ─> body ─> handling ─> sending ─> waiting …
-//                   │         │       │                    │
-//                   └─────────┴───────┴── refusing ────────┘ ─> lingering ─> gone
+//   proxy header ─> handshake ─> waiting ─> head ─> body ─> handling ─> sending ─> waiting …
+//                                   │         │       │                    │
+//                                   └─────────┴───────┴── refusing ────────┘ ─> lingering ─> gone
 //
 // evhttp parses requests, collects bodies, formats replies and keeps connections alive. On the same
 // bufferevent, this class adds:
@@ -15,6 +15,7 @@
 //   - a rank, which determines the connection to close if there are too many connections;
 //   - refusals: a plain page instead of evhttp's HTML. After the page is sent, input is discarded
 //     for a while, because a TCP reset could otherwise prevent the client from reading the page;
+//   - the PROXY header of a trusted proxy (connection_proxy.cc);
 //   - the TLS handshake (connection_tls.cc), with a deadline and a log line if it fails.
 //
 // The class has many functions, because all of them depend on the state above.
@@ -116,7 +117,7 @@ class Connection {
   /// Returns the number of buffered bytes of a reply.
   std::size_t unsent() const { return state_ == State::kSending ? queued_ : 0; }
   /// Returns whether the connection is idle, without a request or reply.
-  bool waiting() const { return state_ == State::kWaiting || state_ == State::kHandshake; }
+  bool waiting() const { return state_ <= State::kWaiting; }
   bool is_tls() const { return tls_ != nullptr; }
   /// Returns the listening socket.
   const FrontSocket& socket() const { return socket_; }
@@ -139,7 +140,8 @@ class Connection {
   /// no head arrives within a short time, the refusal is sent anyway.
   void refuse_next_request(http::Refusal refusal);
 
-  /// Returns the client's address, or nullopt for a Unix socket or before on_arrived().
+  /// Returns the client's address, or nullopt for a Unix socket or before on_arrived(). The client is
+  /// the one that the PROXY header names, if there is one.
   std::optional<base::SocketAddress> peer() const;
   /// Returns the client's address for the log, or "local" if peer() is nullopt.
   std::string client() const;
@@ -152,6 +154,7 @@ class Connection {
 
  private:
   enum class State {
+    kProxyHeader,
     kHandshake,
     kWaiting,
     kHead,
@@ -169,6 +172,12 @@ class Connection {
   };
 
   void on_arrived();
+  void begin_proxy_header();
+  void on_proxy_header();
+  /// Lets the bufferevent read after the PROXY header.
+  void end_proxy_header();
+  /// Called when the client is known.
+  void begin();
   void begin_handshake();
   void on_handshake(short what);
   void on_handshake_failed();
@@ -216,6 +225,10 @@ class Connection {
   bufferevent* bev_ = nullptr;
   SSL* tls_ = nullptr;          // owned by bev_
   Callbacks evhttp_callbacks_;  // during the handshake
+  int proxied_socket_ = -1;
+  std::string proxy_header_;                    // the incomplete PROXY header
+  base::EventPtr proxy_readable_;               // while the PROXY header is incomplete
+  std::optional<base::SocketAddress> proxied_;  // the client that the PROXY header names
   evhttp_connection* evcon_ = nullptr;
   evhttp_request* request_ = nullptr;
   std::function<void()> abort_;

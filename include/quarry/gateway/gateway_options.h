@@ -22,6 +22,8 @@ struct FrontSocket {
   bool is_tls = false;
   /// Whether clients are redirected to the first socket with TLS.
   bool redirects = false;
+  /// Whether trusted proxies send a PROXY header (proxy_header.h) before each connection.
+  bool has_proxy_protocol = false;
 };
 
 struct GatewayOptions {

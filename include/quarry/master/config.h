@@ -61,6 +61,7 @@ struct HttpListen {
   std::optional<base::SocketAddress> address = {};  // always set after reading
   bool is_tls = false;                              // ssl
   bool redirects = false;                           // redirect
+  bool has_proxy_protocol = false;                  // proxy_protocol
   std::string place = {};                           // FILE:LINE; "" if not from a file
 };
 

@@ -170,8 +170,10 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   options.pool = pool_address;
   for (const master::HttpListen& listen : http.listens) {
     QUARRY_TRY_ASSIGN(auto listener, master::Listener::open(*listen.address, {}, &inherited));
-    options.listeners.push_back(
-        {.descriptor = listener.fd(), .is_tls = listen.is_tls, .redirects = listen.redirects});
+    options.listeners.push_back({.descriptor = listener.fd(),
+                                 .is_tls = listen.is_tls,
+                                 .redirects = listen.redirects,
+                                 .has_proxy_protocol = listen.has_proxy_protocol});
     base::log(base::LogLevel::kNotice, "serving {}://{}/", listen.is_tls ? "https" : "http",
               listener.address()->str());
     (service.listener.fd() < 0 ? service.listener : service.more_listeners.emplace_back()) =

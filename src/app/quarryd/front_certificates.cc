@@ -23,6 +23,10 @@ std::string certificates_error(const master::HttpConfig& http) {
   if (has_tls && certificates == 0) {
     return "[http] listens with ssl, but does not have ssl_certificate and ssl_certificate_key";
   }
+  if (http.trusted_proxies.empty() &&
+      std::ranges::any_of(http.listens, &master::HttpListen::has_proxy_protocol)) {
+    return "[http] has a listen with proxy_protocol, but does not have trusted_proxies";
+  }
   if (!has_tls && std::ranges::any_of(http.listens, &master::HttpListen::redirects)) {
     return "[http] has a listen with redirect, but does not have a listen with ssl";
   }

@@ -74,7 +74,9 @@ struct ListenWord {
   bool HttpListen::*field;
 };
 constexpr auto kListenWords =
-    std::to_array<ListenWord>({{"ssl", &HttpListen::is_tls}, {"redirect", &HttpListen::redirects}});
+    std::to_array<ListenWord>({{"ssl", &HttpListen::is_tls},
+                               {"redirect", &HttpListen::redirects},
+                               {"proxy_protocol", &HttpListen::has_proxy_protocol}});
 
 /// A list of `listen` directives, in nginx's syntax.
 struct HttpListens {
@@ -89,7 +91,8 @@ struct HttpListens {
         listen.*known->field = true;
       } else if (!word.empty()) {
         return fail(ErrorCode::kInvalid,
-                    fmt::format("\"{}\" is not one of ssl, redirect", base::printable(word)));
+                    fmt::format("\"{}\" is not one of ssl, redirect, proxy_protocol",
+                                base::printable(word)));
       }
     }
     if (listen.is_tls && listen.redirects) {

@@ -1,5 +1,6 @@
 """HTTPS in the built-in front."""
 
+import contextlib
 import os
 import re
 import socket
@@ -183,7 +184,7 @@ def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority,
             (key, "", "[http] has 1 ssl_certificate and 0 ssl_certificate_key: write one key for each certificate"),
             (certificate + key, "", "[http] listens with ssl, but does not have ssl_certificate"),
             (" ssl\n", "\n", "[http] has an ssl_certificate, but does not have a listen with ssl"),
-            (" ssl\n", " tls\n", '"tls" is not one of ssl, redirect'),
+            (" ssl\n", " tls\n", '"tls" is not one of ssl, redirect, proxy_protocol'),
             (key, f"{key}listen = 127.0.0.1:{daemon.port}\n", "[http] and [http] both listen on")):
         assert good.count(old) == 1, old
         daemon.config.write_text(good.replace(old, new))
@@ -336,3 +337,45 @@ def test_plain_http_is_redirected(start, authority, fossil, fresh, tmp_path):
     assert "[http] has a listen with redirect, but does not have a listen with ssl" in check_of(daemon)
     daemon.config.write_text(good.replace("redirect", "ssl redirect"))
     assert "redirect is not possible with ssl" in check_of(daemon)
+
+
+V2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes([198, 51, 100, 7, 127, 0, 0, 1, 1, 0, 1, 187])
+V1 = b"PROXY TCP4 198.51.100.7 127.0.0.1 256 443\r\n"
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_the_proxy_protocol_names_the_client_only_for_trusted_proxies(start, authority, tmp_path, is_tls):
+    log = tmp_path / "access.log"
+    http = {"listen": "127.0.0.1:{port} " + ("ssl " if is_tls else "") + "proxy_protocol", "trusted_proxies": "127.0.0.2",
+            **(authority.issue("front").directives() if is_tls else {})}
+    daemon = start(http, {"access.log": log, "access.format": '"%R"'})
+
+    def ask(header: bytes, source: str, pieces: int = 1) -> bytes:
+        connection = socket.create_connection(("127.0.0.1", daemon.port), 60, (source, 0))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(header), pieces):
+            connection.sendall(header[at:at + pieces])
+        with authority.context().wrap_socket(connection, server_hostname="localhost") if is_tls else connection as connection:
+            return get(connection)
+
+    front = daemon.child("gateway")
+    sockets = process.sockets(front)
+    for header, pieces in ((V1, len(V1)), (V2, len(V2)), (V1, 1), (V2, 5)):
+        before = log.read_text().count("198.51.100.7")
+        assert b"200 OK" in ask(header, "127.0.0.2", pieces)
+        wait_until(lambda: log.read_text().count("198.51.100.7") > before, "the client in the access log")
+    assert b"200 OK" in ask(b"PROXY UNKNOWN\r\n", "127.0.0.2")
+    wait_until(lambda: "127.0.0.2" in log.read_text(), "the proxy in the access log")
+    before = log.read_text().count("198.51.100.7")
+    assert b"200 OK" in ask(b"", "127.0.0.3"), "other clients do not send the header"
+    for header in (V1, V2):
+        with contextlib.suppress(OSError):
+            assert b"200 OK" not in ask(header, "127.0.0.3"), "a forged header"
+    assert log.read_text().count("198.51.100.7") == before
+    with contextlib.suppress(OSError):
+        assert ask(b"GET / HTTP/1.0\r\n\r\n", "127.0.0.2") == b""
+    daemon.wait_for_log("client 127.0.0.2: the PROXY header is malformed")
+    wait_until(lambda: process.sockets(front) == sockets, "all connections are closed")
+    text = daemon.config.read_text()
+    daemon.config.write_text(text.replace("trusted_proxies = 127.0.0.2\n", ""))
+    assert "[http] has a listen with proxy_protocol, but does not have trusted_proxies" in check_of(daemon)
