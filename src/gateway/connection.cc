@@ -223,6 +223,7 @@ void Connection::on_input(std::size_t added) {
       pace_.add(added);
       largest_ = std::max(largest_, received_);
       hold(added);
+      if (chunked_) decode_chunks();
       break;
     default:
       break;
@@ -275,9 +276,13 @@ void Connection::inspect() {
     }
     return;
   }
-  if (auto refusal = http::refuse_head(head, options_.max_body)) return refuse(*std::move(refusal));
+  if (auto refusal = http::refuse_head(head, options_.max_body, /*can_decode=*/true)) {
+    return refuse(*std::move(refusal));
+  }
+  auto chunked = http::ChunkedHead::in(head);
   state_ = State::kBody;
   hold(received_);
+  if (chunked && !is_refused()) begin_chunked(*std::move(chunked), size);
 }
 
 void Connection::note_request_line(std::string_view head) {

@@ -15,6 +15,7 @@
 //   - a rank, which determines the connection to close if there are too many connections;
 //   - refusals: a plain page instead of evhttp's HTML. After the page is sent, input is discarded
 //     for a while, because a TCP reset could otherwise prevent the client from reading the page;
+//   - decoding of chunked bodies (connection_chunked.cc), so that evhttp sees a Content-Length;
 //   - the PROXY header of a trusted proxy (connection_proxy.cc);
 //   - the TLS handshake (connection_tls.cc), with a deadline and a log line if it fails.
 //
@@ -37,6 +38,7 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/base/socket.h"
 #include "quarry/gateway/gateway_options.h"
+#include "quarry/http/chunked_body.h"
 #include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
 #include "tls_context.h"
@@ -197,6 +199,11 @@ class Connection {
   void hold(std::size_t bytes);
   /// Checks evhttp's input while a head is expected.
   void inspect();
+  /// Takes a request with a chunked body over from evhttp. HEAD is at the start of evhttp's input.
+  void begin_chunked(http::ChunkedHead head, std::size_t size);
+  void decode_chunks();
+  /// Gives evhttp the request with the decoded body.
+  void end_chunked();
   /// Sets asker_ and first_line_ from HEAD. HEAD can be incomplete.
   void note_request_line(std::string_view head);
   bool is_refused() const { return refusal_.status != 0; }
@@ -218,6 +225,13 @@ class Connection {
   void set_deadline(std::chrono::milliseconds time);
   bool has_unread() const;
   std::chrono::milliseconds time_for(std::size_t bytes) const;
+
+  /// A request whose body is still being decoded.
+  struct ChunkedRequest {
+    http::ChunkedHead head;
+    http::ChunkedBody decoder;
+    base::EventBufferPtr body;
+  };
 
   const GatewayOptions& options_;
   const FrontSocket& socket_;
@@ -251,6 +265,7 @@ class Connection {
   std::chrono::steady_clock::time_point started_;
   Pace pace_;
   base::EventBufferPtr head_;
+  std::optional<ChunkedRequest> chunked_;
   base::EventPtr deadline_;
   base::EventPtr wake_;
   /// Status 0: none.

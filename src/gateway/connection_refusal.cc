@@ -33,6 +33,7 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   is_logged_ = is_logged;
   state_ = State::kRefusing;
   pace_.begin();
+  chunked_.reset();
   drain(bufferevent_get_input(bev_));
   // Stop reading until the wake-up, because evhttp must not complete the request before that.
   bufferevent_disable(bev_, EV_READ);

@@ -30,7 +30,8 @@ struct Head {
   std::size_t fields = 0;
   std::size_t hosts = 0;
   std::optional<std::uint64_t> content_length;
-  bool transfer_encoding = false;
+  std::size_t transfer_encodings = 0;
+  bool is_chunked = false;
 };
 
 Verdict read_request_line(std::string_view line, Head& head) {
@@ -71,7 +72,8 @@ Verdict read_field(std::string_view line, Head& head) {
     if (!length || head.content_length) return refuse(400, "Content-Length is malformed");
     head.content_length = length;
   } else if (same_name(name, "Transfer-Encoding")) {
-    head.transfer_encoding = true;
+    ++head.transfer_encodings;
+    head.is_chunked = same_name(value, "chunked");
   } else if (same_name(name, "Host")) {
     if (!is_host(value)) return refuse(400, "the Host header is malformed");
     ++head.hosts;
@@ -81,17 +83,29 @@ Verdict read_field(std::string_view line, Head& head) {
   return std::nullopt;
 }
 
-Verdict judge(const Head& head, std::size_t max_body) {
+Verdict judge_transfer_encoding(const Head& head, bool can_decode) {
+  if (head.content_length) {
+    return refuse(400, "Content-Length and Transfer-Encoding cannot be combined");
+  }
+  if (!can_decode) return refuse(411, "a body needs a Content-Length");
+  if (head.version == "HTTP/1.0") return refuse(400, "HTTP/1.0 does not have Transfer-Encoding");
+  if (head.transfer_encodings > 1 || !head.is_chunked) {
+    return refuse(501, "only the Transfer-Encoding chunked is supported");
+  }
+  if (head.method != "POST") {
+    return refuse(400, fmt::format("{} requests must not have a body", head.method));
+  }
+  return std::nullopt;
+}
+
+Verdict judge(const Head& head, std::size_t max_body, bool can_decode) {
   if (head.method != "GET" && head.method != "HEAD" && head.method != "POST") {
     return refuse(405, fmt::format("only {} are allowed", kAllowedMethods));
   }
   if (head.hosts > 1 || (head.hosts == 0 && head.version == "HTTP/1.1")) {
     return refuse(400, "exactly one Host header is required");
   }
-  if (head.transfer_encoding && head.content_length) {
-    return refuse(400, "Content-Length and Transfer-Encoding cannot be combined");
-  }
-  if (head.transfer_encoding) return refuse(411, "a body needs a Content-Length");
+  if (head.transfer_encodings > 0) return judge_transfer_encoding(head, can_decode);
   const std::uint64_t length = head.content_length.value_or(0);
   if (head.method != "POST") {
     if (length > 0)
@@ -117,7 +131,7 @@ std::size_t size_of_empty_lines(std::string_view bytes) {
   return size;
 }
 
-std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) {
+std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body, bool can_decode) {
   Head head;
   if (auto verdict = read_request_line(take_line(text), head)) return verdict;
   while (!text.empty()) {
@@ -125,7 +139,30 @@ std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) 
     if (line.empty()) break;
     if (auto verdict = read_field(line, head)) return verdict;
   }
-  return judge(head, max_body);
+  return judge(head, max_body, can_decode);
+}
+
+std::optional<ChunkedHead> ChunkedHead::in(std::string_view text) {
+  ChunkedHead head;
+  bool is_chunked = false;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (line.empty()) break;
+    const std::string_view name = line.substr(0, line.find(':'));
+    if (same_name(name, "Transfer-Encoding")) {
+      is_chunked = true;
+    } else if (same_name(name, "Expect")) {
+      head.expects_continue = true;
+    } else {
+      head.rest.append(line).append("\r\n");
+    }
+  }
+  if (!is_chunked) return std::nullopt;
+  return head;
+}
+
+std::string ChunkedHead::with_content_length(std::size_t length) const {
+  return fmt::format("{}Content-Length: {}\r\n\r\n", rest, length);
 }
 
 bool wants_page(std::string_view text) {

@@ -1,11 +1,13 @@
-// Input: bytes that the gateway parses as a request head, as FastCGI records from a pool, and as a
-// reply header.
+// Input: bytes that the gateway parses as a request head, as a chunked body, as a PROXY header, as
+// FastCGI records from a pool, and as a reply header.
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "fastcgi_record.h"
+#include "proxy_header.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/http/chunked_body.h"
 #include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
@@ -63,6 +65,27 @@ void read_reply_header(std::string_view bytes) {
   }
 }
 
+std::string decode_chunks(std::string_view bytes, std::size_t step) {
+  http::ChunkedBody decoder(kMaxBody);
+  std::string body;
+  auto status = http::ChunkedBody::Status::kMore;
+  std::size_t used = 0;
+  while (used < bytes.size() && status == http::ChunkedBody::Status::kMore) {
+    std::string_view piece = bytes.substr(used, step);
+    const std::size_t before = piece.size();
+    status = decoder.feed(piece, body);
+    used += before - piece.size();
+  }
+  REQUIRE(body.size() <= kMaxBody);
+  const bool has_ended = status == http::ChunkedBody::Status::kEnd;
+  return std::to_string(static_cast<int>(status)) + std::to_string(has_ended ? used : 0) + body;
+}
+
+void read_proxy_header(std::string_view bytes) {
+  const auto header = quarry::gateway::parse_proxy_header(bytes);
+  if (header && *header) REQUIRE((*header)->size <= bytes.size());
+}
+
 ReplyReader::Status read_records(std::string_view bytes, std::size_t step, Collected& collected) {
   ReplyReader reader;
   auto status = ReplyReader::Status::kMore;
@@ -95,6 +118,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_head(bytes);
   read_reply_header(bytes);
   decode_path(bytes);
-  if (!bytes.empty()) read_records_in_pieces(bytes, 1 + data[size - 1] % 16);
+  read_proxy_header(bytes);
+  if (bytes.empty()) return 0;
+  const std::size_t step = 1 + data[size - 1] % 16;
+  REQUIRE(decode_chunks(bytes, bytes.size()) == decode_chunks(bytes, step));
+  read_records_in_pieces(bytes, step);
   return 0;
 }

@@ -28,8 +28,22 @@ inline constexpr std::string_view kAllowedMethods = "GET, HEAD, POST";
 std::size_t size_of_empty_lines(std::string_view bytes);
 
 /// Checks HEAD, the request line and headers including the empty line. Returns the refusal, or
-/// nullopt if the request is accepted. MAX_BODY is the limit on Content-Length.
-std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body);
+/// nullopt if the request is accepted. MAX_BODY is the limit on Content-Length. CAN_DECODE: a POST
+/// can have a chunked body (chunked_body.h) instead of a Content-Length.
+std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body,
+                                   bool can_decode = false);
+
+/// The fields of a request with a chunked body. HEAD is a head that refuse_head() has accepted.
+struct ChunkedHead {
+  /// Parses HEAD. Returns nullopt if the request does not have a chunked body.
+  static std::optional<ChunkedHead> in(std::string_view head);
+  /// Returns the head of the same request with Content-Length: LENGTH.
+  std::string with_content_length(std::size_t length) const;
+
+  /// The request line and the fields, without Transfer-Encoding, Expect and the empty line.
+  std::string rest;
+  bool expects_continue = false;
+};
 
 /// Returns whether the client that sent HEAD gets errors as web pages (web_page.h). Returns true
 /// for a browser, unless the request is a sync.

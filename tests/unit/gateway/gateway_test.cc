@@ -179,6 +179,51 @@ TEST_CASE("100-continue is sent before the body, or 413 if it is too long") {
   CHECK(client.reply().starts_with("HTTP/1.1 413 "));
 }
 
+TEST_CASE("the pool gets a chunked body with its length") {
+  const World world;
+  const std::string body = some_bytes(100'000);
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n";
+  const std::string chunks = fmt::format("{:x};a=b\r\n{}\r\n{:X}\r\n{}\r\n0\r\nA: b\r\n\r\n",
+                                         99'999, body.substr(0, 99'999), 1, body.substr(99'999));
+  for (const std::size_t piece : {std::size_t{3}, std::size_t{5000}, std::size_t{1} << 20}) {
+    CAPTURE(piece);
+    Client client(world.gateway);
+    const std::string bytes = head + "\r\n" + chunks + std::string(kGet);
+    for (std::string_view left = bytes; !left.empty();) {
+      // Small pieces of the head and of the end are enough.
+      const bool is_middle = left.size() > 1000 && left.size() < bytes.size() - 1000;
+      const std::string_view next =
+          left.substr(0, is_middle ? std::max<std::size_t>(piece, 5000) : piece);
+      client.send(next);
+      left.remove_prefix(next.size());
+    }
+    CHECK(body_of(client.reply()) == body);
+    CHECK(client.reply().contains("REQUEST_METHOD=GET\n"));
+  }
+  Client client(world.gateway);
+  client.send(head + "Expect: 100-continue\r\n\r\n");
+  CHECK(client.reply() == "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("5\r\nhello\r\n0\r\n\r\n");
+  CHECK(body_of(client.reply()) == "hello");
+  client.send(head + "\r\n0\r\n\r\n");
+  const std::string empty = client.reply();
+  CHECK(empty.contains("CONTENT_LENGTH=0\n"));
+  CHECK_FALSE(empty.contains("HTTP_TRANSFER_ENCODING"));
+  CHECK(client.is_served());
+}
+
+TEST_CASE("a chunked body is bounded, and refused if it is malformed") {
+  const World world(serve_echo, {.max_body = 1000});
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(ask(world.gateway, head + "3e9\r\n").starts_with("HTTP/1.1 413 "));
+  CHECK(ask(world.gateway, head + "3e8\r\n" + std::string(1000, 'x') + "\r\n1\r\n")
+            .starts_with("HTTP/1.1 413 "));
+  CHECK(ask(world.gateway, head + "-1\r\n").starts_with("HTTP/1.1 400 "));
+  CHECK(ask(world.gateway, head + "1;" + std::string(5000, 'x')).starts_with("HTTP/1.1 400 "));
+  CHECK(wait_for_log(world.gateway, "400 the chunked body is malformed"));
+  CHECK(Client(world.gateway).is_served());
+}
+
 TEST_CASE("a refused request gets a line of text and a line in the log") {
   const World world(serve_echo, {.max_header = 1000});
   std::string many_fields;

@@ -48,6 +48,32 @@ TEST_CASE("a body must have one length, within the limit") {
   }
 }
 
+TEST_CASE("a chunked body is accepted only from callers that can decode it") {
+  const auto status = [](const std::string& head) {
+    const auto refusal = refuse_head(head, 1000, /*can_decode=*/true);
+    return refusal ? refusal->status : 0;
+  };
+  const std::string chunked = "Transfer-Encoding: chunked\r\n";
+  CHECK(status(post(chunked)) == 0);
+  CHECK(status(post("transfer-encoding:Chunked\r\n")) == 0);
+  CHECK(status(post("Content-Length: 5\r\n" + chunked)) == 400);
+  CHECK(status(post("Transfer-Encoding: gzip, chunked\r\n")) == 501);
+  CHECK(status(post("Transfer-Encoding: identity\r\n")) == 501);
+  CHECK(status(post(chunked + chunked)) == 501);
+  CHECK(status("POST / HTTP/1.0\r\n" + chunked + "\r\n") == 400);
+  CHECK(status("GET / HTTP/1.1\r\nHost: h\r\n" + chunked + "\r\n") == 400);
+}
+
+TEST_CASE("the head of a chunked request is rewritten with a length") {
+  const auto head = ChunkedHead::in(
+      post("A: b\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\nC: d\r\n"));
+  REQUIRE(head);
+  CHECK(head->expects_continue);
+  CHECK(head->with_content_length(12) ==
+        "POST /x HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\nContent-Length: 12\r\n\r\n");
+  CHECK_FALSE(ChunkedHead::in(post("Content-Length: 5\r\n")));
+}
+
 TEST_CASE("bytes that two servers could read as different requests are refused") {
   CHECK(verdict(post("Content-Length: 5\r\nContent-Length: 6\r\n")) == 400);
   CHECK(verdict(post("Content-Length: 5\r\nContent-Length: 5\r\n")) == 400);
