@@ -51,10 +51,14 @@ class RawClient:
 def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
     """Returns the number of requests per second over four connections. If CLOSING is true, each request uses a new
     connection, as in the stock client."""
+    return nothing_new_at(server.url, workload, seconds, closing)
+
+
+def nothing_new_at(url: str, workload: Workload, seconds: int, closing: bool) -> float:
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", "4", "-d", f"{seconds}s", "--timeout", "10s", "-s",
-                           HERE / "nothing_new.lua", server.url, "--", body, *(["close"] if closing else [])],
+                           HERE / "nothing_new.lua", url, "--", body, *(["close"] if closing else [])],
                           capture_output=True, text=True, check=True)
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
     assert not failed, f"{failed[1]} requests failed"
