@@ -88,6 +88,8 @@ class Receipt {
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// Makes the artifact NAME public or private. Only a phantom can be made private.
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
+  /// Returns whether a private artifact became public.
+  bool has_published() const;
   /// Sets a row of `config`, or removes it if VALUE is nullopt.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 

@@ -10,6 +10,7 @@ using artifact::HashName;
 
 void Receipt::State::publish(Rid rid) {
   if (!r.privacy.make_public(rid)) return;
+  has_published = true;
   for (const Rid file : r.database.integers(
            "SELECT fid FROM mlink INDEXED BY mlink_i1 WHERE mid=?1 AND fid>0", rid)) {
     r.privacy.make_public(file);
@@ -44,6 +45,10 @@ base::Result<void> Receipt::set_private(const HashName& name, bool is_private) {
     }
     if (r.database.has_row("SELECT 1 FROM blob WHERE rid=?1 AND size<0", rid)) r.privacy.hide(rid);
   });
+}
+
+bool Receipt::has_published() const {
+  return state_->has_published;
 }
 
 }  // namespace quarry::repository

@@ -62,6 +62,7 @@ struct Receipt::State {
   Sender sender;
   Rid receipt = 0;
   std::optional<artifact::HashAlgorithm> kept_algorithm;  // of the last kept artifact
+  bool has_published = false;
   bool committed = false;
 };
 

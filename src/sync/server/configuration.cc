@@ -50,8 +50,10 @@ Result<void> Configuration::receive(const CardReader& card) {
   settings_.clear();
   if (!name.starts_with('/')) {
     if (repository::areas_of_setting(name) == 0) return {};
-    return intake_.store(
-        [&](repository::Receipt& receipt) { return receipt.set_config(name, card.payload()); });
+    return intake_.store([&](repository::Receipt& receipt) -> Result<bool> {
+      QUARRY_TRY(receipt.set_config(name, card.payload()));
+      return true;
+    });
   }
   const auto record = repository::parse_config_record(name, card.payload());
   if (!record) return {};

@@ -39,7 +39,7 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
   QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(card, is_private));
   if (repository_.settings().shuns_hash_of(arrival.name)) return {};
   QUARRY_TRY_ASSIGN(const bool is_new, into->store(arrival));
-  has_news_ = true;
+  has_news_ = has_news_ || is_new || into->has_published();
   if (is_new) {
     ++stored_;
     return {};
@@ -90,10 +90,13 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
       to_be_proven_.push_back(name);
       return {};
     }
-    return store([&](repository::Receipt& into) { return into.set_private(name, is_private); });
+    return store([&](repository::Receipt& into) -> Result<bool> {
+      QUARRY_TRY(into.set_private(name, is_private));
+      return into.has_published();
+    });
   }
   if (repository_.settings().shuns_hash_of(name) || repository_.is_shunned(name)) return {};
-  return store([&](repository::Receipt& into) { return into.add_phantom(name, is_private); });
+  return record([&](repository::Receipt& into) { return into.add_phantom(name, is_private); });
 }
 
 }  // namespace quarry::sync

@@ -31,14 +31,22 @@ class Intake {
   /// Returns the receipt for storing data. In the first pass, returns null, and the pass has to be
   /// restarted with a receipt.
   repository::Receipt* receipt();
-  /// Calls WORK with the receipt, unless it is null. Passes on errors from WORK.
+  /// Calls WORK with the receipt, unless it is null. WORK returns whether it changed data that
+  /// other programs might want to know about. Passes on errors from WORK.
   template <typename Work>
   base::Result<void> store(Work work) {
     repository::Receipt* const into = receipt();
     if (into == nullptr) return {};
-    has_news_ = true;
-    QUARRY_TRY(work(*into));
+    QUARRY_TRY_ASSIGN(const bool is_news, work(*into));
+    has_news_ = has_news_ || is_news;
     return {};
+  }
+  /// As store(), for bookkeeping of the sync protocol. WORK returns only errors.
+  template <typename Work>
+  base::Result<void> record(Work work) {
+    repository::Receipt* const into = receipt();
+    if (into == nullptr) return {};
+    return work(*into);
   }
   /// Returns the private artifacts that the client named in public `igot` cards. Each of them
   /// becomes public only when the client sends its content, which proves that the client has the
@@ -46,7 +54,7 @@ class Intake {
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }
-  /// Returns whether anything was stored that other programs might want to know about.
+  /// Returns whether this request changed data that other programs might want to know about.
   bool has_news() const { return has_news_; }
 
   /// Processes a file or cfile card. Errors: kInvalid (malformed, or the content does not match its

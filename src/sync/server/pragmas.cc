@@ -50,7 +50,7 @@ Result<void> Pragmas::lock(const CardReader& card) {
 
 Result<void> Pragmas::unlock(std::string_view client) {
   if (!sync_user_.may(Right::kWrite)) return {};
-  return intake_.store(
+  return intake_.record(
       [&](repository::Receipt& receipt) { return receipt.unlock_check_ins(client); });
 }
 
@@ -58,7 +58,7 @@ Result<void> Pragmas::client_url(std::string_view url) {
   if (!sync_user_.may(Right::kWrite)) return {};
   const std::string known_as = public_url(url);
   if (known_as.empty()) return {};
-  return intake_.store([&](repository::Receipt& receipt) {
+  return intake_.record([&](repository::Receipt& receipt) {
     return receipt.set_config("syncfrom:" + known_as, "{}");
   });
 }

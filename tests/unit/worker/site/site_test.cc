@@ -298,12 +298,12 @@ TEST_CASE("the peers of a repository are notified of what a request has brought,
   Asker pool(options);
   const std::string content = "news";
   const auto name = quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, content);
-  const auto push = [&](const std::string& to) {
+  const auto push = [&](const std::string& to, const std::string& pragma = {}) {
     auto repository = quarry::repository::Repository::open(world.path(to + ".fossil"));
     REQUIRE(repository);
-    const std::string cards =
-        fmt::format("push {} {}\nfile {} {}\n{}\n", std::string(40, '0'),
-                    (*repository)->settings().project_code(), name.str(), content.size(), content);
+    const std::string cards = fmt::format("push {} {}\n{}file {} {}\n{}\n", std::string(40, '0'),
+                                          (*repository)->settings().project_code(), pragma,
+                                          name.str(), content.size(), content);
     const std::string path = "/" + to;
     const std::string size = std::to_string(cards.size());
     const Reply reply = pool.ask(
@@ -319,6 +319,7 @@ TEST_CASE("the peers of a repository are notified of what a request has brought,
   };
   CHECK(push("one") == events("one") + "7 8 ");
   CHECK(push("one") == "");  // already stored
+  CHECK(push("one", "pragma client-url https://example.org/one\n") == "");
   CHECK(push("two") == events("two"));
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
