@@ -47,6 +47,8 @@ WALKS = {
     "SELECT 1 FROM tagxref LIMIT 1": "one row",
     "WITH known(url, about, mtime)": "as many rows as settings",
     "FROM config WHERE name IN (": "as many rows as settings",
+    "FROM user WHERE cap GLOB '*s*'": "as many rows as users",
+    "coalesce(mtime,0) FROM user": "as many rows as users",
     "FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1": "as many rows as settings",
     "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
     "FROM event INDEXED BY event_i1 ORDER BY mtime DESC": "ends after so many rows",

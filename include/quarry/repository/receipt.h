@@ -114,7 +114,8 @@ class Receipt {
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
   /// Removes NAMES from the list of unsent artifacts after they have been sent.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
-  /// Sets the password of the user LOGIN. The project code must be known. Error: kNotFound.
+  /// Sets the password of the user LOGIN, and ends the user's logins on web pages. The project code
+  /// must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
   /// Checks that TIP is the tip of BRANCH. TIP then remains the tip until this transaction ends. As

@@ -22,6 +22,7 @@
 #include "spool/spool_command_line.h"
 #include "status/status_commands.h"
 #include "usage.h"
+#include "user_commands.h"
 
 namespace quarry::app {
 namespace {
@@ -253,6 +254,7 @@ constexpr Command kCommands[] = {
     {"backoffice", "Run the background jobs of repositories: events, hooks, email, maintenance",
      add_backoffice},
     {"peer", "Sync with the peers in the configuration, and show their state", add_peer},
+    {"user", "List and change the users of a repository", add_user_commands},
     {"lease", "Show which process holds the lease for the background work", add_lease},
     {"alerts", "Send email alerts to the subscribers of a repository", add_alerts},
     {"status", "Show the status of a running server", add_status},

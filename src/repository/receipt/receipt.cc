@@ -235,7 +235,7 @@ base::Result<void> Receipt::set_password(std::string_view login, std::string_vie
   return guarded(state_->r, [&](auto& r) -> base::Result<void> {
     const std::string code =
         r.database.first_text("SELECT value FROM config WHERE name='project-code'");
-    r.database.execute("UPDATE user SET pw=?2, mtime=?3 WHERE login=?1", login,
+    r.database.execute("UPDATE user SET pw=?2, mtime=?3, cookie=NULL WHERE login=?1", login,
                        artifact::sha1_hex(fmt::format("{}/{}/{}", code, login, password)),
                        r.options.clock->now().value / 1000);
     r.users.clear();

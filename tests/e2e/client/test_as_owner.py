@@ -43,7 +43,7 @@ def home(open_folder: Path, fossil) -> Home:
     return Home(open_folder, fossil)
 
 
-@pytest.mark.parametrize("words", ["backoffice --nolease --logfile {}/log", "verify", "rebuild", "compact --vacuum", "lease",
+@pytest.mark.parametrize("words", ["backoffice --nolease --logfile {}/log", "verify", "rebuild", "compact --vacuum", "lease", "user list",
                                    "alerts send", "alerts pending"])
 def test_commands_on_a_repository(home, words):
     home.run(*words.format(home.folder).split(), home.repository)

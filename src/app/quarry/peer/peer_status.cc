@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/exit_codes.h"
+#include "common/json.h"
 #include "common/table.h"
 #include "peer_commands.h"
 #include "quarry/backoffice/peers.h"
@@ -158,7 +158,7 @@ int run_peer_status(const PeerArguments& arguments) {
   if (arguments.as_json) {
     json made = json::array();
     for (const Shown& shown : *all) made.push_back(json_of(shown));
-    fmt::print("{}\n", made.dump(-1, ' ', false, json::error_handler_t::replace));
+    print_json(made);
   } else if (all->empty()) {
     fmt::print("no peers\n");
   } else {

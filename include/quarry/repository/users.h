@@ -1,0 +1,40 @@
+// Reads and changes the users of a repository, for an administrator. Each function is a transaction
+// of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::repository {
+
+struct UserEntry {
+  std::string login;
+  std::string capabilities;   // letters, not expanded
+  std::string contact;        // the column `info`
+  std::int64_t modified = 0;  // seconds since 1970; 0 if unknown
+};
+
+/// Returns all users, sorted by login.
+base::Result<std::vector<UserEntry>> list_users(Repository& repository);
+/// Adds USER with PASSWORD. If USER does not have capabilities, it gets those of the repository's
+/// `default-perms` setting. Errors: kInvalid (bad login or capabilities), kConflict (the login is
+/// in use).
+base::Result<void> add_user(Repository& repository, const UserEntry& user,
+                            std::string_view password);
+/// Errors: kNotFound, kInvalid (an unknown letter), kConflict (LOGIN is the last user with the
+/// setup capability).
+base::Result<void> set_capabilities(Repository& repository, std::string_view login,
+                                    std::string_view capabilities);
+/// Ends the user's logins on web pages too. Errors: kNotFound.
+base::Result<void> set_password(Repository& repository, std::string_view login,
+                                std::string_view password);
+/// Removes LOGIN and its subscription to email. Errors: kNotFound, kInvalid (a user that every
+/// repository has), kConflict (the last user with the setup capability).
+base::Result<void> remove_user(Repository& repository, std::string_view login);
+
+}  // namespace quarry::repository
