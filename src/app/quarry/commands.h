@@ -16,6 +16,7 @@ struct InitArguments {
   std::string project_name;
   std::string user;
   std::string password;
+  bool as_json = false;
 };
 base::Result<void> run_init(const InitArguments& arguments);
 
@@ -30,6 +31,7 @@ int run_http(const HttpArguments& arguments);
 struct WholeFileArguments {
   std::string file;
   bool quiet = false;
+  bool as_json = false;  // only for run_verify()
 };
 int run_verify(const WholeFileArguments& arguments);
 int run_rebuild(const WholeFileArguments& arguments);
@@ -68,6 +70,7 @@ int run_backoffice(const BackofficeArguments& arguments);
 
 struct LeaseArguments {
   std::string file;
+  bool as_json = false;
 };
 base::Result<void> run_lease(const LeaseArguments& arguments);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "commands.h"
+#include "common/json.h"
 #include "common/owner.h"
 #include "quarry/backoffice/holders.h"
 #include "quarry/backoffice/lease.h"
@@ -26,6 +27,14 @@ void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::i
              left < 0 ? "ago" : "from now");
 }
 
+/// Returns the process and the end of its lease as JSON, or null for no process.
+nlohmann::json json_of_holder(std::int64_t pid, std::int64_t until) {
+  if (pid == 0) return {};
+  return {{"process", pid},
+          {"is_running", backoffice::real_processes().started(pid).has_value()},
+          {"until", base::iso_seconds({std::min(until, kLastTime) * 1000}) + "Z"}};
+}
+
 }  // namespace
 
 base::Result<void> run_lease(const LeaseArguments& arguments) {
@@ -34,6 +43,11 @@ base::Result<void> run_lease(const LeaseArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
   const auto row = repository->settings().get("backoffice");
   const auto lease = backoffice::Lease::parse(row.value_or(""));
+  if (arguments.as_json) {
+    print_json({{"current", json_of_holder(lease.current, lease.current_until)},
+                {"next", json_of_holder(lease.next, lease.next_until)}});
+    return {};
+  }
   const std::int64_t now = base::system_clock().now().value / 1000;
   fmt::print("lease:   {}\n", row ? lease.text() : "none");
   print_holder("current:", lease.current, lease.current_until, now);

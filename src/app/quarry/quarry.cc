@@ -60,6 +60,7 @@ void add_init(CLI::App& command, Run& run) {
   command.add_option("--user", init.user, "Login of the first user (default: your own)");
   command.add_option("--password", init.password,
                      "Password of the first user (default: a random one, which is printed)");
+  command.add_flag("--json", init.as_json, "Print JSON");
 }
 
 void add_clone(CLI::App& command, Run& run) {
@@ -103,6 +104,7 @@ void add_whole_file_command(CLI::App& command, Run& run) {
   auto& arguments = arguments_of(command, run, action);
   command.add_option("FILE", arguments.file, "Repository file")->required();
   command.add_flag("--quiet", arguments.quiet, "Print only errors");
+  if (action == run_verify) command.add_flag("--json", arguments.as_json, "Print JSON");
 }
 
 void add_backoffice(CLI::App& command, Run& run) {
@@ -141,6 +143,7 @@ void add_backoffice(CLI::App& command, Run& run) {
 void add_lease(CLI::App& command, Run& run) {
   auto& lease = arguments_of(command, run, run_lease);
   command.add_option("FILE", lease.file, "Repository file")->required();
+  command.add_flag("--json", lease.as_json, "Print JSON");
 }
 
 void add_alerts(CLI::App& alerts, Run& run) {

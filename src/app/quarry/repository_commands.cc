@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/json.h"
 #include "common/owner.h"
 #include "common/progress.h"
 #include "quarry/repository/compaction.h"
@@ -70,6 +71,24 @@ base::Result<void> compact_and_report(repository::Repository& repository,
                                 arguments.file, slice.damaged, slice.damaged == 1 ? "" : "s"));
 }
 
+void print_result(const WholeFileArguments& arguments, const repository::Verified& verified) {
+  for (const std::string& fault : verified.faults) fmt::print("{}\n", fault);
+  if (arguments.quiet) return;
+  for (const auto& [where, rows] : verified.order_dependent) {
+    fmt::print("{}: {} row{} on the processing order ({})\n", where.first, rows,
+               rows == 1 ? " depends" : "s depend", where.second);
+  }
+  if (verified.faults.empty()) fmt::print("{}: no faults found\n", arguments.file);
+}
+
+nlohmann::json json_of(const std::string& file, const repository::Verified& verified) {
+  nlohmann::json order_dependent = nlohmann::json::array();
+  for (const auto& [where, rows] : verified.order_dependent) {
+    order_dependent.push_back({{"table", where.first}, {"class", where.second}, {"rows", rows}});
+  }
+  return {{"file", file}, {"faults", verified.faults}, {"order_dependent", order_dependent}};
+}
+
 }  // namespace
 
 base::Result<void> run_init(const InitArguments& asked) {
@@ -85,6 +104,14 @@ base::Result<void> run_init(const InitArguments& asked) {
                                                .user = arguments.user,
                                                .password = arguments.password}));
   QUARRY_TRY_ASSIGN(const auto opened, repository::Repository::open(arguments.file));
+  if (arguments.as_json) {
+    nlohmann::json made{{"project_code", opened->settings().project_code()},
+                        {"server_code", opened->settings().server_code()},
+                        {"user", arguments.user}};
+    if (is_random) made["password"] = arguments.password;
+    print_json(made);
+    return {};
+  }
   fmt::print("project-id: {}\nserver-id:  {}\n", opened->settings().project_code(),
              opened->settings().server_code());
   if (is_random) {
@@ -103,19 +130,15 @@ int run_verify(const WholeFileArguments& arguments) {
         arguments.file, [&](std::size_t done, std::size_t total) { progress.show(done, total); });
   }();
   if (!verified) return failed(verified.error());
-  for (const std::string& fault : verified->faults) fmt::print("{}\n", fault);
-  if (!arguments.quiet) {
-    for (const auto& [where, rows] : verified->order_dependent) {
-      fmt::print("{}: {} row{} on the processing order ({})\n", where.first, rows,
-                 rows == 1 ? " depends" : "s depend", where.second);
-    }
+  const std::size_t count = verified->faults.size();
+  if (arguments.as_json) {
+    print_json(json_of(arguments.file, *verified));
+  } else {
+    print_result(arguments, *verified);
   }
-  if (const std::size_t count = verified->faults.size(); count > 0) {
-    return failed({.message = fmt::format("{}: {} fault{} found", arguments.file, count,
-                                          count == 1 ? "" : "s")});
-  }
-  if (!arguments.quiet) fmt::print("{}: no faults found\n", arguments.file);
-  return kDone;
+  if (count == 0) return exit_code_of(base::Result<void>());
+  return failed({.message = fmt::format("{}: {} fault{} found", arguments.file, count,
+                                        count == 1 ? "" : "s")});
 }
 
 int run_rebuild(const WholeFileArguments& arguments) {

@@ -1,6 +1,7 @@
 """`quarry init` creates the same repositories as fossil."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -113,6 +114,30 @@ def test_random_password_is_printed_and_works(launch, fossil, tmp_path):
     checkout.commit_file("a.txt", "a\n", "pushed with it")
     checkout("push")
     assert checkout.head() in repofile.artifacts(path)
+
+
+def test_a_running_server_serves_a_new_repository_of_its_folder_at_once(launch, fossil, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    server = launch(folder)
+    path = folder / "team" / "made.fossil"
+    path.parent.mkdir()
+    assert quarry("init", path, "--user", "ada", "--password", "love").returncode == 0
+    _, checkout = clone_and_open(fossil, server.url_for("ada", "love", "team/made"), tmp_path)
+    checkout.commit_file("a.txt", "a\n", "pushed at once")
+    checkout("push")
+    assert checkout.head() in repofile.artifacts(path)
+
+
+def test_json(tmp_path):
+    path = tmp_path / "made.fossil"
+    made = json.loads(quarry("init", "--json", "--user", "ada", path).stdout)
+    assert made["project_code"] == repofile.project_code(path) and re.fullmatch("[0-9a-f]{40}", made["server_code"])
+    assert made["user"] == "ada"
+    secret = repofile.value(path, "SELECT pw FROM user WHERE login='ada'")
+    assert secret == wire.shared_secret(made["project_code"], "ada", made["password"])
+    other = json.loads(quarry("init", "--json", "--password", "x", tmp_path / "other.fossil").stdout)
+    assert "password" not in other
 
 
 def test_an_existing_file_is_unchanged(made):

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import time
@@ -28,6 +29,7 @@ def as_quarry_says(path):
 def test_no_lease(small):
     done = quarry("lease", small)
     assert done.stdout == "lease:   none\ncurrent: none\nnext:    none\n"
+    assert json.loads(quarry("lease", "--json", small).stdout) == {"current": None, "next": None}
 
 
 @pytest.mark.parametrize("value", ["4194305 1795485741 0 0", "4194305 1795485741 4194306 9", "0 0 0 0", "7", "", "x y"])
@@ -44,6 +46,13 @@ def test_processes_that_exist(small, fossil):
     assert (numbers, exist) == as_fossil_says(fossil, small)
     assert re.search(r"^current: process \d+, running on this machine; until [-0-9T:]+ \(5\d s from now\)$", shown, re.MULTILINE)
     assert re.search(r"^next:    process \d+, not running on this machine; until [-0-9T:]+ \(\d+ s ago\)$", shown, re.MULTILINE)
+
+
+def test_json(small):
+    repofile.set_config(small, "backoffice", f"{os.getpid()} 1795485741 4194305 9")
+    assert json.loads(quarry("lease", "--json", small).stdout) == {
+        "current": {"process": os.getpid(), "is_running": True, "until": "2026-11-24T02:02:21Z"},
+        "next": {"process": 4194305, "is_running": False, "until": "1970-01-01T00:00:09Z"}}
 
 
 def test_invalid_times(small):

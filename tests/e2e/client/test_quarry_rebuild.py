@@ -1,9 +1,7 @@
 """`quarry rebuild` has the same results as `fossil rebuild`, except for rows that depend on the order of processing. A
 failed rebuild changes nothing."""
 
-import contextlib
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -13,7 +11,7 @@ import pytest
 import proof
 from support import documents, places, repofile, wire
 from support.process import wait_until
-from support.program import quarry
+from support.program import on_terminal, quarry
 
 DAMAGE = """
     DELETE FROM event WHERE objid%2; UPDATE event SET comment='forged', mtime=mtime+1;
@@ -163,15 +161,7 @@ def test_an_interrupted_rebuild_changes_nothing(generated, number):
 
 
 def test_progress_is_only_shown_on_a_terminal(small):
-    leader, follower = pty.openpty()
-    with subprocess.Popen([places.program("quarry"), "rebuild", small], stderr=follower, stdout=subprocess.PIPE) as running:
-        os.close(follower)
-        shown = b""
-        with contextlib.suppress(OSError):
-            while piece := os.read(leader, 1 << 16):
-                shown += piece
-        assert running.stdout.read().decode() == f"{small}: rebuilt\n"
-    os.close(leader)
-    assert running.returncode == 0
-    assert re.search(r"\r\[#+\] 100% of \d+ artifacts", shown.decode())
+    shown, output = on_terminal("rebuild", small)
+    assert output == f"{small}: rebuilt\n"
+    assert re.search(r"\r\[#+\] 100% of \d+ artifacts", shown)
     assert quarry("rebuild", "--quiet", small).stderr == ""

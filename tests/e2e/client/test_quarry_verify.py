@@ -2,7 +2,9 @@
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 import proof
 from support import repofile
 from support.fossil import Checkout
-from support.program import quarry
+from support.program import on_terminal, quarry
 
 
 def assert_finds(path, trace):
@@ -31,6 +33,26 @@ def test_correct_repositories(generated, small):
         with repofile.unchanged(path):
             done = quarry("verify", path)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def test_json(small):
+    done = quarry("verify", "--json", small)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert (shown["file"], shown["faults"]) == (str(small), [])
+    assert all(set(each) == {"table", "class", "rows"} for each in shown["order_dependent"])
+    repofile.execute(small, "DELETE FROM leaf")
+    done = quarry("verify", "--json", small)
+    assert done.returncode == 1 and "found" in done.stderr
+    assert json.loads(done.stdout)["faults"][0].startswith("leaf: missing row")
+
+
+def test_progress_is_only_shown_on_a_terminal(small, tmp_path):
+    for words in (["verify", small], ["clone", f"file:{small}", tmp_path / "clone.fossil"]):
+        shown, _ = on_terminal(*words)
+        assert re.search(r"\r\[#+\] 100% of \d+ artifacts", shown), shown
+    assert quarry("verify", small).stderr == ""
+    assert quarry("clone", f"file:{small}", tmp_path / "other.fossil").stderr == ""
 
 
 def test_the_real_history(hiredis):

@@ -1,6 +1,9 @@
 """Runs our programs until they exit."""
 
+import contextlib
 import json
+import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -18,6 +21,21 @@ def quarry(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
 
 def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     return run("quarryd", *arguments, **more)
+
+
+def on_terminal(*arguments: object) -> tuple[str, str]:
+    """Runs `quarry` with a terminal as standard error. Returns the text on the terminal, and standard output."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen([places.program("quarry"), *map(str, arguments)], stderr=follower, stdout=subprocess.PIPE) as running:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(leader, 1 << 16):
+                shown += piece
+        output = running.stdout.read().decode()
+    os.close(leader)
+    assert running.returncode == 0, shown
+    return shown.decode(), output
 
 
 def page_figures(control: Path) -> dict[str, int]:
