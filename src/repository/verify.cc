@@ -18,6 +18,7 @@
 #include "repository_state.h"
 #include "schema_version.h"
 #include "store/artifact_walk.h"
+#include "store/database_copy.h"
 #include "store/temporary_files.h"
 
 namespace quarry::repository {
@@ -54,29 +55,6 @@ class TemporaryFile {
  private:
   std::filesystem::path path_;
 };
-
-void copy_database(Database& from, Database& to) {
-  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
-  if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
-  const int code = sqlite3_backup_step(backup, -1);
-  sqlite3_backup_finish(backup);
-  // SQLite stores the errors of a backup in the destination connection.
-  if (code != SQLITE_DONE) to.raise(code);
-}
-
-/// Opens the file for reading. If a crashed writer has left an incomplete transaction, opens the
-/// file for writing, so that SQLite can roll back the transaction.
-std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
-  const auto timeout = OpenOptions().busy_timeout;
-  auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);
-  try {
-    original->has_table("blob");
-  } catch (const SqliteError& error) {
-    if (!error.is_read_only()) throw;
-    original = std::make_unique<Database>(path, Database::Mode::kReadWrite, timeout);
-  }
-  return original;
-}
 
 class Verification {
  public:
@@ -318,7 +296,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
   return guarded(path, [&]() -> base::Result<Verified> {
     const TemporaryFile copy;
     {
-      const auto original = open_original(path);
+      const auto original = open_to_copy(path);
       if (!original->has_table("blob") || !original->has_table("plink")) {
         return base::fail(ErrorCode::kInvalid,
                           fmt::format("{}: not a Fossil repository", path.string()));

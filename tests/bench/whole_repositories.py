@@ -94,6 +94,10 @@ LINES: dict[str, tuple[Measure | None, Measure]] = {
     "`quarry clone`, and `fossil clone`, of quarryd": (lambda place: cloned(place, "fossil"),
                                                        lambda place: cloned(place, places.program("quarry"))),
     "whole push to quarryd by `quarry sync`": (None, pushed),
+    "`quarry backup --no-verify`, and `cp` and `sync`": (
+        lambda place: run(place, "sh", "-c", 'cp "$0" "$0.backup" && sync "$0.backup"', place.copy()),
+        lambda place: run(place, places.program("quarry"), "backup", "--no-verify", place.copy(),
+                          place.folder / "copy.fossil.backup")),
 }
 SAME_AS = {VERIFY: REBUILD}
 

@@ -36,6 +36,24 @@ struct WholeFileArguments {
 int run_verify(const WholeFileArguments& arguments);
 int run_rebuild(const WholeFileArguments& arguments);
 
+struct BackupArguments {
+  std::string source;       // a repository, or a folder of repositories
+  std::string destination;  // a file or a folder
+  bool is_unverified = false;
+  bool as_json = false;
+  bool quiet = false;
+};
+int run_backup(const BackupArguments& arguments);
+
+struct RestoreArguments {
+  std::string backup;
+  std::string file;
+  bool is_forced = false;  // replace the content of an existing file
+  bool as_json = false;
+  bool quiet = false;
+};
+int run_restore(const RestoreArguments& arguments);
+
 struct CompactArguments {
   std::string file;
   double budget = 0;  // time limit in seconds; 0: no limit

@@ -107,6 +107,29 @@ void add_whole_file_command(CLI::App& command, Run& run) {
   if (action == run_verify) command.add_flag("--json", arguments.as_json, "Print JSON");
 }
 
+template <typename Arguments>
+void add_output_options(CLI::App& command, Arguments& arguments) {
+  command.add_flag("--json", arguments.as_json, "Print JSON");
+  command.add_flag("--quiet", arguments.quiet, "Print only errors");
+}
+
+void add_backup(CLI::App& command, Run& run) {
+  auto& backup = arguments_of(command, run, run_backup);
+  command.add_option("SOURCE", backup.source, "Repository file, or folder of repositories")
+      ->required();
+  command.add_option("DEST", backup.destination, "File or folder for the backup")->required();
+  command.add_flag("--no-verify", backup.is_unverified, "Do not verify the backup");
+  add_output_options(command, backup);
+}
+
+void add_restore(CLI::App& command, Run& run) {
+  auto& restored = arguments_of(command, run, run_restore);
+  command.add_option("BACKUP", restored.backup, "Backup of a repository")->required();
+  command.add_option("FILE", restored.file, "Repository file to restore")->required();
+  command.add_flag("--force", restored.is_forced, "Replace the content of FILE if it exists");
+  add_output_options(command, restored);
+}
+
 void add_backoffice(CLI::App& command, Run& run) {
   auto& arguments = arguments_of(command, run, run_backoffice);
   command.add_option("FILE", arguments.files, "Repository files")->required();
@@ -254,6 +277,8 @@ constexpr Command kCommands[] = {
      add_whole_file_command<run_rebuild>},
     {"compact", "Store old versions as deltas on newer ones, while the repository stays in use",
      add_compact},
+    {"backup", "Copy repositories that are in use", add_backup},
+    {"restore", "Put a backup back into place", add_restore},
     {"backoffice", "Run the background jobs of repositories: events, hooks, email, maintenance",
      add_backoffice},
     {"peer", "Sync with the peers in the configuration, and show their state", add_peer},

@@ -19,15 +19,16 @@ Progress::~Progress() {
   clear();
 }
 
-void Progress::show(std::size_t done, std::size_t total) {
+void Progress::show(std::size_t done, std::size_t total, const std::string& whole) {
   const std::size_t percent = total == 0 ? 100 : done * 100 / total;
   if (!is_on_ || percent == percent_) return;
   percent_ = percent;
   const std::size_t filled = percent * kBarWidth / 100;
   is_shown_ = true;
   // The length of the line is constant, so it overwrites the previous line completely.
-  fmt::print(stderr, "\r[{}{}] {:3}% of {} artifacts", std::string(filled, '#'),
-             std::string(kBarWidth - filled, ' '), percent, total);
+  fmt::print(stderr, "\r[{}{}] {:3}% of {}", std::string(filled, '#'),
+             std::string(kBarWidth - filled, ' '), percent,
+             whole.empty() ? fmt::format("{} artifacts", total) : whole);
 }
 
 void Progress::say(const std::string& what) {
@@ -37,6 +38,7 @@ void Progress::say(const std::string& what) {
 }
 
 void Progress::clear() {
+  percent_ = 101;
   if (std::exchange(is_shown_, false)) fmt::print(stderr, "\r\x1b[K");
 }
 

@@ -15,7 +15,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(std::size_t done, std::size_t total);
+  /// WHOLE names the total; the default is a number of artifacts.
+  void show(std::size_t done, std::size_t total, const std::string& whole = {});
   /// Shows a text instead of the progress bar.
   void say(const std::string& what);
   /// Erases the line. Call it before other output.

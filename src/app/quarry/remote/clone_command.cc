@@ -2,67 +2,22 @@
 //
 // The clone is written to a temporary file, which is renamed at the end. So FILE never contains an
 // incomplete clone.
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <stdio.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/owner.h"
 #include "common/progress.h"
+#include "common/temporary_repository.h"
 #include "password.h"
-#include "quarry/base/fd.h"
-#include "quarry/base/file_system.h"
 #include "quarry/repository/whole_file.h"
 #include "remote.h"
 
 namespace quarry::app {
 namespace {
-
-std::string folder_of(const std::string& file) {
-  std::string folder = std::filesystem::path(file).parent_path();
-  return folder.empty() ? "." : folder;
-}
-
-/// The temporary file. Unless move_to() has renamed the file, the destructor removes the file and
-/// its companion files.
-class TemporaryClone {
- public:
-  explicit TemporaryClone(const std::string& file)
-      : path_(fmt::format("{}.clone-{}", file, ::getpid())) {}
-  ~TemporaryClone() {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
-  }
-  TemporaryClone(const TemporaryClone&) = delete;
-  TemporaryClone& operator=(const TemporaryClone&) = delete;
-
-  const std::string& path() const { return path_; }
-  /// Returns ERROR with the name FILE instead of the temporary name.
-  base::Error with_file_name(base::Error error, const std::string& file) const {
-    const std::size_t at = error.message.find(path_);
-    if (at != std::string::npos) error.message.replace(at, path_.size(), file);
-    return error;
-  }
-  /// Renames the closed file. Fails if FILE already exists.
-  base::Result<void> move_to(const std::string& file) {
-    const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
-      return base::fail_errno(file);
-    }
-    // Ignore errors, because the clone is already complete. A folder without read permission, for
-    // example, cannot be synced.
-    (void)base::FileSystem::real().sync_directory(folder_of(file));
-    return {};
-  }
-
- private:
-  std::string path_;
-};
 
 std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl& url) {
   if (!arguments.admin_user.empty()) return arguments.admin_user;
@@ -121,11 +76,11 @@ base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
   QUARRY_TRY(act_as_owner_of(arguments.file));
-  TemporaryClone temporary(arguments.file);
+  TemporaryRepository temporary(arguments.file, "clone");
   const auto password = fill(temporary.path(), admin, url, arguments.remote);
-  if (!password) return std::unexpected(temporary.with_file_name(password.error(), arguments.file));
+  if (!password) return std::unexpected(temporary.with_file_name(password.error()));
   if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
-  QUARRY_TRY(temporary.move_to(arguments.file));
+  QUARRY_TRY(temporary.move(false));
   if (!arguments.remote.quiet) {
     fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);
   }

@@ -1,0 +1,204 @@
+// quarry backup and quarry restore: copy a repository that is in use, and put a copy back.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "common/json.h"
+#include "common/owner.h"
+#include "common/progress.h"
+#include "common/temporary_repository.h"
+#include "quarry/repository/backup.h"
+#include "quarry/repository/repository_folder.h"
+#include "quarry/repository/whole_file.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+using base::ErrorCode;
+using base::Result;
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMaxRepositories = 1'000'000;
+// Increment of the nice value of a backup, so that pushes have precedence.
+constexpr int kNiceness = 10;
+
+double seconds_since(steady_clock::time_point begin) {
+  return std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+repository::CopyWatch watch_of(Progress& progress) {
+  return {.progress =
+              [&progress](std::int64_t done, std::int64_t total) {
+                constexpr std::int64_t kMegabyte = 1'000'000;
+                progress.show(static_cast<std::size_t>(done), static_cast<std::size_t>(total),
+                              fmt::format("{} MB", (total + kMegabyte - 1) / kMegabyte));
+              },
+          .is_interrupted = [] { return Interruption::signal() != 0; }};
+}
+
+/// Checks FILE. If it has faults, prints them, and fails with a message that ends with ADVICE.
+Result<void> check(const std::string& file, const std::string& name, Progress& progress,
+                   const std::string& advice) {
+  QUARRY_TRY_ASSIGN(const auto verified,
+                    repository::verify(file, [&](std::size_t done, std::size_t total) {
+                      progress.show(done, total);
+                    }));
+  progress.clear();
+  if (verified.faults.empty()) return {};
+  for (const std::string& fault : verified.faults) fmt::print(stderr, "{}\n", fault);
+  return base::fail(ErrorCode::kCorrupt,
+                    fmt::format("{}: {} fault{} found: {}", name, verified.faults.size(),
+                                verified.faults.size() == 1 ? "" : "s", advice));
+}
+
+/// Fails if the backup TO would replace the repository FROM itself, or a repository that processes
+/// have open.
+Result<void> check_destination(const std::string& from, const std::string& to) {
+  std::error_code ignored;
+  if (fs::equivalent(from, to, ignored)) {
+    return base::fail(
+        ErrorCode::kInvalid,
+        fmt::format("{} is the repository itself: choose another name for the backup", to));
+  }
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    if (::access((to + suffix).c_str(), F_OK) != 0) continue;
+    return base::fail(ErrorCode::kBusy,
+                      fmt::format("{} is in use as a repository, because {}{} exists: choose "
+                                  "another name for the backup",
+                                  to, to, suffix));
+  }
+  return {};
+}
+
+/// Backs up FROM to TO. Returns a description of the backup.
+Result<json> back_up(const BackupArguments& arguments, const std::string& from,
+                     const std::string& to) {
+  QUARRY_TRY(check_destination(from, to));
+  TemporaryRepository temporary(to, "backup");
+  Progress progress(arguments.quiet);
+  const auto begin = steady_clock::now();
+  const auto copied = repository::back_up(from, temporary.path(), watch_of(progress));
+  if (!copied) return std::unexpected(temporary.with_file_name(copied.error()));
+  const double copy_seconds = seconds_since(begin);
+  if (!arguments.is_unverified) {
+    QUARRY_TRY(check(temporary.path(), from, progress,
+                     fmt::format("{} was not changed: repair the repository, for example with "
+                                 "quarry rebuild, or use --no-verify",
+                                 to)));
+  }
+  if (Interruption::signal() != 0) return base::fail(ErrorCode::kIo, "interrupted");
+  QUARRY_TRY(temporary.move(true));
+  return json{{"file", from},
+              {"backup", to},
+              {"bytes", *copied},
+              {"copy_seconds", copy_seconds},
+              {"seconds", seconds_since(begin)}};
+}
+
+std::string backup_of(const std::string& file, const std::string& destination) {
+  if (!fs::is_directory(destination)) return destination;
+  return fs::path(destination) / fs::path(file).filename();
+}
+
+/// Backs up each repository in the folder SOURCE to the same name in DESTINATION. After a failure,
+/// goes on with the next one.
+int back_up_folder(const BackupArguments& arguments, json& backups) {
+  int code = kDone;
+  for (const auto& name : repository::names_below(arguments.source, kMaxRepositories)) {
+    if (Interruption::signal() != 0) break;
+    const fs::path to = fs::path(arguments.destination) / name.file();
+    std::error_code error;
+    fs::create_directories(to.parent_path(), error);
+    const auto backup = back_up(arguments, fs::path(arguments.source) / name.file(), to);
+    if (backup) {
+      backups.push_back(*backup);
+    } else {
+      code = failed(backup.error());
+    }
+  }
+  return code;
+}
+
+void print_backups(const BackupArguments& arguments, const json& backups) {
+  if (arguments.as_json) {
+    if (fs::is_directory(arguments.source)) return print_json(backups);
+    if (!backups.empty()) print_json(backups.front());
+    return;
+  }
+  if (arguments.quiet) return;
+  for (const json& each : backups) {
+    fmt::print("{}: {:.1f} MB in {:.1f} s\n", each["backup"].get<std::string>(),
+               each["bytes"].get<double>() / 1e6, each["seconds"].get<double>());
+  }
+}
+
+Result<json> restore(const RestoreArguments& arguments) {
+  const bool exists = ::access(arguments.file.c_str(), F_OK) == 0;
+  if (exists && !arguments.is_forced) {
+    return base::fail(
+        ErrorCode::kInvalid,
+        fmt::format("{} already exists: use --force to replace its content", arguments.file));
+  }
+  QUARRY_TRY(act_as_owner_of(arguments.file));
+  Progress progress(arguments.quiet);
+  QUARRY_TRY(check(arguments.backup, arguments.backup, progress,
+                   fmt::format("{} was not changed", arguments.file)));
+  std::int64_t bytes = 0;
+  if (exists) {
+    QUARRY_TRY_ASSIGN(
+        bytes, repository::restore_into(arguments.file, arguments.backup, watch_of(progress)));
+  } else {
+    TemporaryRepository temporary(arguments.file, "restore");
+    const auto copied = repository::back_up(arguments.backup, temporary.path(), watch_of(progress));
+    if (!copied) return std::unexpected(temporary.with_file_name(copied.error()));
+    QUARRY_TRY(temporary.move(false));
+    bytes = *copied;
+  }
+  return json{{"file", arguments.file}, {"backup", arguments.backup}, {"bytes", bytes}};
+}
+
+}  // namespace
+
+int run_backup(const BackupArguments& arguments) {
+  if (const auto owned = act_as_owner_of(arguments.source); !owned) return failed(owned.error());
+  const Interruption interruption;
+  (void)!::nice(kNiceness);
+  json backups = json::array();
+  int code = kDone;
+  if (fs::is_directory(arguments.source)) {
+    code = back_up_folder(arguments, backups);
+  } else {
+    const auto backup =
+        back_up(arguments, arguments.source, backup_of(arguments.source, arguments.destination));
+    if (backup) backups.push_back(*backup);
+    if (!backup && Interruption::signal() == 0) code = failed(backup.error());
+  }
+  if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
+  print_backups(arguments, backups);
+  return code == kDone ? exit_code_of(Result<void>()) : code;
+}
+
+int run_restore(const RestoreArguments& arguments) {
+  const Interruption interruption;
+  const auto restored = restore(arguments);
+  if (!restored && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
+  if (!restored) return failed(restored.error());
+  if (arguments.as_json) {
+    print_json(*restored);
+  } else if (!arguments.quiet) {
+    fmt::print("{}: restored from {}\n", arguments.file, arguments.backup);
+  }
+  return exit_code_of(Result<void>());
+}
+
+}  // namespace quarry::app

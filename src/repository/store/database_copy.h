@@ -1,0 +1,20 @@
+// Copies all pages of a database into another one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "database.h"
+#include "quarry/repository/backup.h"
+
+namespace quarry::repository {
+
+/// Opens the file for reading. If a crashed writer has left an incomplete transaction, opens the
+/// file for writing, so that SQLite can roll back the transaction.
+std::unique_ptr<Database> open_to_copy(const std::filesystem::path& path);
+
+/// Copies FROM into TO in one transaction of each. Returns the number of bytes. Throws SqliteError,
+/// also for an error of TO.
+std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch = {});
+
+}  // namespace quarry::repository

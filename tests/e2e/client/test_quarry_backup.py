@@ -1,0 +1,258 @@
+"""`quarry backup` copies repositories that are in use, and `quarry restore` puts the copies back."""
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import places, repofile, wire
+from support.fossil import clone_and_open
+from support.process import wait_until
+from support.program import on_terminal, quarry
+
+
+def done(*words: object, **more: object) -> str:
+    run = quarry(*words, **more)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def refusal(*words: object, **more: object) -> str:
+    run = quarry(*words, **more)
+    assert run.returncode == 1, run.stdout
+    return run.stderr
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+@pytest.fixture
+def backups(tmp_path: Path) -> Path:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    return folder
+
+
+def test_a_backup_is_the_repository(small, backups, fossil):
+    small.chmod(0o640)
+    shown = json.loads(done("backup", "--json", small, backups / "one.fossil"))
+    assert names(backups) == ["one.fossil"], "nothing else is left"
+    backup = backups / "one.fossil"
+    assert (shown["file"], shown["backup"], shown["bytes"]) == (str(small), str(backup), backup.stat().st_size)
+    assert 0 < shown["copy_seconds"] <= shown["seconds"]
+    assert backup.stat().st_mode & 0o777 == 0o640
+    assert repofile.everything(backup) == repofile.everything(small)
+    assert fossil.integrity(backup) == ""
+    assert quarry("verify", backup).returncode == 0
+
+
+def test_a_backup_needs_no_other_file(small, backups):
+    """The backup is not in write-ahead-log mode, so that it can be read in a folder that cannot be written."""
+    repofile.execute(small, "PRAGMA journal_mode=WAL")
+    done("backup", small, backups)
+    backup = backups / "small.fossil"
+    assert backup.read_bytes()[18:20] == b"\1\1"
+    assert repofile.artifacts(backup) == repofile.artifacts(small)
+
+
+def test_a_backup_replaces_the_last_one(small, backups):
+    done("backup", small, backups)
+    inode = (backups / "small.fossil").stat().st_ino
+    repofile.set_config(small, "project-name", "renamed")
+    done("backup", "--no-verify", "--quiet", small, backups)
+    assert (backups / "small.fossil").stat().st_ino != inode
+    assert repofile.value(backups / "small.fossil", "SELECT value FROM config WHERE name='project-name'") == "renamed"
+
+
+def test_a_folder(small, tmp_path, backups):
+    served = tmp_path / "served"
+    (served / "deep").mkdir(parents=True)
+    shutil.copy(small, served / "one.fossil")
+    shutil.copy(small, served / "deep" / "two.fossil")
+    (served / "bad.fossil").write_text("this is not a repository")
+    run = quarry("backup", "--json", served, backups)
+    assert run.returncode == 1
+    assert f"{served}/bad.fossil" in run.stderr and run.stderr.count("\n") == 1
+    assert [each["backup"] for each in json.loads(run.stdout)] == [f"{backups}/deep/two.fossil", f"{backups}/one.fossil"]
+    for name in ("one.fossil", "deep/two.fossil"):
+        assert repofile.everything(backups / name) == repofile.everything(small)
+
+
+def test_a_faulty_repository_does_not_replace_a_good_backup(small, backups):
+    done("backup", small, backups)
+    good = (backups / "small.fossil").read_bytes()
+    repofile.execute(small, "DELETE FROM leaf")
+    error = refusal("backup", small, backups)
+    assert "leaf: missing row" in error
+    assert f"{backups}/small.fossil was not changed" in error.splitlines()[-1] and "--no-verify" in error
+    assert (backups / "small.fossil").read_bytes() == good and names(backups) == ["small.fossil"]
+    done("backup", "--no-verify", small, backups)
+    assert repofile.value(backups / "small.fossil", "SELECT count(*) FROM leaf") == 0
+
+
+@pytest.mark.parametrize("source", ["absent.fossil", "text.fossil", "other.db"])
+def test_a_source_that_is_not_a_repository(tmp_path, backups, source):
+    (tmp_path / "text.fossil").write_text("text")
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE x(y)")
+    assert source in refusal("backup", tmp_path / source, backups)
+    assert names(backups) == []
+
+
+def test_a_backup_does_not_replace_a_repository_in_use(small, generated):
+    with repofile.database(generated, write=True) as user:
+        user.execute("PRAGMA journal_mode=WAL")
+        user.execute("UPDATE config SET mtime=mtime")
+        user.commit()
+        assert Path(f"{generated}-wal").exists()
+        assert "is in use as a repository" in refusal("backup", small, generated)
+    assert "is the repository itself" in refusal("backup", small, small.parent)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "disk"
+    path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", path], capture_output=True).returncode != 0:
+        pytest.skip("mounts are not allowed here")
+    yield path
+    subprocess.run(["umount", "--lazy", path], check=True)
+
+
+def test_a_full_disk(generated, small_disk):
+    previous = small_disk / "backup.fossil"
+    previous.write_text("the previous backup")
+    error = refusal("backup", generated, previous)
+    assert error == f"quarry: cannot copy {generated} to {previous}: database or disk is full\n"
+    assert names(small_disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
+
+
+def test_a_full_disk_during_a_restore(generated, small_disk):
+    made = small_disk / "one.fossil"
+    done("init", made)
+    before = repofile.everything(made)
+    assert "database or disk is full" in refusal("restore", generated, small_disk / "new.fossil")
+    assert "database or disk is full" in refusal("restore", "--force", generated, made)
+    assert repofile.everything(made) == before
+    assert [each for each in names(small_disk) if not each.endswith(("-wal", "-shm"))] == ["one.fossil"]
+
+
+def test_an_unwritable_folder(small, tmp_path):
+    assert "no/backup.fossil: No such file or directory" in refusal("backup", small, tmp_path / "no" / "backup.fossil")
+
+
+def test_pushes_during_a_backup_are_wholly_in_it_or_not(generated, launch, peer_of, backups, fossil):
+    """Each push stores two artifacts in one transaction."""
+    server = launch(generated)
+    stop = threading.Event()
+    pushed: list[tuple[str, str]] = []
+
+    def push() -> None:
+        peer = peer_of(server)
+        while not stop.is_set():
+            pair = [f"push {len(pushed)} {half} {os.urandom(8).hex()}".encode() for half in ("a", "b")]
+            assert not peer.push(*map(wire.file_card, pair)).errors()
+            pushed.append((wire.sha3(pair[0]), wire.sha3(pair[1])))
+    pushing = threading.Thread(target=push)
+    pushing.start()
+    try:
+        for number in range(5):
+            count = len(pushed)
+            wait_until(lambda: len(pushed) > count, "a push")
+            before = len(pushed)
+            backup = backups / f"{number}.fossil"
+            done("backup", "--no-verify", generated, backup)
+            inside = repofile.artifacts(backup)
+            assert all(set(pair) <= inside for pair in pushed[:before]), "all that was acknowledged before"
+            assert all(len(set(pair) & inside) in (0, 2) for pair in list(pushed))
+    finally:
+        stop.set()
+        pushing.join()
+    assert quarry("verify", backups / "4.fossil").returncode == 0
+    assert fossil.integrity(backups / "4.fossil") == ""
+
+
+def test_a_restored_repository_is_the_backup(small, backups, tmp_path, fossil):
+    small.chmod(0o640)
+    done("backup", small, backups)
+    restored = tmp_path / "restored.fossil"
+    shown = json.loads(done("restore", "--json", backups / "small.fossil", restored))
+    assert shown == {"file": str(restored), "backup": str(backups / "small.fossil"), "bytes": restored.stat().st_size}
+    assert restored.stat().st_mode & 0o777 == 0o640
+    assert repofile.everything(restored) == repofile.everything(small)
+    assert fossil.integrity(restored) == ""
+    error = refusal("restore", backups / "small.fossil", restored)
+    assert error == f"quarry: {restored} already exists: use --force to replace its content\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_restore_keeps_owner_and_mode(small, open_folder):
+    if not places.is_open_to_others():
+        pytest.skip("needs a build folder that other users can enter")
+    served, backup = open_folder / "one.fossil", open_folder / "backup.fossil"
+    shutil.copy(small, served)
+    served.chmod(0o640)
+    for each in (open_folder, served):
+        os.chown(each, 65534, 65534)
+    done("backup", served, backup)
+    assert backup.stat().st_uid == 65534
+    backup.chmod(0o644)
+    os.chown(backup, 0, 0)
+    done("restore", "--force", backup, served)
+    assert (served.stat().st_uid, served.stat().st_mode & 0o777) == (65534, 0o640)
+
+
+def test_a_server_serves_the_restored_repository_at_once(generated, launch, fossil, peer_of, backups, tmp_path):
+    """The backup has fewer artifacts than the repository. Later pushes use the row ids of the artifacts that the restore
+    has removed, so the server must not use anything that it has cached."""
+    server = launch(generated)
+    peer = peer_of(server)
+    kept, lost, later = (wire.file_card(f"{word} {os.urandom(8).hex()}".encode()) for word in ("kept", "lost", "later"))
+    assert not peer.push(kept).errors()
+    done("backup", generated, backups)
+    inode = generated.stat().st_ino
+    assert not peer.push(lost).errors()
+    before = repofile.artifacts(generated)
+    done("restore", "--force", backups / "generated.fossil", generated)
+    assert generated.stat().st_ino == inode
+    assert repofile.everything(generated) == repofile.everything(backups / "generated.fossil")
+    assert len(before - repofile.artifacts(generated)) == 1
+    assert not peer.push(later).errors()
+    clone, _ = clone_and_open(fossil, server.url, tmp_path)
+    assert repofile.public_artifacts(clone) == repofile.public_artifacts(generated)
+    assert quarry("verify", generated).returncode == 0
+    assert not server.crashes()
+
+
+def test_a_damaged_backup_is_not_restored(small, backups, tmp_path):
+    done("backup", small, backups)
+    backup = backups / "small.fossil"
+    repofile.execute(backup, "UPDATE blob SET content=zeroblob(20) WHERE rid=2")
+    error = refusal("restore", backup, tmp_path / "new.fossil")
+    assert error.splitlines()[-1].endswith(f"{tmp_path}/new.fossil was not changed") and not (tmp_path / "new.fossil").exists()
+    with repofile.unchanged(small):
+        assert "artifact 2" in refusal("restore", "--force", backup, small)
+
+
+def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path):
+    done("backup", small, backups)
+    bad = tmp_path / "bad.fossil"
+    bad.write_text("not a database, but longer than the header of a database " * 20)
+    assert "file is not a database" in refusal("restore", "--force", backups / "small.fossil", bad)
+    assert bad.read_text().startswith("not a database")
+
+
+def test_progress_is_only_shown_on_a_terminal(generated, backups):
+    shown, _ = on_terminal("backup", generated, backups)
+    assert "100% of" in shown and " MB" in shown
+    assert quarry("backup", generated, backups).stderr == ""
+    shown, _ = on_terminal("restore", "--force", backups / "generated.fossil", generated)
+    assert " MB" in shown
