@@ -88,18 +88,6 @@ def test_the_example_clones_and_commits(launch_gateway, fresh, fossil, tmp_path)
     assert "My first check-in (user: writer" in fossil("timeline", "-W", 0, "-R", fresh)
 
 
-def test_the_example_passes_lines_through_a_spool(tmp_path):
-    feed, drain = commands_with("quarry spool").replace("/var/spool/lines", f"{tmp_path}/lines").splitlines()
-    environment = {**os.environ, "PATH": f"{places.program('quarry').parent}:{os.environ['PATH']}"}
-    subprocess.run(["bash", "-ec", f"collect() {{ seq 3; }}\n{feed}"], env=environment, timeout=120, check=True)
-    reader = Process(["bash", "-ec", f"send() {{ cat > {tmp_path}/sent; }}\n{drain}"], tmp_path / "output", env=environment)
-    try:
-        wait_until(lambda: (tmp_path / "sent").exists() and (tmp_path / "sent").read_text() == "1\n2\n3\n", "the lines")
-    finally:
-        reader.kill_group()
-        reader.wait()
-
-
 def test_the_example_submits_and_rolls_back_change_sets(tmp_path, fossil):
     port = free_port()
     commands = commands_with("queue rollback").replace(":8080", f":{port}")
