@@ -288,6 +288,13 @@ void Loop::execute_again() {
     for (const Listener& each : one->service().more_listeners) hand_over(each, handover);
   }
   for (const auto& one : services_) {
+    std::map<std::string, std::uint64_t> counters;
+    if (one->jobs != nullptr) counters = one->jobs->counters();
+    if (one->service().figures) {
+      const auto figures = one->service().figures();
+      counters.insert(figures.numbers.begin(), figures.numbers.end());
+    }
+    if (!counters.empty()) handover.counters[one->service().name] = std::move(counters);
     hand_over(one->children, master_state_.generation, handover);
   }
   previous_generation_.hand_over(handover);

@@ -54,6 +54,9 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
     services_.push_back(std::make_unique<RunningService>(std::move(service), dependencies,
                                                          process_max_, job_places_));
   }
+  for (const auto& one : services_) {
+    if (one->jobs != nullptr) one->jobs->count_from(reload_.counters[one->service().name]);
+  }
   count_jobs_in_pools();
 }
 
@@ -144,6 +147,7 @@ base::Result<void> Loop::set_up() {
 
 void Loop::publish_snapshot(const RunningService& one) {
   const Service& service = one.service();
+  if (service.on_jobs && one.jobs != nullptr) service.on_jobs(one.jobs->figures());
   if (!service.on_snapshot) return;
   auto snapshot =
       scoreboard::take_snapshot(one.children.board(), base::ListenQueue::of(service.listener.fd()));

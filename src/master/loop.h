@@ -43,7 +43,7 @@ class Loop {
   base::Result<void> set_up();
   base::Result<void> watch_signals();
   void count_jobs_in_pools();
-  /// Calls Service::on_snapshot.
+  /// Calls Service::on_snapshot or Service::on_jobs.
   static void publish_snapshot(const RunningService& one);
   void begin_control_server();
   void every(std::chrono::milliseconds interval, base::Event::Action action);

@@ -57,7 +57,7 @@ int run(const Options& options, const ServedRepositories& served, const Handles&
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Logins logins(handles.logins, handles.login_failures, names_of_pages(options.program),
-                served.trust_remote_user);
+                served.trust_remote_user, &handles.figures.failed_logins);
   Server server(base.get(), options, served, handles, logins, *starter);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);

@@ -16,13 +16,15 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr std::uint64_t kLayoutVersion = 10;
+constexpr std::uint64_t kLayoutVersion = 11;
 
 constexpr std::size_t kLeasesOffset = sizeof(PoolMemory);
 constexpr std::size_t kRefusalsOffset = kLeasesOffset + sizeof(LeaseMemory);
-constexpr std::size_t kSlotsOffset = kRefusalsOffset + sizeof(RefusalMemory);
+constexpr std::size_t kBusiestOffset = kRefusalsOffset + sizeof(RefusalMemory);
+constexpr std::size_t kSlotsOffset = kBusiestOffset + sizeof(BusiestMemory);
 static_assert(kLeasesOffset % alignof(LeaseMemory) == 0);
 static_assert(kRefusalsOffset % alignof(RefusalMemory) == 0);
+static_assert(kBusiestOffset % alignof(BusiestMemory) == 0);
 static_assert(kSlotsOffset % alignof(SlotMemory) == 0);
 static_assert(sizeof(SlotMemory) % alignof(LoginMemory) == 0);
 
@@ -119,6 +121,10 @@ std::vector<Refusal> Board::refusals() const {
   return found;
 }
 
+std::vector<RepositoryCount> Board::busiest() const {
+  return busiest_in(at<BusiestMemory>(kBusiestOffset));
+}
+
 Board::Reading Board::read(std::size_t index) const {
   const auto copy = copy_state(slot_memory(index));
   if (!copy.state.is_sound()) return {SlotState{}, copy.is_torn, true};
@@ -143,7 +149,8 @@ void Board::retire(std::size_t index, const PoolState& state) {
 }
 
 Slot Board::slot(std::size_t index) {
-  return Slot(&slot_memory(index), last_.generation, &at<RefusalMemory>(kRefusalsOffset));
+  return Slot(&slot_memory(index), last_.generation, &at<RefusalMemory>(kRefusalsOffset),
+              &at<BusiestMemory>(kBusiestOffset));
 }
 
 void Board::clear(std::size_t index) {

@@ -132,6 +132,7 @@ void Slot::end(const Outcome& outcome) {
   Counters& counted = counted_at_end_;
   counted.reply_bytes = outcome.reply_size;
   counted.refusals = outcome.is_refusal ? 1 : 0;
+  counted.failed_logins = outcome.is_failed_login ? 1 : 0;
   counted.clones = outcome.operation == "clone" ? 1 : 0;
   counted.pulls = outcome.operation == "pull" ? 1 : 0;
   counted.pushes = outcome.operation == "push" ? 1 : 0;
@@ -161,6 +162,9 @@ void Slot::finished() {
   }
   ++counted_at_end_.reply_sizes[bucket_of(kReplySizeBounds, state_.reply_size)];
   state_.counters.add(counted_at_end_);
+  if (busiest_ != nullptr && !state_.repository.view().empty()) {
+    count_request(*busiest_, state_.repository.view(), counted_at_end_.duration);
+  }
   counted_at_end_ = Counters{};
   publish();
 }

@@ -47,6 +47,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
   add_up(snapshot);
   snapshot.queue = queue.length();
   snapshot.refusals = board.refusals();
+  snapshot.busiest = board.busiest();
   snapshot.wall_now = wall_micros();
   snapshot.monotonic_now = monotonic_micros();
   snapshot.state.max_active = std::max(snapshot.state.max_active, snapshot.active);

@@ -20,7 +20,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"html", "text/html;charset=UTF-8", html_page},
     {"xml", "text/xml;charset=UTF-8", xml_page},
     {"json", "application/json", json_page},
-    {"openmetrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", openmetrics_page},
+    {"openmetrics", "text/plain; version=0.0.4; charset=utf-8", openmetrics_page},
     {"text", "text/plain;charset=UTF-8", text_page},
 });
 

@@ -51,7 +51,8 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .bytes_out = reply.synced_in ? size : 0,
           .artifacts_in = reply.artifacts_in,
           .artifacts_out = reply.artifacts_out,
-          .is_refusal = is_failure(reply)};
+          .is_refusal = is_failure(reply),
+          .is_failed_login = !reply.failed_login.empty()};
 }
 
 /// Returns the record of the failed REPLY for the status page. The record contains the text that

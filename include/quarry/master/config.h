@@ -45,6 +45,8 @@ struct GlobalConfig {
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
   std::string control_place;  // FILE:LINE where the path of `control` is set, for error messages
+  std::optional<base::SocketAddress> metrics_listen;  // metrics.listen
+  std::string metrics_listen_place;
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;        // process.priority; inherited by children

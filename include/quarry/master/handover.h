@@ -77,11 +77,15 @@ struct InheritedBoard {
   scoreboard::PoolState state;
 };
 
+/// The counters of services other than pools, by service and name.
+using ServiceCounters = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
 struct Handover {
   std::uint64_t generation = 1;  // of the new master
   std::vector<InheritedSocket> sockets;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
+  ServiceCounters counters;
   std::map<std::string, std::string> notes;  // texts that quarryd keeps across reloads
 };
 

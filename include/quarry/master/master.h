@@ -36,6 +36,7 @@ struct Reload {
   std::uint64_t generation = 1;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
+  ServiceCounters counters;
 };
 
 /// The socket on which the master answers `quarry status`.

@@ -34,6 +34,7 @@
 #include "quarry/master/listener.h"
 #include "quarry/master/process_manager.h"
 #include "quarry/master/process_settings.h"
+#include "quarry/scoreboard/overview.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/scoreboard/snapshot.h"
 
@@ -152,6 +153,9 @@ struct Service {
   std::function<ServiceFigures()> figures;
   /// For kPool: called in the master once a second with a snapshot of the pool. Optional.
   std::function<void(const scoreboard::PoolSnapshot&)> on_snapshot;
+  /// For services with on_request: called in the master once a second with the figures of the jobs.
+  /// Optional.
+  std::function<void(const scoreboard::JobFigures&)> on_jobs;
   /// Called in the master for each message of a child, except job requests. The messages are not
   /// trusted. Optional.
   std::function<void(const control::Message&)> on_message;

@@ -21,6 +21,7 @@ struct Figures {
   std::atomic<std::uint64_t> shared = 0;      // requests that waited for another request's page
   std::atomic<std::uint64_t> refused = 0;     // requests refused because the queue was full
   std::atomic<std::uint64_t> failed = 0;      // pages that failed
+  std::atomic<std::uint64_t> failed_logins = 0;
   std::atomic<std::uint64_t> cache_size = 0;  // size of the cache in bytes
 
   void set_version(std::string_view version);

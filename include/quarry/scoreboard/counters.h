@@ -36,6 +36,7 @@ struct Counters {
   std::uint64_t reply_bytes = 0;
   Buckets<kReplySizeBounds.size()> reply_sizes{};
   std::uint64_t refusals = 0;  // requests answered with an error
+  std::uint64_t failed_logins = 0;
   // Sync sessions by type.
   std::uint64_t clones = 0;
   std::uint64_t pulls = 0;

@@ -1,5 +1,5 @@
 // A summary of all pools for the status page with pm.status_all. The summary contains figures and
-// the latest refusals, but not the running requests.
+// the latest refusals, but not the running requests. The metrics of all pools use it, too.
 //
 // A worker can read only its own pool's board (scoreboard.h), so the master copies the figures of
 // all pools to this memory once a second. Only the master can write to the memory. The master's
@@ -33,7 +33,9 @@ struct PoolOverview {
   PoolState state;
   std::uint64_t active = 0;
   std::uint64_t children = 0;  // number of children of all generations
+  std::array<std::uint64_t, kStages> in_stage{};
   Counters totals;
+  std::array<RepositoryCount, kMaxBusiest> busiest{};  // requests 0: unused
   std::uint64_t has_length = 0;  // 0: the length of the listen queue is unknown
   base::QueueLength length;
   /// One digit per child: the value of the child's Stage. Limited to kMaxStages children.
@@ -47,29 +49,58 @@ struct PoolOverview {
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
 
+/// Figures of a service that runs jobs (master/job/jobs.h).
+struct JobFigures {
+  std::uint64_t asked = 0;    // requests for known numbers
+  std::uint64_t unknown = 0;  // requests for unknown numbers
+  std::uint64_t started = 0;
+  std::uint64_t failed = 0;     // killed by a signal, or exit code other than 0
+  std::uint64_t delayed = 0;    // jobs that had to wait for other jobs
+  std::uint64_t held_back = 0;  // delayed jobs that waited because of the limit for all services
+  std::uint64_t dropped = 0;    // requests that were dropped because the queue was full
+  // The current numbers of jobs:
+  std::uint64_t running = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t paused = 0;
+};
+
+struct JobOverview {
+  FixedText<128> service{};  // name of the service; "": not published yet
+  JobFigures figures;
+};
+static_assert(std::is_trivially_copyable_v<JobOverview>);
+static_assert(sizeof(JobOverview) % sizeof(std::uint64_t) == 0);
+
 /// Returns the overview of SNAPSHOT with REFUSALS, sorted newest first.
 PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
 class Overview {
  public:
-  /// Creates an overview of POOLS pools. Errors: kIo.
-  static base::Result<std::shared_ptr<Overview>> create(std::size_t pools);
+  /// Creates an overview of POOLS pools and JOBS services that run jobs. Errors: kIo.
+  static base::Result<std::shared_ptr<Overview>> create(std::size_t pools, std::size_t jobs);
   ~Overview();
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;
 
   /// Updates the pool INDEX. Does nothing in a child of the process that created this object.
   void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
+  /// Updates the service INDEX, whose name is SERVICE, in the same way.
+  void publish_jobs(std::size_t index, std::string_view service, const JobFigures& figures);
   /// Returns all pools that have been published.
   std::vector<PoolOverview> read() const;
+  /// Returns all services that have been published.
+  std::vector<JobOverview> read_jobs() const;
 
  private:
-  Overview(std::size_t pools, Mapping written, Mapping read);
+  Overview(std::size_t pools, std::size_t jobs, Mapping written, Mapping read);
 
   std::size_t pools_;
-  int creator_;      // process id
-  Mapping written_;  // an array of SharedState<PoolOverview>; not mapped in children
-  Mapping read_;     // the same array, read-only
+  std::size_t jobs_;
+  int creator_;  // process id
+  /// An array of SharedState<PoolOverview>, then an array of SharedState<JobOverview>. Not mapped in
+  /// children.
+  Mapping written_;
+  Mapping read_;  // the same arrays, read-only
 };
 
 }  // namespace quarry::scoreboard

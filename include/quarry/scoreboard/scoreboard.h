@@ -7,6 +7,7 @@
 //   PoolMemory       a sequence number, then a PoolState; written by the master
 //   LeaseMemory      see leases.h; written by the children
 //   RefusalMemory    the latest refusals; written by the children
+//   BusiestMemory    see busiest.h; written by the children
 //   SlotMemory[]     one per child: a sequence number, then a SlotState
 //   LoginMemory      see login_limiter.h; written by the children
 //
@@ -33,6 +34,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/busiest.h"
 #include "quarry/scoreboard/leases.h"
 #include "quarry/scoreboard/shared_memory.h"
 #include "quarry/scoreboard/state.h"
@@ -76,6 +78,7 @@ struct Outcome {
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   bool is_refusal = false;
+  bool is_failed_login = false;
 };
 
 /// The writing end of a slot, for the child that owns the slot. The functions do not make system
@@ -83,10 +86,11 @@ struct Outcome {
 /// Slot.
 class Slot {
  public:
-  /// Writes to MEMORY. REFUSALS is the pool's ring buffer. If REFUSALS is null, refusals are not
-  /// recorded.
-  explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr)
-      : memory_(memory), refusals_(refusals), generation_(generation) {}
+  /// Writes to MEMORY. REFUSALS is the pool's ring buffer, and BUSIEST counts the requests of its
+  /// repositories. If one of these two is null, Slot does not write to it.
+  explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr,
+                BusiestMemory* busiest = nullptr)
+      : memory_(memory), refusals_(refusals), busiest_(busiest), generation_(generation) {}
 
   /// Sets the pid and start time and clears all other values. A new child calls this first.
   void child_started();
@@ -121,6 +125,7 @@ class Slot {
 
   SlotMemory* memory_;
   RefusalMemory* refusals_;
+  BusiestMemory* busiest_;
   std::uint64_t generation_;
   SlotState state_;
   Counters counted_at_end_;  // added to the counters at the end of the request
@@ -170,6 +175,8 @@ class Board {
   Reading read(std::size_t index) const;
   /// Returns the latest refusals, newest first.
   std::vector<Refusal> refusals() const;
+  /// Returns the busiest repositories, the busiest first, at most kMaxBusiest.
+  std::vector<RepositoryCount> busiest() const;
   /// Returns the memory for the login limiter of the pool's children. The board must outlive the
   /// limiter.
   LoginMemory& logins() const;

@@ -26,6 +26,7 @@ struct PoolSnapshot {
   bool is_exact = false;         // false: a child that was just reaped counts twice or not at all
   std::optional<base::QueueLength> queue;
   std::vector<Refusal> refusals;  // the latest, newest first
+  std::vector<RepositoryCount> busiest;
 };
 
 /// Returns the current state of BOARD, with the length of QUEUE.

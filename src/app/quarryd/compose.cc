@@ -12,6 +12,7 @@
 #include "courier_service.h"
 #include "front_certificates.h"
 #include "hooks_service.h"
+#include "metrics_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
 #include "pool_services.h"
@@ -23,6 +24,9 @@
 
 namespace quarry::app {
 namespace {
+
+// Maximum number of services of a pool that run jobs: backoffice, events and peers.
+constexpr std::size_t kJobServices = 3;
 
 using master::ChildContext;
 using master::Service;
@@ -38,11 +42,14 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
           sources};
 }
 
-/// Returns the shared figures for the pools with `status_all`, or null if no pool has it. Errors:
-/// kIo.
+/// Returns the shared figures for the pools with `status_all` and for the metrics, or null if the
+/// configuration has neither. Errors: kIo.
 base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
-  if (std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) return nullptr;
-  return scoreboard::Overview::create(config.pools.size());
+  const bool has_metrics = config.global.metrics_listen.has_value();
+  if (!has_metrics && std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) {
+    return nullptr;
+  }
+  return scoreboard::Overview::create(config.pools.size(), kJobServices * config.pools.size());
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool,
@@ -225,6 +232,19 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
   return tallies;
 }
 
+/// Publishes the figures of all SERVICES that run jobs in OVERVIEW.
+void publish_jobs(std::vector<Service>& services,
+                  const std::shared_ptr<scoreboard::Overview>& overview) {
+  std::size_t index = 0;
+  for (Service& service : services) {
+    if (!service.on_request) continue;
+    service.on_jobs = [overview, index, name = service.name](const scoreboard::JobFigures& jobs) {
+      overview->publish_jobs(index, name, jobs);
+    };
+    ++index;
+  }
+}
+
 /// Returns the address on which SERVICE listens, for the log.
 std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
@@ -255,18 +275,24 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
 
 base::Result<std::vector<Service>> compose(const master::Config& config,
                                            const std::filesystem::path& path, Start start,
-                                           Inherited& inherited) {
+                                           Inherited& inherited,
+                                           const master::ServiceCounters& counters) {
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config));
+  MetricsSources metrics{.overview = overview, .server = server_sources(config), .pages = {}};
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
     if (!pool.access.path.empty()) {
       QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
     }
-    QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers));
+    const auto before = counters.find(fmt::format("pages {}", pool.name));
+    QUARRY_TRY_ASSIGN(
+        auto pages,
+        pages_service(pool, for_workers, before == counters.end() ? Counters() : before->second));
+    if (pages) metrics.pages.emplace_back(pool.name, pages->figures);
     QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
     const auto tallies = tallies_before(of_front, pages);
     const auto sources = page_sources(config, pool, overview, tallies);
@@ -308,6 +334,12 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
+  if (overview) publish_jobs(services, overview);
+  if (config.global.metrics_listen) {
+    QUARRY_TRY_ASSIGN(auto service, metrics_service(config, std::move(metrics), inherited));
+    base::log(base::LogLevel::kNotice, "[metrics] listening on {}", address_text(service));
+    services.push_back(std::move(service));
+  }
   // The front is last, because workers must be running when the first request arrives.
   if (front) services.push_back(std::move(*front));
   return services;

@@ -189,21 +189,8 @@ std::string own_words(std::string_view text) {
   return base::printable(text.substr(0, text.find(kBetween, first + kBetween.size())));
 }
 
-pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
-                                  std::shared_ptr<scoreboard::Overview> overview,
-                                  scoreboard::RefusalTallies refusals) {
+pages::ServerSources server_sources(const master::Config& config) {
   pages::ServerSources sources;
-  if (pool.status_path.empty()) return sources;
-  sources.refusals = std::move(refusals);
-  if (const auto own = PoolWithQueues::of(pool)) {
-    sources.queues = cached<pages::QueuesView>(
-        [own = *own] { return read_queues(own, steady_clock::now() + kMaxReadTime); });
-  }
-  if (!pool.status_all || overview == nullptr) return sources;
-  sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // If POOL has a chroot, leave out the courier and the queues of other pools. Their files are
-  // outside the chroot.
-  if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {
     if (auto with_queues = PoolWithQueues::of(each)) all.push_back(*std::move(with_queues));
@@ -221,6 +208,27 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
         [folder = std::filesystem::path(courier->options.spool_directory),
          folders = std::move(folders)] { return read_courier(folder, folders); });
   }
+  return sources;
+}
+
+pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
+                                  std::shared_ptr<scoreboard::Overview> overview,
+                                  scoreboard::RefusalTallies refusals) {
+  pages::ServerSources sources;
+  if (pool.status_path.empty()) return sources;
+  sources.refusals = std::move(refusals);
+  if (const auto own = PoolWithQueues::of(pool)) {
+    sources.queues = cached<pages::QueuesView>(
+        [own = *own] { return read_queues(own, steady_clock::now() + kMaxReadTime); });
+  }
+  if (!pool.status_all || overview == nullptr) return sources;
+  sources.pools = [overview = std::move(overview)] { return overview->read(); };
+  // If POOL has a chroot, leave out the courier and the queues of other pools. Their files are
+  // outside the chroot.
+  if (!pool.process.chroot.empty()) return sources;
+  auto of_server = server_sources(config);
+  sources.all_queues = std::move(of_server.all_queues);
+  sources.courier = std::move(of_server.courier);
   return sources;
 }
 

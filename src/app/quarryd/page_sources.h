@@ -19,6 +19,9 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
+/// Returns the sources for all pools of CONFIG and for the courier, without the pools' own figures.
+pages::ServerSources server_sources(const master::Config& config);
+
 /// TEXT is the last error of a destination. Returns the text that Quarry itself has written: the
 /// operation and its failure. Omits the text that the destination's program or server has written.
 std::string own_words(std::string_view text);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,6 +19,16 @@ namespace {
 
 // Minimum time between two requests for background work, if no page has written to the repository.
 constexpr std::chrono::seconds kReadingInterval{1};
+
+using PageCounter = std::atomic<std::uint64_t> pages::Figures::*;
+constexpr auto kPageCounters = std::to_array<std::pair<const char*, PageCounter>>({
+    {"made", &pages::Figures::made},
+    {"from cache", &pages::Figures::from_cache},
+    {"shared", &pages::Figures::shared},
+    {"refused", &pages::Figures::refused},
+    {"failed", &pages::Figures::failed},
+    {"failed logins", &pages::Figures::failed_logins},
+});
 
 /// Returns the function that requests background work after a page (pages::Handles::after_request).
 std::function<void(std::uint32_t, bool)> background_requests(const control::Channel& master) {
@@ -35,7 +47,8 @@ std::function<void(std::uint32_t, bool)> background_requests(const control::Chan
 }  // namespace
 
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const worker::WorkerOptions& all) {
+                                                        const worker::WorkerOptions& all,
+                                                        const Counters& counters) {
   const pages::Options& options = all.pages;
   if (options.source == pages::Source::kNone) return std::nullopt;
   if (!pool.process.chroot.empty()) {
@@ -61,6 +74,9 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
                                          .repositories = pool.repositories,
                                          .trust_remote_user = all.trust_remote_user};
   QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
+  for (const auto& [name, counter] : kPageCounters) {
+    if (const auto at = counters.find(name); at != counters.end()) (*figures).*counter = at->second;
+  }
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
@@ -82,16 +98,15 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
          .after_request = background_requests(*child.control)});
   };
   service.figures = [program = options.program, figures] {
-    return master::ServiceFigures{.name = "pages",
-                                  .about = fmt::format("{} {}", program, figures->version()),
-                                  .numbers = {{"running", figures->running},
-                                              {"waiting", figures->waiting},
-                                              {"made", figures->made},
-                                              {"from cache", figures->from_cache},
-                                              {"shared", figures->shared},
-                                              {"refused", figures->refused},
-                                              {"failed", figures->failed},
-                                              {"cache size", figures->cache_size}}};
+    master::ServiceFigures shown{.name = "pages",
+                                 .about = fmt::format("{} {}", program, figures->version()),
+                                 .numbers = {{"running", figures->running},
+                                             {"waiting", figures->waiting},
+                                             {"cache size", figures->cache_size}}};
+    for (const auto& [name, counter] : kPageCounters) {
+      shown.numbers.emplace_back(name, (*figures).*counter);
+    }
+    return shown;
   };
   return PagesService{std::move(service), std::move(shared), figures, refusals};
 }

@@ -1,8 +1,11 @@
 // The service that makes a pool's web pages.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "quarry/base/passed_connections.h"
 #include "quarry/master/config.h"
@@ -22,8 +25,13 @@ struct PagesService {
   std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
-/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. Errors: kIo.
+/// Counters by name, as in `quarry status`.
+using Counters = std::map<std::string, std::uint64_t>;
+
+/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. The counts begin with
+/// COUNTERS, the counters before a reload. Errors: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const worker::WorkerOptions& options);
+                                                        const worker::WorkerOptions& options,
+                                                        const Counters& counters);
 
 }  // namespace quarry::app

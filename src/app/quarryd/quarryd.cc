@@ -65,6 +65,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
     reload.generation = handover->generation;
     reload.previous_children = std::move(handover->previous_children);
     reload.boards = std::move(handover->boards);
+    reload.counters = handover->counters;
     reload.notes = handover->notes;
   }
   return reload;
@@ -169,7 +170,8 @@ int run(const master::Config& config, const CommandLine& line,
   std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
   const auto path =
       line.config.empty() ? std::filesystem::path() : std::filesystem::absolute(line.config);
-  auto services = app::compose(config, path, start, inherited);
+  auto services = app::compose(config, path, start, inherited,
+                               handover ? handover->counters : master::ServiceCounters());
   if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   base::set_process_title(fmt::format("quarry: master process ({})", about));

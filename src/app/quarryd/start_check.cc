@@ -35,6 +35,7 @@ class BoundAddresses {
   /// Binds all addresses of CONFIG at the same time, like the server.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
+    bind(config.global.metrics_listen, config.global.metrics_listen_place, {});
     if (config.http) {
       for (const master::HttpListen& each : config.http->listens)
         bind(each.address, each.place, {});
@@ -271,6 +272,7 @@ class Check {
       if (pool.status_listen) add(1, pool.process);
       if (!pool.access.path.empty()) ++needed;
     }
+    if (config_.global.metrics_listen) add(1, master::ProcessSettings());
     if (config_.http) {
       add(1, config_.http->process);
       const std::size_t more_listeners = config_.http->listens.size() - 1;

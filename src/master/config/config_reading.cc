@@ -80,6 +80,7 @@ class Checker {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
       check_control(lines);
+      reading_.config.global.metrics_listen_place = place_of(lines, "metrics.listen");
       const GlobalConfig& global = reading_.config.global;
       note_file(lines, "global", "pid", global.pid_file);
       if (global.log.target == base::LogTarget::kFile) {
@@ -334,6 +335,7 @@ class Checker {
       if (const auto conflict = listens.add(*address, section)) report(line, *conflict);
     };
     add(global.control, "global", 0);
+    add(global.metrics_listen, "global", 0);
     if (const auto& http = reading_.config.http) {
       for (const HttpListen& listen : http->listens) add(listen.address, "http", http->line);
     }

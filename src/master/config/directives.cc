@@ -124,6 +124,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"log_format", Choice<kLogForms>(), QUARRY_FIELD(log.form)},
     {"pid", Path(), QUARRY_FIELD(pid_file)},
     {"control.socket", ControlSocket(), QUARRY_FIELD(control)},
+    {"metrics.listen", ListenAddress(), QUARRY_FIELD(metrics_listen)},
     {"process_control_timeout", Duration(), QUARRY_FIELD(process_control_timeout)},
     {"daemonize", Switch(), QUARRY_FIELD(daemonize)},
     {"rlimit_files", Number<kMinFiles>(), QUARRY_FIELD(limits.files)},

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "quarry/base/log.h"
@@ -12,6 +13,21 @@ namespace quarry::master {
 using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+namespace {
+
+using Counter = std::uint64_t Jobs::Figures::*;
+constexpr auto kCounters = std::to_array<std::pair<const char*, Counter>>({
+    {"asked", &Jobs::Figures::asked},
+    {"unknown", &Jobs::Figures::unknown},
+    {"started", &Jobs::Figures::started},
+    {"failed", &Jobs::Figures::failed},
+    {"delayed", &Jobs::Figures::delayed},
+    {"held back", &Jobs::Figures::held_back},
+    {"dropped", &Jobs::Figures::dropped},
+});
+
+}  // namespace
 
 Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places)
     : children_(children),
@@ -57,6 +73,19 @@ Jobs::Figures Jobs::figures() const {
   figures.waiting = waiting_.size() + count_of(JobStage::kResuming);
   figures.paused = count_of(JobStage::kPaused);
   return figures;
+}
+
+std::map<std::string, std::uint64_t> Jobs::counters() const {
+  std::map<std::string, std::uint64_t> counters;
+  for (const auto& [name, counter] : kCounters) counters[name] = figures_.*counter;
+  return counters;
+}
+
+void Jobs::count_from(const std::map<std::string, std::uint64_t>& counters) {
+  for (const auto& [name, counter] : kCounters) {
+    const auto found = counters.find(name);
+    if (found != counters.end()) figures_.*counter = found->second;
+  }
 }
 
 void Jobs::queue(Request request) {

@@ -30,6 +30,7 @@
 #include "pool/children.h"
 #include "pool/crash_policy.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/scoreboard/overview.h"
 
 namespace quarry::master {
 
@@ -37,18 +38,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
  public:
   static constexpr std::size_t kMaxWaiting = 10'000;
 
-  struct Figures {
-    std::uint64_t asked = 0;    // requests for known numbers
-    std::uint64_t unknown = 0;  // requests for unknown numbers
-    std::uint64_t started = 0;
-    std::uint64_t failed = 0;     // killed by a signal, or exit code other than 0
-    std::uint64_t delayed = 0;    // jobs that had to wait for other jobs
-    std::uint64_t held_back = 0;  // delayed jobs that waited because of the limit for all services
-    std::uint64_t dropped = 0;    // requests that were dropped because the queue was full
-    std::size_t running = 0;
-    std::size_t waiting = 0;
-    std::size_t paused = 0;
-  };
+  using Figures = scoreboard::JobFigures;
 
   /// Creates the starter of a service's jobs. All arguments must outlive this object.
   Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places);
@@ -58,6 +48,11 @@ class Jobs final : public Starter, public JobPlaces::Taker {
 
   /// Counts jobs in POOL, the pool that requests them. POOL must outlive the last job.
   void count_on(PoolWatch& pool) { pool_ = &pool; }
+
+  /// Returns the counters of these jobs by name, for the next master.
+  std::map<std::string, std::uint64_t> counters() const;
+  /// Continues COUNTERS, the result of counters() in the previous master.
+  void count_from(const std::map<std::string, std::uint64_t>& counters);
 
   /// Handles a request for NUMBER after DELAY by a child of the service FROM.
   void asked(const std::string& from, std::uint32_t number, std::chrono::seconds delay = {});

@@ -147,6 +147,7 @@ base::Result<Handover> parse(const std::string& text) {
   }
   Handover handover;
   handover.generation = document.value("generation", std::uint64_t{1});
+  handover.counters = document.value("counters", ServiceCounters());
   handover.notes = document.value("notes", std::map<std::string, std::string>());
   for (const json& one : document.value("sockets", json::array())) {
     QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(one.value("fd", -1)));
@@ -170,9 +171,10 @@ base::Result<Handover> parse(const std::string& text) {
 }  // namespace
 
 base::Result<base::Fd> write_handover(const Handover& handover) {
-  json document = {
-      {"version", kVersion},      {"generation", handover.generation},  {"notes", handover.notes},
-      {"sockets", json::array()}, {"previous_children", json::array()}, {"boards", json::array()}};
+  json document = {{"version", kVersion},           {"generation", handover.generation},
+                   {"counters", handover.counters}, {"notes", handover.notes},
+                   {"sockets", json::array()},      {"previous_children", json::array()},
+                   {"boards", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
     json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};

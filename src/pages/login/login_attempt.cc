@@ -84,12 +84,13 @@ std::optional<Refusal> resolve_addresses(std::vector<Guess>& guesses) {
 }  // namespace
 
 LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesses,
-                           LoginLimiter* limiter)
+                           LoginLimiter* limiter, std::atomic<std::uint64_t>* failed)
     : client_(
           fmt::format("client {}", base::printable(request.get(parameter::kRemoteAddress), 60))),
       address_(request.get(parameter::kRemoteAddress)),
       is_head_(request.is_head()),
-      limiter_(limiter) {
+      limiter_(limiter),
+      failed_(failed) {
   request_ = fmt::format("{} \"{}\"", base::printable(request.get(parameter::kRequestMethod), 20),
                          base::printable(base::without_secrets(request.target()), 200));
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
@@ -132,6 +133,7 @@ void LoginAttempt::fail(Tried& one) {
   if (one.outcome != Outcome::kOpen) return;
   one.outcome = Outcome::kFailed;
   if (one.is_begun) limiter_->failed(one.attempt, LoginLimiter::now());
+  if (failed_ != nullptr) ++*failed_;
   base::log(base::LogLevel::kNotice, "{}", in_words("login failed", one));
 }
 
@@ -208,8 +210,8 @@ void LoginAttempt::on_fault() {
 }
 
 Logins::Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
-               bool trust_remote_user)
-    : pages_(std::move(pages)), trust_remote_user_(trust_remote_user) {
+               bool trust_remote_user, std::atomic<std::uint64_t>* failed)
+    : pages_(std::move(pages)), trust_remote_user_(trust_remote_user), failed_(failed) {
   if (memory != nullptr && allowed > 0) limiter_.emplace(*memory, allowed);
 }
 
@@ -221,8 +223,8 @@ std::expected<std::unique_ptr<LoginAttempt>, Refusal> Logins::begin(PageRequest&
   if (limiter_) {
     if (auto refusal = resolve_addresses(*guesses)) return std::unexpected(std::move(*refusal));
   }
-  auto attempt =
-      std::make_unique<LoginAttempt>(request, std::move(*guesses), limiter_ ? &*limiter_ : nullptr);
+  auto attempt = std::make_unique<LoginAttempt>(request, std::move(*guesses),
+                                                limiter_ ? &*limiter_ : nullptr, failed_);
   if (auto refusal = attempt->begin()) return std::unexpected(std::move(*refusal));
   return attempt;
 }

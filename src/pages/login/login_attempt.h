@@ -4,6 +4,7 @@
 
 #include <event2/buffer.h>
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -23,8 +24,9 @@ class LoginAttempt {
   using LoginLimiter = scoreboard::LoginLimiter;
 
   /// Creates an attempt. GUESSES are the passwords in REQUEST. LIMITER must outlive this object. If
-  /// LIMITER is null, logins are not limited.
-  LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter);
+  /// LIMITER is null, logins are not limited. FAILED counts the failed logins, unless it is null.
+  LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter,
+               std::atomic<std::uint64_t>* failed = nullptr);
   LoginAttempt(const LoginAttempt&) = delete;
   LoginAttempt& operator=(const LoginAttempt&) = delete;
   ~LoginAttempt() { on_complete(); }
@@ -64,6 +66,7 @@ class LoginAttempt {
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;
+  std::atomic<std::uint64_t>* failed_;
   std::string tail_;  // last bytes of the body; the searched text might be split
 };
 
@@ -73,9 +76,9 @@ class Logins {
  public:
   /// Creates the checks. MEMORY belongs to the pool and must outlive this object. If MEMORY is
   /// null, or ALLOWED (the number of failures without a delay) is 0, logins are not limited. For
-  /// PAGES and TRUST_REMOTE_USER, see guesses_in().
+  /// PAGES and TRUST_REMOTE_USER, see guesses_in(); for FAILED, see LoginAttempt.
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
-         bool trust_remote_user);
+         bool trust_remote_user, std::atomic<std::uint64_t>* failed = nullptr);
 
   /// Returns whether REQUEST can contain a password; see may_have_password().
   bool may_be_in(const PageRequest& request, const Target& target) const {
@@ -90,6 +93,7 @@ class Logins {
   std::optional<scoreboard::LoginLimiter> limiter_;
   PageNames pages_;
   bool trust_remote_user_;
+  std::atomic<std::uint64_t>* failed_;
 };
 
 }  // namespace quarry::pages

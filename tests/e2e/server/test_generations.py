@@ -110,7 +110,6 @@ def test_every_format_shows_both_generations(watched):  # noqa: F811
     cells = [re.findall(r"<td>(.*?)</td>", line) for line in page("html&full").splitlines()]
     assert {line[0]: line[-1] for line in cells if len(line) > 2} == both
     assert re.search(r"^phpfpm_total_processes 2$", page("openmetrics"), re.M)
-    assert re.search(r"^quarry_previous_generation_children 1$", page("openmetrics"), re.M)
     text = status("--socket", server.control, "--full").stdout
     assert (row(text, str(old))["GEN"], row(text, str(old))["STATE"], row(text, str(old))["URI"]) == ("1", "Running", "/xfer")
     assert row(text, str(new))["GEN"] == "2"

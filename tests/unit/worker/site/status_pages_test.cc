@@ -57,7 +57,7 @@ TEST_CASE("the pages have PHP-FPM's content types and must not be cached") {
   CHECK(type("full&json") == "application/json");
   CHECK(type("xml") == "text/xml;charset=UTF-8");
   CHECK(type("html") == "text/html;charset=UTF-8");
-  CHECK(type("openmetrics") == "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  CHECK(type("openmetrics") == "text/plain; version=0.0.4; charset=utf-8");
   const auto ping = pages.ask("/ping");
   CHECK(ping->body == "hello <&>");
   CHECK(ping->content_type == "text/plain;charset=UTF-8");

@@ -1,0 +1,131 @@
+#include "metrics_service.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "quarry/control/reopened_logs.h"
+#include "quarry/gateway/metrics_server.h"
+#include "quarry/scoreboard/metrics.h"
+
+namespace quarry::app {
+namespace {
+
+using scoreboard::Exposition;
+
+// Enough for the own descriptors of the process and some concurrent scrapers.
+constexpr std::uint64_t kMaxFiles = 128;
+
+struct PageMetric {
+  std::string_view name;
+  std::string_view help;
+  std::atomic<std::uint64_t> pages::Figures::*figure;
+};
+
+constexpr auto kPageMetrics = std::to_array<PageMetric>({
+    {"quarry_pages_running", "Pages that are being made.", &pages::Figures::running},
+    {"quarry_pages_waiting", "Page requests that wait for a fossil process.",
+     &pages::Figures::waiting},
+    {"quarry_pages_made_total", "Pages started.", &pages::Figures::made},
+    {"quarry_pages_from_cache_total", "Page requests answered from the cache.",
+     &pages::Figures::from_cache},
+    {"quarry_pages_shared_total", "Page requests that waited for the page of another request.",
+     &pages::Figures::shared},
+    {"quarry_pages_refused_total", "Page requests refused because too many requests waited.",
+     &pages::Figures::refused},
+    {"quarry_pages_failed_total", "Pages that failed.", &pages::Figures::failed},
+    {"quarry_pages_cache_bytes", "Size of the page cache.", &pages::Figures::cache_size},
+});
+
+void begin(Exposition& out, std::string_view name, std::string_view help) {
+  out.family(name, name.ends_with("_total") ? Exposition::kCounter : Exposition::kGauge, help);
+}
+
+void write_pages(const MetricsSources& sources, Exposition& out) {
+  for (const PageMetric& metric : kPageMetrics) {
+    begin(out, metric.name, metric.help);
+    for (const auto& [pool, figures] : sources.pages) {
+      out.sample({{"pool", pool}}, (*figures).*metric.figure);
+    }
+  }
+}
+
+void write_failed_logins(const MetricsSources& sources,
+                         const std::vector<scoreboard::PoolOverview>& pools, Exposition& out) {
+  begin(out, "quarry_failed_logins_total", "Failed logins of syncs and change sets, and of pages.");
+  for (const auto& pool : pools) {
+    out.sample({{"pool", pool.pool.view()}, {"service", "sync"}}, pool.totals.failed_logins);
+  }
+  for (const auto& [pool, figures] : sources.pages) {
+    out.sample({{"pool", pool}, {"service", "pages"}}, figures->failed_logins);
+  }
+}
+
+void write_courier(const pages::CourierView& courier, Exposition& out) {
+  begin(out, "quarry_courier_up", "Whether the courier is running.");
+  out.sample({}, courier.is_running ? 1 : 0);
+  const auto write = [&](std::string_view name, std::string_view help, auto get) {
+    begin(out, name, help);
+    for (const auto& each : courier.destinations) {
+      out.sample({{"destination", each.name}}, each.*get);
+    }
+  };
+  using Destination = pages::DestinationView;
+  write("quarry_courier_waiting_events", "Events that wait for delivery.", &Destination::waiting);
+  write("quarry_courier_delivered_events_total", "Delivered events.", &Destination::delivered);
+  write("quarry_courier_dead_events", "Undeliverable events on disk.", &Destination::dead);
+  begin(out, "quarry_courier_oldest_event_age_seconds", "Age of the oldest waiting event.");
+  for (const Destination& each : courier.destinations) {
+    const auto age = static_cast<std::uint64_t>(each.oldest.value_or(0));
+    out.seconds({{"destination", each.name}}, age * 1000);
+  }
+}
+
+void write_queues(const std::vector<pages::PoolQueues>& pools, Exposition& out) {
+  begin(out, "quarry_change_set_queues", "Queues of change sets.");
+  for (const auto& [pool, view] : pools) out.sample({{"pool", pool}}, view.queues);
+  begin(out, "quarry_change_sets", "Change sets in each state.");
+  for (const auto& [pool, view] : pools) {
+    for (const auto& [state, count] : view.states) {
+      out.sample({{"pool", pool}, {"state", state}}, count);
+    }
+  }
+}
+
+gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view accept) {
+  const auto form = accept.contains("application/openmetrics-text") ? Exposition::Form::kOpenMetrics
+                                                                    : Exposition::Form::kText;
+  Exposition out(form);
+  begin(out, "quarry_build_info", "Version of quarryd.");
+  out.sample({{"version", QUARRY_VERSION}}, 1);
+  const auto pools = sources.overview->read();
+  scoreboard::write_pool_metrics(pools, out);
+  write_failed_logins(sources, pools, out);
+  scoreboard::write_job_metrics(sources.overview->read_jobs(), out);
+  if (!sources.pages.empty()) write_pages(sources, out);
+  if (sources.server.courier) write_courier(sources.server.courier(), out);
+  if (sources.server.all_queues) write_queues(sources.server.all_queues(), out);
+  return {Exposition::content_type_of(form), out.take()};
+}
+
+}  // namespace
+
+base::Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
+                                              std::vector<master::InheritedSocket>& inherited) {
+  master::Service service;
+  service.name = "metrics";
+  service.kind = master::ServiceKind::kObserver;
+  service.run_as = config.pools.front().run_as;
+  service.process.limits.files = kMaxFiles;
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(*config.global.metrics_listen, {}, &inherited));
+  service.run = [sources = std::move(sources)](master::ChildContext& child) {
+    return gateway::run_metrics(
+        child.listener, [&sources](std::string_view accept) { return page_of(sources, accept); },
+        [&child] { control::take_logs(*child.control, nullptr); });
+  };
+  return service;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,167 @@
+"""The metrics of the whole server, read by strict parsers and by a real Prometheus, and the samples that use them."""
+
+import http.client
+import json
+import re
+import shutil
+import signal
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from support import places, repofile, wire
+from support.changes import somebody, tarball
+from support.daemon import Daemon, section
+from support.process import PATIENCE, Process, free_port, wait_until
+
+RULES = places.TOP / "conf" / "prometheus" / "quarry.rules.yml"
+DASHBOARD = places.TOP / "conf" / "grafana" / "quarry.json"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+class Metrics:
+    """A quarryd with every service, and the address of its metrics."""
+
+    def __init__(self, daemon: Daemon, port: int, http_port: int, repository: Path):
+        self.daemon, self.port, self.http_port, self.repository = daemon, port, http_port, repository
+
+    def scrape(self, accept: str = "", path: str = "/metrics") -> tuple[str, str]:
+        """Returns content type and text."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+            return reply.headers["Content-Type"], reply.read().decode()
+
+    def families(self) -> dict:
+        """Returns the families of metrics by name, parsed by the strict parser of Python's client."""
+        return {family.name: family for family in text_string_to_metric_families(self.scrape(OPENMETRICS)[1])}
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Returns the value of the metric NAME, or None."""
+        for family in self.families().values():
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    return sample.value
+        return None
+
+    def wait_for(self, value: float, name: str, **labels: str) -> None:
+        wait_until(lambda: (self.value(name, **labels) or 0) >= value, f"{name} {labels} {value}", pause=0.1)
+
+    def use(self) -> None:
+        """Makes a clone, a failed login, a page and a request that fails."""
+        wire.Peer(self.http_port, "/one", "", "", repofile.project_code(self.repository)).clone(3, 1)
+        wire.Peer(self.http_port, "/one", "nobody-here", "0" * 40, repofile.project_code(self.repository)).pull()
+        for path in ("/one/timeline", "/one/absent"):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=PATIENCE).close()
+            except urllib.error.HTTPError as error:
+                error.close()
+
+
+@pytest.fixture
+def metrics(start, fresh, tmp_path):
+    served = tmp_path / "served"
+    served.mkdir()
+    (tmp_path / "spool").mkdir()
+    repository = shutil.copy(fresh, served / "one.fossil")
+    shutil.copy(fresh, tmp_path / "other.fossil")
+    port, http_port = free_port(), free_port()
+    more = (section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+            + section("destination archive", {"type": "file", "path": tmp_path / "events.json"})
+            + section("peer mirror", {"pool": "www", "repository": "one", "url": f"file://{tmp_path}/other.fossil"}))
+    daemon = start({"repository": None, "repositories": served, "pages": "fossil", "changes": "on", "backoffice": "yes",
+                    "pm.max_children": 2},
+                   settings={"metrics.listen": f"127.0.0.1:{port}"}, http={"listen": f"127.0.0.1:{http_port}"}, more=more)
+    return Metrics(daemon, port, http_port, repository)
+
+
+def expressions() -> list[str]:
+    """Returns the expressions of the dashboard, and those of the alerts without the comparison at the end."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    shown = [target["expr"] for panel in panels for target in panel["targets"]]
+    alerts = [re.sub(r" (==|>) [\d.]+$", "", line) for line in re.findall(r"expr: (.*)", RULES.read_text())]
+    assert len(shown) > 20 and len(alerts) > 10
+    return [expression.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$pool", ".*")
+            for expression in shown + alerts]
+
+
+def test_strict_parsers_accept_the_metrics(metrics):
+    metrics.use()
+    metrics.wait_for(1, "quarry_sync_requests_total", pool="www", operation="clone")
+    metrics.wait_for(1, "quarry_failed_logins_total", pool="www", service="sync")
+    metrics.wait_for(1, "quarry_repository_requests_total", pool="www", repository="one")
+    metrics.wait_for(1, "quarry_pages_made_total", pool="www")
+    metrics.wait_for(1, "quarry_jobs_started_total", pool="www", job_kind="peers")
+    kind, text = metrics.scrape(OPENMETRICS)
+    assert kind == OPENMETRICS + "; charset=utf-8" and text.endswith("\n# EOF\n")
+    assert all(name.startswith("quarry_") for name in metrics.families())
+    kind, text = metrics.scrape()
+    assert kind == "text/plain; version=0.0.4; charset=utf-8"
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        metrics.scrape(path="/metrics/x")
+
+
+def test_counters_continue_after_a_reload(metrics):
+    metrics.use()
+    counters = [("quarry_pages_made_total", {"pool": "www"}), ("quarry_failed_logins_total", {"pool": "www", "service": "sync"}),
+                ("quarry_sync_requests_total", {"pool": "www", "operation": "clone"}),
+                ("quarry_repository_requests_total", {"pool": "www", "repository": "one"}),
+                ("quarry_jobs_started_total", {"pool": "www", "job_kind": "peers"})]
+    for name, labels in counters:
+        metrics.wait_for(1, name, **labels)
+    before = [metrics.value(name, **labels) for name, labels in counters]
+    metrics.daemon.reload(signal.SIGUSR2)
+    metrics.wait_for(2, "quarry_generation", pool="www")
+    for (name, labels), value in zip(counters, before, strict=True):
+        metrics.wait_for(value, name, **labels)
+
+
+def test_promtool_accepts_the_alerts():
+    rules = places.TOP / "tests" / "prometheus" / "quarry.rules.test.yml"
+    for command in (["check", "rules", RULES], ["test", "rules", rules]):
+        done = subprocess.run(["promtool", *command], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    tested = set(re.findall(r"alertname: (\w+)", rules.read_text()))
+    assert tested == set(re.findall(r"alert: (\w+)", RULES.read_text()))
+
+
+def test_each_expression_of_the_samples_finds_data(metrics, tmp_path):
+    somebody(metrics.http_port, metrics.repository).submit(tarball({"a.txt": b"a\n"}), queue="/one/queue")
+    port = free_port()
+    config = tmp_path / "prometheus.yml"
+    config.write_text(f"""rule_files: ["{RULES}"]
+scrape_configs:
+  - job_name: quarry
+    scrape_interval: 1s
+    static_configs: [{{ targets: ["127.0.0.1:{metrics.port}"] }}]
+""")
+    prometheus = Process(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/tsdb",
+                          f"--web.listen-address=127.0.0.1:{port}"], tmp_path / "prometheus.log")
+
+    def finds_data(expression: str) -> bool:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request("GET", "/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+            reply = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return False
+        assert reply["status"] == "success", f"{expression}: {reply}"
+        return bool(reply["data"]["result"])
+    missing = expressions()
+
+    def is_complete() -> bool:
+        metrics.use()
+        missing[:] = [expression for expression in missing if not finds_data(expression)]
+        return not missing
+    try:
+        wait_until(is_complete, "data", pause=0.2)
+    finally:
+        prometheus.stop()
+        print("\n".join(missing))
