@@ -37,7 +37,7 @@ constexpr auto kModifiers = std::to_array<Modifier>({
     {'M', "megabytes", 'm'},
 });
 
-constexpr std::string_view kWithNothing = "%flmnpPqQrRsux";
+constexpr std::string_view kWithNothing = "%flLmnpPqQrRsux";
 constexpr std::string_view kWithWord = "CdM";
 constexpr std::string_view kWithName = "eo";
 constexpr std::string_view kWithTime = "tT";

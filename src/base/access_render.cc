@@ -144,6 +144,8 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
       return put_text(out, loggable(piece.text, variable(record, piece.text)));
     case 'f':
       return put_text(out, record.repository);
+    case 'L':
+      return put_text(out, record.request_id);
     case 'l':
       return put(out, "{}", record.content_length);
     case 'm':
@@ -211,6 +213,7 @@ void put_json_object(std::string& out, const AccessRecord& record) {
   put_json(out, "reply_size", record.reply_size);
   put_json(out, "repository", record.repository);
   put_json(out, "operation", record.operation);
+  put_json(out, "request_id", record.request_id);
   put_json(out, "duration_us", record.duration);
   put_json(out, "cpu_user_us", record.cpu_user);
   put_json(out, "cpu_system_us", record.cpu_system);

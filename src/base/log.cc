@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 
 #include "log_frame.h"
+#include "quarry/base/log_request.h"
 
 namespace quarry::base {
 namespace {
@@ -22,6 +24,7 @@ struct Log {
   int fd = STDERR_FILENO;
   Fd owned;  // same as fd; empty if fd is standard error or not owned
   std::string prefix;
+  std::string request;         // id of the current request
   bool has_lost_line = false;  // the daemon has not accepted the last line
 };
 
@@ -208,9 +211,22 @@ void set_log_prefix(std::string prefix) {
   the_log().prefix = std::move(prefix);
 }
 
+LogRequest::LogRequest(std::string id) : outer_(std::exchange(the_log().request, std::move(id))) {}
+LogRequest::~LogRequest() {
+  the_log().request = std::move(outer_);
+}
+
 void log_line(LogLevel level, std::string_view message) {
   Log& log = the_log();
-  put_lines(log, {now_micros(), level, ::getpid(), log.prefix, message});
+  LogRecord record{now_micros(), level, ::getpid(), log.prefix, message};
+  std::string with_request;
+  if (log.options.target == LogTarget::kJournald || log.options.form == LogForm::kJson) {
+    record.request = log.request;
+  } else if (!log.request.empty()) {
+    with_request = fmt::format("{} [request {}]", message, log.request);
+    record.message = with_request;
+  }
+  put_lines(log, record);
 }
 
 void log_bare(LogLevel level, std::string_view message) {

@@ -73,6 +73,10 @@ void LogFrame::begin_json(const LogRecord& record) {
     head_ += ",\"child\":";
     append_json_string(head_, record.child);
   }
+  if (!record.request.empty()) {
+    head_ += ",\"request\":";
+    append_json_string(head_, record.request);
+  }
   head_ += ",\"message\":\"";
 }
 
@@ -86,6 +90,7 @@ void LogFrame::begin_journald(const LogOptions& options, const LogRecord& record
       fmt::format("PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nSYSLOG_PID={}\n",
                   priority_of(record.level), LOG_FAC(options.facility), options.ident, record.pid);
   if (!record.child.empty()) head_ += fmt::format("QUARRY_CHILD={}\n", record.child);
+  if (!record.request.empty()) head_ += fmt::format("QUARRY_REQUEST_ID={}\n", record.request);
   head_ += "MESSAGE=";
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
+#include "quarry/http/request_id.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
@@ -57,6 +59,7 @@ void Server::on_refused(Connection& connection, const http::Refusal& refusal, bo
 
 void Server::answer_error(Exchange& exchange, int status, std::string_view text,
                           std::string_view reason) {
+  const base::LogRequest logged(exchange.id);
   base::log(level_of(status), "client {}: {} {}: {}{}{}", exchange.client.address, status,
             exchange.request, text, reason.empty() ? "" : ": ", reason);
   answer_page(exchange, status, text);
@@ -72,6 +75,7 @@ void Server::answer_page(Exchange& exchange, int status, std::string_view text) 
   if (body) evbuffer_add(body.get(), page.data(), page.size());
   http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();
   fields.emplace_back("Content-Type", is_page ? http::kPageType : "text/plain; charset=utf-8");
+  fields.emplace_back(http::kRequestIdHeader, exchange.id);
   exchange.connection->reply({.status = status,
                               .reason = std::string(phrase),
                               .fields = std::move(fields),

@@ -18,6 +18,7 @@ struct Exchange {
   std::unique_ptr<Connection> connection;
   std::unique_ptr<FastcgiCall> call;
   Client client;
+  std::string id;  // of the request; see request_id.h
   /// Method and target, for the log.
   std::string request;
   /// After begin_reply(): number of bytes of the reply that the pool has not sent yet.

@@ -11,6 +11,7 @@
 #include "quarry/base/blanks.h"
 #include "quarry/http/fastcgi.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/request_id.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
@@ -53,6 +54,8 @@ bool is_forwarded(std::string_view name, bool through_proxy) {
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
+  // The variable for this header has a valid id.
+  if (http::same_name(name, http::kRequestIdHeader)) return false;
   // Drop these two headers, because their values are in the variables CONTENT_LENGTH and
   // CONTENT_TYPE.
   return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
@@ -154,8 +157,13 @@ base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port)
                      target.substr(0, target.find('#')));
 }
 
+std::string request_id(const evkeyvalq& headers, const Client& client) {
+  return http::request_id_from(
+      client.through_proxy ? header_or_empty(headers, http::kRequestIdHeader) : std::string_view());
+}
+
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    const Entrance& entrance) {
+                                    std::string_view id, const Entrance& entrance) {
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view raw = target.substr(0, target.find('#'));
   const std::size_t question = raw.find('?');
@@ -193,6 +201,7 @@ base::Result<std::string> params_of(evhttp_request& request, const Client& clien
   if (const std::string_view type = header_or_empty(headers, "Content-Type"); !type.empty()) {
     add(parameter::kContentType, type);
   }
+  add(parameter::kRequestId, id);
   add_headers(headers, client.through_proxy, params);
   return params;
 }

@@ -51,9 +51,12 @@ bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls);
 /// host or a path).
 base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
 
-/// Returns the variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path
-/// cannot be decoded).
+/// Returns the id of a request with HEADERS: the one of a trusted proxy, or a new one.
+std::string request_id(const evkeyvalq& headers, const Client& client);
+
+/// Returns the variables of REQUEST, which has ID, encoded by http::append_pair(). Errors: kInvalid
+/// (the path cannot be decoded).
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    const Entrance& entrance);
+                                    std::string_view id, const Entrance& entrance);
 
 }  // namespace quarry::gateway

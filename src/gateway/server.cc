@@ -13,8 +13,10 @@
 
 #include "page_route.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
 #include "quarry/base/url.h"
 #include "quarry/http/reply_header.h"
+#include "quarry/http/request_id.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -233,6 +235,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
            : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
+  exchange.id = request_id(*evhttp_request_get_input_headers(request), exchange.client);
   if (bounds_.exceeds_address_limit(exchange)) {
     return answer_page(exchange, 503, "too many requests from your address");
   }
@@ -242,7 +245,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   }
   evbuffer* body = evhttp_request_get_input_buffer(request);
   const auto params =
-      params_of(*request, exchange.client,
+      params_of(*request, exchange.client, exchange.id,
                 {.port = local_port(connection.descriptor()), .is_tls = connection.is_tls()});
   if (!params) return answer_error(exchange, 400, params.error().message, "");
   base::EventBufferPtr bytes(evbuffer_new());
@@ -263,11 +266,12 @@ void Server::redirect(Exchange& exchange, evhttp_request& request) {
   if (!url) return answer_error(exchange, 400, url.error().message, "");
   // After 301, clients repeat a POST as a GET.
   const int status = method_name(request) == "POST" ? 308 : 301;
-  exchange.connection->reply({.status = status,
-                              .reason = std::string(http::reason_phrase(status)),
-                              .fields = {{"Location", *std::move(url)}},
-                              .content_length = 0},
-                             nullptr, stopping_);
+  exchange.connection->reply(
+      {.status = status,
+       .reason = std::string(http::reason_phrase(status)),
+       .fields = {{"Location", *std::move(url)}, {http::kRequestIdHeader, exchange.id}},
+       .content_length = 0},
+      nullptr, stopping_);
 }
 
 FastcgiCall::Destination Server::destination_of(const evhttp_request& request) const {
@@ -319,6 +323,7 @@ bool Server::forward_part(Exchange& exchange) {
 
 void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
   if (!exchange.call->error_output().empty()) {
+    const base::LogRequest logged(exchange.id);
     base::log(LogLevel::kWarning, "client {}: {}: standard error of the pool: {}",
               exchange.client.address, exchange.request,
               base::printable(exchange.call->error_output(), 1024));
@@ -342,6 +347,7 @@ void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {
+  const base::LogRequest logged(exchange.id);
   base::log(LogLevel::kWarning, "client {}: {}: reply aborted: {}", exchange.client.address,
             exchange.request, reason);
   exchange.connection->close();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/status.h"
 #include "quarry/http/web_page.h"
@@ -47,6 +48,7 @@ void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_
   const std::string line = refusal.in_log.empty() ? fmt::format("{}: {} {}", request.in_words(),
                                                                 refusal.status, refusal.text)
                                                   : refusal.in_log;
+  const base::LogRequest logged(std::string(request.get(http::parameter::kRequestId)));
   if (refusal.status == 503) {
     overload_log_.warn(line);
   } else {
@@ -84,6 +86,7 @@ void Server::refuse(Waiting waiting, const Refusal& refusal) {
 void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
   ++handles_.figures.failed;
   Running& running = runs_.at(&run);
+  const base::LogRequest logged(running.request_id);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
   if (running.login) running.login->on_fault();
   const bool is_late = fault == FossilRun::Fault::kTimeout;

@@ -12,11 +12,13 @@
 #include "cache/cache_rule.h"
 #include "fossil/scgi.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
 #include "quarry/base/network.h"
 #include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/base/split.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/request_id.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "request/target.h"
@@ -109,7 +111,9 @@ void Server::take_connections() {
 }
 
 void Server::on_request(PageConnection& connection, bool is_too_large) {
-  const PageRequest& request = connection.request();
+  PageRequest& request = connection.request();
+  request.replace(http::parameter::kRequestId,
+                  http::request_id_from(request.get(http::parameter::kRequestId)));
   if (is_too_large) {
     return answer(connection,
                   {413, fmt::format("the body is larger than {} bytes", options_.max_body)});
@@ -250,6 +254,7 @@ void Server::begin(Waiting waiting) {
              .shared = std::move(waiting.shared),
              .network = std::move(waiting.network),
              .request = own.in_words(),
+             .request_id = std::string(own.get(http::parameter::kRequestId)),
              .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST",
              .repository = connections_.at(&connection).repository};
@@ -286,10 +291,12 @@ void Server::limit_unread() {
       if (largest == nullptr || each->memory() > largest->memory()) largest = each;
     }
     if (total <= options_.max_bodies) return;
+    const PageRequest& request = largest->request();
+    const base::LogRequest logged(std::string(request.get(http::parameter::kRequestId)));
     unread_log_.warn(
         fmt::format("{}: connection closed, because the client does not read its page: the pages "
                     "that clients have not read exceed pages.max_bodies ({} bytes)",
-                    largest->request().in_words(), options_.max_bodies));
+                    request.in_words(), options_.max_bodies));
     on_gone(*largest);
   }
 }
@@ -345,6 +352,7 @@ void Server::log_access(PageConnection& connection) {
   record.reply_size = connection.replied();
   record.repository = state.file;
   record.operation = "page";
+  record.request_id = request.get(http::parameter::kRequestId);
   handles_.access_log->write(record);
 }
 

@@ -74,7 +74,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::shared_ptr<Shared> shared = nullptr;  // the shared page that RUN makes, or null
     std::string network;                       // of the client whose turn it was
     std::string request;                       // for the log
-    std::unique_ptr<LoginAttempt> login;       // null if fossil checks no password
+    std::string request_id;
+    std::unique_ptr<LoginAttempt> login;  // null if fossil checks no password
     bool is_post = false;
     std::uint32_t repository = 0;  // its number
   };

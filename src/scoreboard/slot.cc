@@ -56,6 +56,7 @@ void Slot::accepted() {
   state_.received = 0;
   state_.reply_size = 0;
   state_.method.assign("");
+  state_.request_id.assign("");
   state_.uri.assign("");
   state_.query.assign("");
   state_.user.assign("");
@@ -84,6 +85,7 @@ void Slot::info(const RequestInfo& request) {
   state_.uri.assign(request.uri.substr(0, mark));
   state_.query.assign(request.uri.substr(std::min(mark + 1, request.uri.size())));
   state_.content_length = request.content_length;
+  state_.request_id.assign(request.id);
   publish();
 }
 

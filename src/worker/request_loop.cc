@@ -1,5 +1,6 @@
 #include "request_loop.h"
 
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,10 +9,12 @@
 
 #include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
 #include "quarry/base/number.h"
 #include "quarry/base/split.h"
 #include "quarry/base/url.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/request_id.h"
 #include "quarry/worker/failed_request.h"
 
 namespace quarry::worker {
@@ -115,6 +118,7 @@ class AccessRecorder {
     record.reply_size = reply.body.size();
     record.repository = reply.repository;
     record.operation = reply.operation;
+    record.request_id = state.request_id.view();
     record.variables = request.variables;
     if (log_->format().wants_usage()) add_usage(record);
     std::string header;
@@ -188,7 +192,7 @@ class Server {
   bool pass_on(const FastCgiExchange& exchange) {
     return exchange.is_passed_on([this](const Request& request, int connection) {
       if (!handler_.pass_on(request, connection)) return false;
-      show(request);
+      show(request, "");
       slot_.end({.user = {}, .operation = "page"});
       slot_.finished();
       ++served_;
@@ -196,18 +200,21 @@ class Server {
     });
   }
 
-  void show(const Request& request) {
+  void show(const Request& request, std::string_view id) {
     slot_.info({request.method, request.uri_or_path(),
-                base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
+                base::parse_number<std::uint64_t>(request.content_length).value_or(0), id});
   }
 
   void answer(FastCgiExchange& exchange) {
     const Request& request = exchange.request();
-    show(request);
+    const std::string id = http::request_id_from(request.variable(http::parameter::kRequestId));
+    const base::LogRequest logged(id);
+    show(request, id);
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
     if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered));
-    const Reply reply = for_browser(request, std::move(answered));
+    Reply reply = for_browser(request, std::move(answered));
+    reply.headers += fmt::format("{}: {}\r\n", http::kRequestIdHeader, id);
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
     slot_.finished();

@@ -5,6 +5,7 @@
 //                                         microseconds)
 //   %{NAME}e                              a variable of the request, or of the environment
 //   %f                                    the repository's file
+//   %L                                    the id of the request
 //   %l %m %r %Q %q                        content length, method, path, "?" before a query, query
 //   %M %{bytes}M %{kilo}M %{mega}M        peak of the worker's memory (also kilobytes, megabytes)
 //   %n %p %P                              pool, process, its parent
@@ -14,7 +15,7 @@
 //                                         strftime(3)
 //   %%                                    %
 //
-// These are PHP-FPM's placeholders, plus %x. The format "json" writes one JSON object with the
+// These are PHP-FPM's placeholders, plus %L and %x. The format "json" writes one JSON object with the
 // values of all placeholders. The format is compiled when the configuration is read. Text from
 // clients, including quotation marks, is escaped, so that each request takes exactly one line. An
 // empty value is written as "-", except for %q and %Q.
@@ -52,6 +53,7 @@ struct AccessRecord {
   std::uint64_t reply_size = 0;  // size of the body in bytes
   std::string_view repository{};
   std::string_view operation{};
+  std::string_view request_id{};
   std::string_view reply_header{};         // lines of the form "Name: value\r\n"
   const char* const* variables = nullptr;  // "NAME=value" strings, then a null pointer
 };

@@ -26,6 +26,7 @@ inline constexpr char kRemoteUser[] = "REMOTE_USER";
 inline constexpr char kHttps[] = "HTTPS";  // see is_https()
 inline constexpr char kHost[] = "HTTP_HOST";
 inline constexpr char kCookie[] = "HTTP_COOKIE";
+inline constexpr char kRequestId[] = "HTTP_X_REQUEST_ID";  // see request_id.h
 /// The prefix of the parameters for all other headers. The header's name follows in capitals, with
 /// _ instead of -.
 inline constexpr char kOfHeader[] = "HTTP_";

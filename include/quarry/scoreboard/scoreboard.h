@@ -66,6 +66,7 @@ struct RequestInfo {
   std::string_view method;
   std::string_view uri;  // with or without a query
   std::uint64_t content_length = 0;
+  std::string_view id{};
 };
 
 /// The result of a request.

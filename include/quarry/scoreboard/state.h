@@ -73,6 +73,7 @@ struct SlotState {
   FixedText<16> operation;
   FixedText<64> user;
   FixedText<128> repository;
+  FixedText<72> request_id;
   FixedText<256> uri;         // without the query
   FixedText<128> query;       // without the question mark
   FixedText<192> doing;       // progress of the session in the stage kExecuting

@@ -31,6 +31,7 @@ std::string slow_log_line(const SlowRequest& request) {
   append_text(line, "repository", state.repository.view());
   append_text(line, "user", state.user.view());
   append_text(line, "operation", state.operation.view());
+  append_text(line, "request_id", state.request_id.view());
   line += fmt::format(" received={}/{}", state.received, state.content_length);
   append_text(line, "doing", state.doing.view());
   if (!state.sql.view().empty()) {

@@ -1,11 +1,14 @@
 #include "page_connection.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "quarry/base/socket.h"
+#include "quarry/http/parameters.h"
+#include "quarry/http/request_id.h"
 
 namespace quarry::pages {
 namespace {
@@ -97,7 +100,11 @@ void PageConnection::put_header(std::uint8_t type, std::size_t size) {
 
 void PageConnection::begin(int status, std::string_view head) {
   status_ = status;
-  put(head);
+  const std::string_view id = request().get(http::parameter::kRequestId);
+  const std::size_t first_line = std::min(head.find('\n') + 1, head.size());
+  put(head.substr(0, first_line));
+  if (!id.empty()) put(fmt::format("{}: {}\r\n", http::kRequestIdHeader, id));
+  put(head.substr(first_line));
 }
 
 void PageConnection::add(std::string_view bytes) {

@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
 #include "quarry/base/result.h"
 #include "quarry/base/url.h"
 #include "quarry/http/parameters.h"
@@ -88,6 +89,7 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
     : client_(
           fmt::format("client {}", base::printable(request.get(parameter::kRemoteAddress), 60))),
       address_(request.get(parameter::kRemoteAddress)),
+      id_(request.get(parameter::kRequestId)),
       is_head_(request.is_head()),
       limiter_(limiter),
       failed_(failed) {
@@ -134,6 +136,7 @@ void LoginAttempt::fail(Tried& one) {
   one.outcome = Outcome::kFailed;
   if (one.is_begun) limiter_->failed(one.attempt, LoginLimiter::now());
   if (failed_ != nullptr) ++*failed_;
+  const base::LogRequest logged(id_);
   base::log(base::LogLevel::kNotice, "{}", in_words("login failed", one));
 }
 

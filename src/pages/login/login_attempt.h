@@ -63,6 +63,7 @@ class LoginAttempt {
   std::string client_;   // such as "client 192.0.2.1"
   std::string request_;  // such as "POST \"/login\""
   std::string address_;
+  std::string id_;  // of the request
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;

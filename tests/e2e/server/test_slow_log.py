@@ -24,7 +24,7 @@ def test_a_slow_request_is_logged_once_with_its_stage(start, tmp_path):
     wait_until(lambda: lines_of(slow_log), "a line")
     line, = lines_of(slow_log)
     found = re.fullmatch(rf"\[\d{{4}}-\d\d-\d\dT[\d:]{{8}}\.\d{{6}}Z\] \[pool www\] pid={pid} seconds=(\d+\.\d{{3}})"
-                         r' request="POST /some/xfer" repository="" user="" operation="" received=0/6'
+                         r' request="POST /some/xfer" repository="" user="" operation="" request_id="[0-9a-f]{32}" received=0/6'
                          r' doing="reading the body"', line)
     assert found and float(found[1]) >= 1
     # The worker continues, and its next slow request is logged separately.
@@ -59,7 +59,7 @@ def test_the_slow_log_shows_the_cards_read(start, tmp_path, fresh):
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
         wait_until(lambda: lines_of(tmp_path / "slow.log"), "a line")
     line, = lines_of(tmp_path / "slow.log")
-    assert f' user="writer" operation="push" received={len(body)}/{len(body)} ' in line
+    assert ' user="writer" operation="push" request_id="' in line and f" received={len(body)}/{len(body)} " in line
     assert re.search(r' doing="waiting for the write lock: 1 file, 1 login, .*1 push"', line)
     assert b"Status: 200" in fastcgi.read_reply(held.connection)
 

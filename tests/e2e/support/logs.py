@@ -11,7 +11,8 @@ from .daemon import Daemon
 from .process import wait_until
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
-LINE = re.compile(rf"\[({TIME})\] (debug|notice|warning|error|alert): (?:\[([^]]+)\] )?(.*)")
+#: A line, without the id of its request.
+LINE = re.compile(rf"\[({TIME})\] (debug|notice|warning|error|alert): (?:\[([^]]+)\] )?(.*?)(?: \[request \S+\])?")
 
 
 class LogDaemon:

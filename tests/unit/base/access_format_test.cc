@@ -35,6 +35,7 @@ AccessRecord sample() {
   record.reply_size = 12;
   record.repository = "/srv/tool.fossil";
   record.operation = "push";
+  record.request_id = "0af7";
   record.reply_header = "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n";
   record.variables = kVariables.data();
   return record;
@@ -65,8 +66,8 @@ TEST_CASE("the usual format is PHP-FPM's") {
 }
 
 TEST_CASE("every placeholder has its value") {
-  CHECK(rendered("%n %p %P %R %u %m %r%Q%q %s %f %l %x") ==
-        "www 42 41 192.0.2.7 ann POST /team/tool?a=1 200 /srv/tool.fossil 77 push");
+  CHECK(rendered("%n %p %P %R %u %m %r%Q%q %s %f %l %x %L") ==
+        "www 42 41 192.0.2.7 ann POST /team/tool?a=1 200 /srv/tool.fossil 77 push 0af7");
   CHECK(rendered("%C %{total}C %{user}C %{system}C") == "50.00 50.00 48.60 1.40");
   CHECK(rendered("%d %{seconds}d %{milli}d %{milliseconds}d %{micro}d %{microseconds}d") ==
         "1.235 1.235 1234.567 1234.567 1234567 1234567");
@@ -157,6 +158,7 @@ TEST_CASE("json is one object with everything") {
                                {"reply_size", 12},
                                {"repository", "/srv/tool.fossil"},
                                {"operation", "push"},
+                               {"request_id", "0af7"},
                                {"duration_us", 1234567},
                                {"cpu_user_us", 600000},
                                {"cpu_system_us", 17284},

@@ -20,6 +20,7 @@ SlowRequest a_request() {
   request.state.user.assign("writer");
   request.state.repository.assign("team/project");
   request.state.operation.assign("push");
+  request.state.request_id.assign("0af7");
   request.state.doing.assign("reading cards: 3 file");
   return request;
 }
@@ -30,7 +31,8 @@ TEST_CASE("a line shows the request and its progress, and a long-running stateme
   SlowRequest request = a_request();
   const std::string line =
       "[pool www] pid=17 seconds=5.023 request=\"POST /team/xfer\" repository=\"team/project\" "
-      "user=\"writer\" operation=\"push\" received=1024/5120 doing=\"reading cards: 3 file\"";
+      "user=\"writer\" operation=\"push\" request_id=\"0af7\" received=1024/5120 "
+      "doing=\"reading cards: 3 file\"";
   CHECK(slow_log_line(request) == line);
   request.state.sql.assign("SELECT 1\n FROM blob");
   request.micros_since_sql = 2000;
