@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -86,28 +88,39 @@ std::string name_in(const master::PoolConfig& pool, const std::filesystem::path&
   return *relative.begin() == ".." ? "" : relative.parent_path() / relative.stem();
 }
 
-/// Returns the options of `quarry backoffice` for the server with the configuration CONFIG, if this
-/// server serves FILE and has a courier. Returns an empty list otherwise, or if CONFIG cannot be
-/// read.
-std::vector<std::string> courier_options(const std::string& config,
-                                         const std::filesystem::path& file) {
+/// The server whose configuration is given, if it serves a repository.
+struct Server {
+  /// Options of the pool that serves the repository, or nullopt.
+  std::optional<worker::WorkerOptions> pool;
+  std::string name;                  // of the repository in the pool; empty if it is the only one
+  std::vector<std::string> courier;  // options for `quarry backoffice`, if there is a courier
+};
+
+/// Reads CONFIG, and finds the pool that serves FILE. Fails with kIo if CONFIG exists but
+/// cannot be read, because the rules of the pool are then unknown.
+base::Result<Server> server_of(const std::string& config, const std::filesystem::path& file) {
+  if (::access(config.c_str(), F_OK) != 0 && errno == ENOENT) return Server{};
   const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
-  const auto courier = courier_config_in(reading.config);
-  if (!reading.mistakes.empty() || !courier) return {};
-  for (const master::PoolConfig& pool : reading.config.pools) {
-    const worker::BackgroundOptions background = worker_options_in(pool).background;
-    const std::string name = name_in(pool, file);
-    if (name.empty() || !background.is_enabled || !pool.process.chroot.empty()) continue;
-    std::vector<std::string> options{
-        "--courier",      courier->options.socket,
-        "--served-name",  name,
-        "--mail-methods", fmt::format("{}", fmt::join(background.mail_methods, ","))};
-    if (courier->options.hooks) {
-      options.insert(options.end(), {"--hooks", hooks_socket(courier->options, pool.name)});
-    }
-    return options;
+  if (!reading.mistakes.empty()) {
+    return base::fail(ErrorCode::kIo,
+                      fmt::format("{} cannot be used: {}", config, reading.mistakes.front()));
   }
-  return {};
+  const auto courier = courier_config_in(reading.config);
+  for (const master::PoolConfig& pool : reading.config.pools) {
+    const std::string name = name_in(pool, file);
+    if (name.empty() || !pool.process.chroot.empty()) continue;
+    Server server{.pool = worker_options_in(pool),
+                  .name = pool.repository.empty() ? name : "",
+                  .courier = {}};
+    if (!courier) return server;
+    server.courier = {"--courier", courier->options.socket, "--served-name", name};
+    if (courier->options.hooks) {
+      server.courier.insert(server.courier.end(),
+                            {"--hooks", hooks_socket(courier->options, pool.name)});
+    }
+    return server;
+  }
+  return Server{};
 }
 
 /// Answers requests for a single repository or a folder of repositories.
@@ -144,11 +157,27 @@ class Service {
     const bool is_due = forecast && forecast->is_wanted;
     if (!is_due && !has_news_) return;
     const std::string file = std::filesystem::canonical(repository_->path()).string();
-    const auto options = courier_options(config_, file);
-    if (!is_due && options.empty()) return;
+    const auto server = server_of(config_, file);
+    if (!server) {
+      base::log(base::LogLevel::kNotice, "background jobs are not started: {}",
+                server.error().message);
+      return;
+    }
+    if (server->pool && !server->pool->background.is_enabled) return;
+    if (!is_due && server->courier.empty()) return;
     std::vector<std::string> words{"quarry", "backoffice", "--automatic"};
     if (!is_due) words.emplace_back("--events");
-    std::ranges::copy(options, std::back_inserter(words));
+    worker::BackgroundOptions background;
+    if (server->pool) background = server->pool->background;
+    // A user with the setup capability chooses the program, folder or database for mail. Root does
+    // not use them.
+    if (::geteuid() == 0) {
+      std::erase_if(background.mail_methods, [](const auto& method) { return method != "relay"; });
+      if (background.mail_methods.empty()) background.mail_methods = {"off"};
+    }
+    words.insert(words.end(),
+                 {"--mail-methods", fmt::format("{}", fmt::join(background.mail_methods, ","))});
+    std::ranges::copy(server->courier, std::back_inserter(words));
     words.insert(words.end(), {"--", file});
     repository_.reset();
     const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -213,15 +242,22 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// Answers a request for the queue. If no administrator has created the folder of the queue, the
-  /// answer is 404.
+  /// Answers a request for the queue, with the rules of the server's pool. If no server has the
+  /// repository and no administrator has created the folder of the queue, the answer is 404.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
-    const std::string name = target.name ? target.name->str() : "";
-    const changes::PoolOptions queue;
     std::error_code error;
-    if (!std::filesystem::is_directory(changes::queue_base(queue, repository.path(), name),
-                                       error)) {
+    const auto server = server_of(config_, std::filesystem::canonical(repository.path(), error));
+    if (!server) return std::unexpected(refusal_of(server.error(), options_.all_rights));
+    changes::PoolOptions queue;
+    std::string name = target.name ? target.name->str() : "";
+    if (server->pool) {
+      queue = server->pool->changes;
+      name = server->name;
+    }
+    const bool is_off = server->pool && !queue.is_enabled;
+    if (is_off || !std::filesystem::is_directory(
+                      changes::queue_base(queue, repository.path(), name), error)) {
       return std::unexpected(
           Refusal{.status = 404, .text = "the repository has no queue of change sets"});
     }

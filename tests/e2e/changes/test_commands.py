@@ -10,6 +10,7 @@ import pytest
 
 from support import changes, places, repofile
 from support.changes import Queue, somebody
+from support.daemon import section
 from support.fossil import Checkout
 from support.process import times_waited, wait_until
 
@@ -322,7 +323,8 @@ def test_a_link_that_the_checkout_has_as_a_file_stays_a_link(submit, checkout, f
     assert entries == {"meta": "", "lroot/edited": "elsewhere", "lroot/new.txt": ""}
 
 
-def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
+def test_quarry_http_serves_the_queue_with_the_rules_of_the_pool(fresh, quarry, tmp_path):
+    config = tmp_path / "server.conf"
     body = changes.tarball({"a": b"1"})
     writer = somebody(0, fresh)
 
@@ -333,7 +335,7 @@ def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
                        "QUERY_STRING": target.partition("?")[2], "CONTENT_TYPE": kind, "CONTENT_LENGTH": str(len(data)),
                        "HTTP_COOKIE": headers["Cookie"], "HTTP_X_QUARRY_DATE": headers["X-Quarry-Date"],
                        "REMOTE_ADDR": "192.0.2.9"}
-        done = subprocess.run([places.program("quarry"), "http", fresh], env=environment, input=data,
+        done = subprocess.run([places.program("quarry"), "http", "--config", config, fresh], env=environment, input=data,
                               capture_output=True, timeout=60, check=True)
         return done.stdout
 
@@ -344,6 +346,12 @@ def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
     assert b"Status: 202" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
     assert len(queue.names("prequeue")) == 1
     assert b'"prequeue":1' in cgi("GET", "/queue.json")
+    pool = {"listen": tmp_path / "www.sock", "repository": fresh, "user": "nobody", "changes": "on"}
+    for rules, status in (({}, 202), ({"changes.submit": "@nemo"}, 403), ({"changes": "off"}, 404), ({"changes": "?"}, 500)):
+        config.write_text(section("www", pool | rules))
+        reply = cgi("POST", "/queue?type=DC", body, changes.TARBALL)
+        assert b"Status: %d" % status in reply and os.fsencode(config) not in reply
+    config.unlink()
     writer.password = "wrong"
     assert b"Status: 403" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
     assert os.path.exists(fresh)
