@@ -55,6 +55,7 @@ struct EventTypes : Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(Names::put(target, value));
     if (value == "all") target.clear();
+    std::ranges::replace(target, "all", "*");
     for (const std::string& each : target) {
       if (event::covers_any_type(each)) continue;
       return fail(

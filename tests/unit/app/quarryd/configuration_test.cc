@@ -665,6 +665,7 @@ TEST_CASE("a destination without events, or with all of them, is the same") {
   const std::string begin = world.pool("[courier]\n[destination a]\ntype = syslog\n");
   CHECK(mistake(begin + "events = all\n") == "");
   CHECK(dump(read(begin + "events = all\n").config) == dump(read(begin).config));
+  CHECK(mistake(begin + "events = all, security\n") == "");
   CHECK(mistake(begin + "events = push, security\n") == "");
   CHECK(mistake(begin + "events = sec*\n").find("\"sec*\" matches no event type") !=
         std::string::npos);
