@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -259,6 +261,14 @@ std::string find_program(const std::string& name, const std::string& folders) {
     if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
   }
   return {};
+}
+
+std::string missing_interpreter(const std::string& path) {
+  // "#!INTERPRETER ARGUMENT"
+  std::ifstream file(path, std::ios::binary);
+  std::string interpreter;
+  if (file.get() != '#' || file.get() != '!' || !(file >> interpreter)) return {};
+  return find_program(interpreter).empty() ? interpreter : "";
 }
 
 }  // namespace quarry::base

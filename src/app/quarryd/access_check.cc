@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "courier_configuration.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 #include "quarry/base/split.h"
@@ -136,11 +137,16 @@ class AccessCheck {
   }
 
   void check(const NeededProgram& program) {
-    if (program.name.empty() || !base::find_program(program.name).empty()) return;
-    found_.push_back(
-        fmt::format("{}{}cannot execute {}: it is not installed, or its permissions "
-                    "do not allow it",
-                    program.directive, program.directive.empty() ? "" : ": ", program.name));
+    if (program.name.empty()) return;
+    const std::string path = base::find_program(program.name);
+    std::string why = "it is not installed, or its permissions do not allow it";
+    if (!path.empty()) {
+      const std::string interpreter = base::missing_interpreter(path);
+      if (interpreter.empty()) return;
+      why = fmt::format("its interpreter {} does not exist", base::printable(interpreter));
+    }
+    found_.push_back(fmt::format("{}{}cannot execute {}: {}", program.directive,
+                                 program.directive.empty() ? "" : ": ", program.name, why));
   }
 
   void check(const courier::CourierConfig& config) {

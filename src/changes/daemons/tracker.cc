@@ -72,6 +72,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
       return true;
     }
     case ErrorCode::kCorrupt:
+    case ErrorCode::kDenied:
       base::log(base::LogLevel::kError, "{}", job.error().message);
       return true;
     default:

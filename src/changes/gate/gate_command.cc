@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "quarry/base/escape.h"
@@ -154,11 +153,8 @@ Result<void> check_program(const std::string& program, const std::optional<GateU
                                                          : S_IXOTH;
     if ((status.st_mode & needed) == 0) return refuse("changes.gate_user may not execute it");
   }
-  // "#!INTERPRETER ARGUMENT"
-  std::ifstream file(path, std::ios::binary);
-  std::string interpreter;
-  if (file.get() != '#' || file.get() != '!' || !(file >> interpreter)) return {};
-  if (!base::find_program(interpreter).empty()) return {};
+  const std::string interpreter = base::missing_interpreter(path);
+  if (interpreter.empty()) return {};
   return refuse(fmt::format("its interpreter {} does not exist", base::printable(interpreter)));
 }
 

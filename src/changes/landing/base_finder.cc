@@ -28,7 +28,10 @@ base::Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::
   if (found) {
     for (const MergedCheckIn& each : meta.merges) {
       if (each.kind != MergeKind::kMerge) continue;
-      QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(each.check_in, *found));
+      // A check-in that does not exist is refused when the change set lands.
+      const auto merged = check_ins.named(each.check_in.str(), last);
+      if (!merged) continue;
+      QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(*merged, *found));
       if (!is_part) continue;
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("##merges: {} is the base of the change set or one of its "

@@ -134,8 +134,9 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 /// Adds the check-ins that ORDER merges to merges_, except the parent of the new check-in, as in
 /// fossil.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
-  for (const auto& [kind, check_in] : order.merges) {
-    QUARRY_TRY(find_check_in(check_in.str(), "a merged check-in"));
+  for (const auto& [kind, sent] : order.merges) {
+    // 40 digits can be a prefix of the hash.
+    QUARRY_TRY_ASSIGN(const HashName check_in, find_check_in(sent.str(), "a merged check-in"));
     const MergedCheckIn merge{kind, check_in};
     const bool is_new = std::ranges::find(merges_, merge) == merges_.end();
     if (is_new && check_in != *parent_) merges_.push_back(merge);

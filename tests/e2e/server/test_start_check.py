@@ -267,6 +267,7 @@ WRONG_FILES = [
     ("destination it", {"type": "file"}, "path", "folder", "events", "cannot write to {}: Is a directory"),
     ("www", {"changes": "yes"}, "changes.gate", "missing", "/bin/true", "cannot execute {}: it is not installed"),
     ("www", {"changes": "yes"}, "changes.gate", "plain", "/bin/true", "cannot execute {}: it is not installed"),
+    ("www", {"changes": "yes"}, "changes.gate", "script", "/bin/true", "cannot execute {}: its interpreter /nowhere/sh does not exist"),
     ("www", {"changes": "yes"}, "changes.base", "closed", "queues", "cannot write to {}: Permission denied"),
     ("www", {}, "backoffice.log", "missing/log", "log", "cannot write to {}: No such file or directory"),
     ("www", {}, "backoffice.log", "closed/log", "log", "cannot write to {}: Permission denied"),
@@ -295,6 +296,8 @@ def test_a_file_that_a_child_cannot_use(with_courier, section_, more, word, wron
         (inside / name).chmod(mode)
     (inside / "empty").touch(mode=0o644)
     (inside / "plain").write_text("plain\n")
+    (inside / "script").write_text("#!/nowhere/sh\n")
+    (inside / "script").chmod(0o755)
     (inside / "certificate").write_text("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n")
     world.set("www", repository=repository, **({"user": "nobody"} if os.geteuid() == 0 else {}))
     if section_.startswith("peer"):

@@ -43,6 +43,8 @@ TEST_CASE("the base is the check-in that a name meant at the submission") {
     CHECK(refused.error().code == ErrorCode::kInvalid);
     CHECK(refused.error().message.starts_with("##merges: " + std::string(part.str())));
     CHECK(refused.error().message.ends_with("nothing to merge"));
+    merge.merges = {{MergeKind::kMerge, *HashName::parse(part.str().substr(0, 40))}};
+    CHECK_FALSE(bases.find(merge, receipt));
     merge.merges = {{MergeKind::kBackout, part}};
     CHECK(bases.find(merge, receipt) == two.str());
   }

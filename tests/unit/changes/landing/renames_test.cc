@@ -164,17 +164,26 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   const HashName picked = on("other", {{"a", {"a"}}, {"c", {"c"}}});
   const HashName backed_out = on("third", {{"a", {"a"}}, {"d", {"d"}}});
   const HashName tip = world.tip();
+  // `fossil info` shows only the first 40 digits of a hash.
+  const auto prefix_of = [](const HashName& name) {
+    return *HashName::parse(name.str().substr(0, 40));
+  };
   auto order = world.order(2, {{"b", {"b"}}});
-  order.merges = {{MergeKind::kMerge, merged},       {MergeKind::kCherrypick, picked},
-                  {MergeKind::kBackout, backed_out}, {MergeKind::kMerge, merged},
+  order.merges = {{MergeKind::kMerge, merged},
+                  {MergeKind::kCherrypick, picked},
+                  {MergeKind::kBackout, backed_out},
+                  {MergeKind::kMerge, merged},
                   {MergeKind::kBackout, merged},  // fossil records the merge, too
-                  {MergeKind::kMerge, tip}};
+                  {MergeKind::kMerge, tip},
+                  {MergeKind::kMerge, prefix_of(tip)},
+                  {MergeKind::kMerge, prefix_of(merged)}};
   const HashName two = world.landed(order);
   const std::string text = world.manifest(two);
   CHECK(text.find(fmt::format("\nP {} {}\n", tip.str(), merged.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ +{}\n", picked.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ -{}\n", backed_out.str())) != std::string::npos);
   CHECK(text.find(fmt::format("\nQ -{}\n", merged.str())) != std::string::npos);
+  CHECK(world.sql("SELECT count(*) FROM phantom") == "0");
   CHECK(world.sql("SELECT count(*) FROM plink WHERE NOT isprim") == "1");
   CHECK(world.sql("SELECT count(*) FROM cherrypick") == "3");
 
