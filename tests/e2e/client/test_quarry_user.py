@@ -170,18 +170,18 @@ def read_until(terminal: int, text: bytes) -> bytes:
     return shown
 
 
-@pytest.mark.parametrize(("second", "outcome"), [("pen", 0), ("pan", 1)])
+@pytest.mark.parametrize(("second", "outcome"), [("sesame", 0), ("barley", 1)])
 def test_a_terminal_asks_twice_without_echo(path, second, outcome):
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(places.program("quarry"), ["quarry", "user", "password", str(path), "ada"])
     shown = read_until(terminal, b"New password for ada: ")
-    os.write(terminal, b"pen\n")
+    os.write(terminal, b"sesame\n")
     shown += read_until(terminal, b"Retype new password: ")
     os.write(terminal, f"{second}\n".encode())
     shown += read_until(terminal, b"changed the password" if outcome == 0 else b"the passwords do not match")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == outcome
     os.close(terminal)
-    assert b"pen" not in shown and b"pan" not in shown
-    expected = wire.shared_secret(repofile.project_code(path), "ada", "pen" if outcome == 0 else "love")
+    assert b"sesame" not in shown and b"barley" not in shown
+    expected = wire.shared_secret(repofile.project_code(path), "ada", "sesame" if outcome == 0 else "love")
     assert repofile.value(path, "SELECT pw FROM user WHERE login='ada'") == expected
