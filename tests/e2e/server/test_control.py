@@ -220,7 +220,7 @@ def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     # The new socket alone does not show the end of the reload: the check of the new configuration temporarily binds a
     # socket at the same path.
     server.wait_for_log("generation 2 becomes 3")
-    wait_until(moved.exists, "the new socket")
+    wait_until(lambda: status("--socket", moved).returncode == 0, "the new socket")
     assert document(moved)["generation"] == 3
     assert not server.control.exists()
 
