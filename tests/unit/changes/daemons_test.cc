@@ -355,8 +355,10 @@ TEST_CASE("a running job can be stopped, to term/ and to abandon/") {
   queue.until(2, Stage::kAbandon);
   CHECK(queue.job_of(1).history.back().why == "asked to stop");
   CHECK(queue.job_of(2).history.back().why == "by bob: not\\x09now");
-  queue.turn();
-  CHECK(*FileSystem::real().list(queue.directories.control("")) == Lines{"rules"});
+  CHECK(eventually([&] {
+    queue.turn();
+    return *FileSystem::real().list(queue.directories.control("")) == Lines{"rules"};
+  }));
   CHECK(queue.lines().empty());
 }
 
