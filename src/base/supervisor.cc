@@ -90,8 +90,8 @@ class Supervisor {
   void end_all() {
     constexpr std::chrono::seconds kEndingTime{10};
     const auto end = std::chrono::steady_clock::now() + kEndingTime;
-    // The children of a killed child become children of this process. Therefore, repeat until this
-    // process has no more children.
+    // The children of a killed child become children of this process. Therefore, repeat until all
+    // children have ended.
     while (reap_ended() && std::chrono::steady_clock::now() < end) {
       kill_children();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -10,7 +10,7 @@
 
 namespace quarry::changes {
 
-/// Returns the reason why the submitter of JOB is no longer allowed to submit it, or nullopt. Use
+/// Returns the reason if the submitter of JOB has lost the right to submit it, or nullopt. Use
 /// inside a Snapshot or a Receipt of REPOSITORY.
 std::optional<std::string> objection_to_landing(repository::Repository& repository,
                                                 const Rights& rights, const Job& job);

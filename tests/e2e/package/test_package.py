@@ -60,7 +60,7 @@ for thread in threads: thread.join()
 print(json.dumps({"made": made[0], "failures": failures}))
 """
 
-#: Check-ins by the real fossil, which pushes each of them, until /root/stop exists.
+#: Check-ins by the real fossil, which pushes each of them, until the file stop exists.
 COMMITS = """
 rm -f stop commits; cd work
 while [ ! -e ../stop ]; do
