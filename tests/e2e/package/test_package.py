@@ -147,6 +147,13 @@ def has_reloaded(machine: FreshDebian, generation: int) -> bool:
     return said["generation"] > generation and said["previous generation"] == []
 
 
+def reload_nginx(machine: FreshDebian, command: str) -> None:
+    """Runs COMMAND, which reloads nginx, and waits until no process serves the old configuration."""
+    machine.shell(f"""old=$(pgrep -P "$(cat /run/nginx.pid)")
+{command}
+while kill -0 $old 2> /dev/null; do sleep 0.1; done""")
+
+
 def master(machine: FreshDebian) -> str:
     return machine.shell("systemctl show --property=MainPID --value quarryd").strip()
 
@@ -156,7 +163,9 @@ def test_the_package_from_installation_to_purge(boot, tmp_path):
     before = machine.files()
 
     installation = readme("dpkg-buildpackage")
-    machine.shell("cd source\n" + without(installation, "build-dep", "dpkg-buildpackage"))
+    *commands, reload = without(installation, "build-dep", "dpkg-buildpackage").splitlines()
+    machine.shell("\n".join(["cd source", *commands]))
+    reload_nginx(machine, reload)
     machine.shell("systemctl is-active quarryd && systemctl is-enabled quarryd && ! systemctl is-enabled quarryd.socket")
     assert machine.shell("stat -c %U:%G /srv/fossil").strip() == "quarry:quarry"
     assert re.search(r"^usr/share/bash-completion", machine.shell("cd /; find usr/share/bash-completion -name quarryd"))
