@@ -143,6 +143,48 @@ def test_a_merge_without_changes_is_submitted_and_parts_of_a_merge_are_not(launc
     assert cards(fossil, fresh, "P") == [f"P {hashes.trunk} {hashes.feature}"]
 
 
+def test_merges_that_have_landed_are_not_submitted_again(launch, fresh, fossil, tmp_path, hashes, submit):
+    server = launch(fresh, settings=ON)
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    (work.folder / "bin").mkdir()
+    change(work, hashes)
+    status, output = submit(server, work.folder)
+    assert status == 0, output
+    work("update")
+    recorded = work("status")
+    assert all(word in recorded for word in ("MERGED_WITH", "CHERRYPICK", "BACKOUT"))
+    status, output = submit(server, work.folder)
+    assert status == 1 and "nothing has changed in this check-out" in output
+    for names in (["new.txt"], []):
+        head = work.head()
+        work.write("new.txt", f"new {names}\n")
+        status, output = submit(server, work.folder, *names)
+        assert status == 0, output
+        assert cards(fossil, fresh, "PQ") == [f"P {head}"]
+        work("update")
+
+
+def test_a_pick_that_was_backed_out_can_be_picked_again(launch, fresh, fossil, tmp_path, hashes, submit):
+    server = launch(fresh, settings=ON)
+    work, later = (Checkout(fossil, fresh, tmp_path / name) for name in ("work", "later"))
+    work("merge", "--cherrypick", hashes.picked)
+    status, output = submit(server, work.folder)
+    assert status == 0, output
+    later("update")
+    landed = later.head()
+    # fossil does not record that the tip itself was backed out.
+    later.commit_file("other.txt", "other\n", "other")
+    later("merge", "--backout", landed)
+    status, output = submit(server, later.folder)
+    assert status == 0, output
+    assert cards(fossil, fresh, "Q") == [f"Q -{landed}"]
+    work("update")
+    work("merge", "--cherrypick", hashes.picked)
+    status, output = submit(server, work.folder)
+    assert status == 0, output
+    assert cards(fossil, fresh, "PQ") == [f"P {work.head()}", f"Q +{hashes.picked}"]
+
+
 def test_check_ins_that_the_server_lacks_are_named_before_anything_is_sent(launch, fresh, fossil, tmp_path, hashes, submit):
     server = launch(fresh, settings=ON)
     _, work = clone_and_open(fossil, server.url, tmp_path)

@@ -193,11 +193,24 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
 }
 
 Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) {
-  // As in `fossil commit`, a public check-in does not name private check-ins.
-  QUARRY_TRY_ASSIGN(const Rows rows,
-                    ask_database(checkout.root,
-                                 "SELECT id || '|' || mhash FROM vmerge WHERE id <= 0 AND "
-                                 "merge NOT IN (SELECT rid FROM private) ORDER BY id DESC, mhash"));
+  // As in `fossil commit`, a public check-in does not name private check-ins. fossil keeps the record
+  // of a merge when `fossil update` brings the check-in that the merge landed as. Therefore, skip
+  // merges that the ancestors of the check-out contain or record. The table "kept" contains the
+  // ancestors without those that a later ancestor backs out.
+  QUARRY_TRY_ASSIGN(
+      const Rows rows,
+      ask_database(checkout.root,
+                   "WITH RECURSIVE past(rid) AS ("
+                   "SELECT CAST(value AS INTEGER) FROM vvar WHERE name = 'checkout' "
+                   "UNION SELECT pid FROM past JOIN plink ON cid = past.rid), "
+                   "kept(rid) AS (SELECT rid FROM past EXCEPT "
+                   "SELECT parentid FROM cherrypick WHERE isExclude AND childid IN past) "
+                   "SELECT id || '|' || mhash FROM vmerge WHERE id <= 0 AND "
+                   "merge NOT IN (SELECT rid FROM private) AND "
+                   "CASE WHEN id NOT IN (-1, -2) THEN merge NOT IN past "
+                   "ELSE (id = -2 OR merge NOT IN kept) AND NOT EXISTS ("
+                   "SELECT 1 FROM cherrypick WHERE parentid = merge AND isExclude = (id = -2) AND "
+                   "childid IN kept) END ORDER BY id DESC, mhash"));
   std::vector<changes::MergedCheckIn> merges;
   for (const auto& row : rows) {
     if (row.size() != 2) continue;
@@ -209,7 +222,7 @@ Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) 
     const changes::MergeKind kind = row[0] == kCherrypicked ? changes::MergeKind::kCherrypick
                                     : row[0] == kBackedOut  ? changes::MergeKind::kBackout
                                                             : changes::MergeKind::kMerge;
-    if (hash->str() != checkout.check_in) merges.push_back({kind, *hash});
+    merges.push_back({kind, *hash});
   }
   return merges;
 }

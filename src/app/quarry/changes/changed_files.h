@@ -36,7 +36,8 @@ base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& f
 /// missing or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
-/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record.
+/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record,
+/// without those that the history of CHECKOUT already contains or records.
 base::Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
 
 /// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative
