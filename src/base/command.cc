@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +31,7 @@ class RunningCommand {
  public:
   RunningCommand(pid_t pid, Fd output, std::size_t max_output)
       : pid_(pid),
-        ending_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
+        ending_(process_handle(pid)),
         output_(std::move(output)),
         max_output_(max_output) {}
 

@@ -80,24 +80,15 @@ class SpawnPlan {
     return code;
   }
 
-  /// Starts the program under a supervisor, and sets PID to the supervisor's process id. Returns 0
-  /// or an error number.
+  /// Starts the program under a supervisor and its guard, and sets PID to the guard's process id.
+  /// Returns 0 or an error number.
   int run_supervised(pid_t& pid, Background background) const {
     auto report = make_pipe();
-    const Fd caller(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    const Fd caller = process_handle(::getpid());
     if (!report || !caller) return errno;
     pid = ::fork();
     if (pid < 0) return errno;
-    if (pid == 0) {
-      // Other threads might have held locks during the fork. Therefore, the supervisor does not
-      // allocate memory.
-      prepare_supervisor();
-      pid_t program = -1;
-      const int code = run(program);
-      if (::write(report->writing.get(), &code, sizeof code) != sizeof code) ::_exit(1);
-      if (code != 0) ::_exit(0);
-      supervise(program, caller.get(), background);
-    }
+    if (pid == 0) guard(*report, caller, background);
     report->writing.reset();
     int code = 0;
     const auto read = [&] { return ::read(report->reading.get(), &code, sizeof code); };
@@ -107,6 +98,26 @@ class SpawnPlan {
   }
 
  private:
+  /// Starts the supervisor, which starts the program and reports 0 or an error number to REPORT.
+  /// Other threads might have held locks during the fork. Therefore, neither the guard nor the
+  /// supervisor allocates memory.
+  [[noreturn]] void guard(const Pipe& report, const Fd& caller, Background background) const {
+    prepare_supervisor("guard", "quarry: supervisor's guard");
+    const Fd self = process_handle(::getpid());
+    const pid_t supervisor = self ? ::fork() : -1;
+    // A supervisor that exits by itself has already ended the descendants that must end.
+    if (supervisor > 0) supervise(supervisor, caller.get(), Background::kContinues);
+    int code = supervisor < 0 ? errno : 0;
+    pid_t program = -1;
+    if (supervisor == 0) {
+      prepare_supervisor("supervisor", "quarry: supervisor");
+      code = run(program);
+    }
+    if (::write(report.writing.get(), &code, sizeof code) != sizeof code) ::_exit(1);
+    if (code != 0) ::_exit(0);
+    supervise(program, self.get(), background);
+  }
+
   const char* program_;
   std::vector<char*> words_;
   std::vector<char*> environment_;
@@ -200,6 +211,10 @@ Result<pid_t> spawn(const Launch& launch) {
   return pid;
 }
 
+Fd process_handle(pid_t pid) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
 std::optional<int> wait_for_end(pid_t pid) {
   int status = 0;
   const pid_t ended = without_interruption([&] { return ::waitpid(pid, &status, 0); });
@@ -208,6 +223,8 @@ std::optional<int> wait_for_end(pid_t pid) {
 
 void end_supervised(pid_t pid) {
   ::kill(pid, kEndSupervised);
+  // The program might have stopped its supervisors.
+  ::kill(pid, SIGCONT);
 }
 
 Result<std::string> run_in_child(const std::function<std::string()>& work) {

@@ -58,7 +58,9 @@ class Supervisor {
       if (!is_wanted) return end_all();
       reap_ended();
     }
-    if (is_ending_all_) end_all();
+    // If the program of a guard, a supervisor, was killed, its descendants are children of this
+    // process now.
+    if (is_ending_all_ || WIFSIGNALED(*status_)) end_all();
   }
 
   /// Exits in the same way as the program.
@@ -105,9 +107,9 @@ class Supervisor {
 
 }  // namespace
 
-void prepare_supervisor() {
-  ::prctl(PR_SET_NAME, "supervisor");
-  set_process_title("quarry: supervisor");
+void prepare_supervisor(const char* name, const char* title) {
+  ::prctl(PR_SET_NAME, name);
+  set_process_title(title);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   ::setpgid(0, 0);
   sigset_t all;

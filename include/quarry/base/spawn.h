@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "quarry/base/confinement.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 
 namespace quarry::base {
@@ -39,10 +40,11 @@ struct Launch {
   std::uint64_t max_address_space = 0;  // limit in bytes; 0: the caller's limit
   /// If set, a supervisor is started between the caller and the program. The supervisor can end all
   /// descendants of the program, including descendants in other groups and sessions. It does this
-  /// after end_supervised(), when the program exits after SIGTERM, and when the caller's process
-  /// has exited for any reason. spawn() returns the process id of the supervisor. The supervisor
-  /// passes SIGTERM on to the program's group, and exits in the same way as the program. Requires
-  /// has_own_group.
+  /// after end_supervised(), when a signal has ended the program, when the program exits after
+  /// SIGTERM, and when the caller's process has exited for any reason. The supervisor passes
+  /// SIGTERM on to the program's group, and exits in the same way as the program. A guard between
+  /// the caller and the supervisor does the same, in case the program kills or stops its parent.
+  /// spawn() returns the process id of the guard. Requires has_own_group.
   std::optional<Background> supervision = {};
 };
 
@@ -53,12 +55,15 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words);
 /// the program is supervised. Errors: kNotFound, kIo.
 Result<pid_t> spawn(const Launch& launch);
 
+/// Returns a pidfd of the process PID, or an invalid descriptor on failure (see errno).
+Fd process_handle(pid_t pid);
+
 /// Waits until the child PID has exited. Returns its status as waitpid(2) does, or nullopt on
 /// failure.
 std::optional<int> wait_for_end(pid_t pid);
 
-/// Makes the supervisor PID kill its program and all descendants of the program with SIGKILL. The
-/// supervisor then exits, after ten seconds at the latest, for example if a descendant runs as
+/// Makes PID, as returned by spawn(), kill the supervised program and all its descendants with
+/// SIGKILL. PID then exits, after ten seconds at the latest, for example if a descendant runs as
 /// another user.
 void end_supervised(pid_t pid);
 

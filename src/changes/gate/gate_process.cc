@@ -40,10 +40,6 @@ void do_not_wait_at(const Fd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
 }
 
-Fd process_handle(pid_t pid) {
-  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-}
-
 bool is_readable(const Fd& fd, milliseconds timeout) {
   pollfd ready{fd.get(), POLLIN, 0};
   return ::poll(&ready, 1, static_cast<int>(timeout.count())) > 0;
@@ -104,7 +100,7 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
                                                   .folder = folder,
                                                   .supervision = supervision}));
   GateProcess process(pid, options, std::move(interrupted));
-  process.ending_ = process_handle(pid);
+  process.ending_ = base::process_handle(pid);
   process.input_ = std::move(input.writing);
   process.output_end_ = std::move(output.reading);
   process.status_end_ = std::move(status.reading);
@@ -213,7 +209,7 @@ void GateProcess::read_status() {
   // The pid is still valid, because bwrap has not reaped the first process of the sandbox yet.
   if (const auto pid = number_in(status_text_, "child-pid")) {
     first_pid_ = *pid;
-    first_ = process_handle(*pid);
+    first_ = base::process_handle(*pid);
   }
 }
 

@@ -33,9 +33,9 @@ def verdict_in(text: str) -> Verdict:
     return Verdict(word, reason, output[0] if output else "")
 
 
-def gate(*words: object, env: dict[str, str] | None = None) -> Verdict:
+def gate(*words: object, env: dict[str, str] | None = None, **more: object) -> Verdict:
     """Runs run-gate with WORDS (options, program and arguments) and returns the verdict."""
-    done = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
+    done = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, env=env, **more)
     assert not done.stderr, done.stderr
     return verdict_in(done.stdout)
 
@@ -360,10 +360,13 @@ def test_without_a_sandbox(tree: Path, mark: str):
     assert folder.endswith("/tree") and not Path(folder).exists()
 
 
-def test_without_a_sandbox_the_timeout_kills_all_processes(mark: str):
+@pytest.mark.parametrize("number", ["0", "KILL", "STOP"])
+def test_without_a_sandbox_the_timeout_kills_all_processes(mark: str, number: str):
+    """As root, run-gate would run the gate as another user, which cannot send signals to the gate's parent."""
+    as_nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     verdict = gate("--without-sandbox", "--timeout", 1500, "sh", "-c",
-                   "trap '' TERM; setsid sh -c 'sleep 300; : $0' \"$0\" & sleep 300; :", mark)
-    assert verdict.word == "fail" and "1500 ms" in verdict.reason
+                   f"trap '' TERM; setsid sh -c 'sleep 300; : $0' \"$0\" & kill -{number} $PPID; sleep 300; :", mark, **as_nobody)
+    assert verdict.word == "fail" and ("137" if number == "KILL" else "1500 ms") in verdict.reason
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -537,6 +537,22 @@ def test_a_hook_leaves_no_processes_behind(tmp_path: Path):
         assert not any(exists(pid) for pid in left(tmp_path))
 
 
+@pytest.mark.parametrize("signal_", ["KILL", "STOP"])
+def test_a_hook_that_kills_or_stops_its_parent_ends_with_all_that_it_started(tmp_path: Path, signal_: str):
+    """A stopped parent cannot pass SIGTERM on, so the end comes two seconds after the time limit."""
+    line = f"{leave_two_processes(tmp_path)} & while ! [ $(wc -l <{tmp_path}/pids) -ge 2 ]; do sleep 0.01; done; " \
+           f"kill -{signal_} $PPID; touch {tmp_path}/sent; sleep 600; :"
+    for timeout in (2_000, 40_000):  # the second try is for slow machines
+        with running_hooks(tmp_path / str(timeout), timeout) as courier:
+            courier.hand_over([hook(1, line)])
+            courier.wait_until_delivered(HOOKS)
+            assert ("signal 9" if signal_ == "KILL" else "timed out") in courier.status()[HOOKS]["last_error"]
+            assert not any(exists(pid) for pid in left(tmp_path))
+        if (tmp_path / "sent").exists() or signal_ == "KILL":
+            break
+    assert len(left(tmp_path)) >= 2
+
+
 def test_filters_are_applied_to_a_limited_number_of_waiting_events(tmp_path: Path):
     """Otherwise, the status of a long queue would take many seconds."""
     program = script(tmp_path / "program", "exit 1\n")

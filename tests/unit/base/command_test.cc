@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -110,6 +111,38 @@ TEST_CASE("descendants end, whatever group and session they are in") {
     const auto is_running = [](pid_t pid) { return ::kill(pid, 0) == 0; };
     while (std::ranges::any_of(pids_in(folder), is_running)) std::this_thread::sleep_for(1ms);
   }
+  for (const pid_t pid : pids_in(folder)) CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("a program that kills or stops its parent ends with its descendants") {
+  const TemporaryFolder folder;
+  std::string signal = "kill -9 $PPID";
+  auto background = Background::kEnds;
+  auto how = How::kKilled;
+  SUBCASE("killed") {}
+  SUBCASE("killed, although its children may continue") {
+    background = Background::kContinues;
+  }
+  SUBCASE("stopped") {
+    signal = "kill -STOP $PPID";
+    how = How::kInterrupted;
+  }
+  SUBCASE("stopped with its own parent") {
+    signal = "kill -STOP $(awk '/^PPid/ { print $2 }' /proc/$PPID/status) $PPID";
+    how = How::kInterrupted;
+  }
+  Command command = shell(
+      "echo $$ > pids\n"
+      "setsid sh -c 'echo $$ >> pids; exec sleep 600' &\n"
+      "while [ $(wc -l < pids) != 2 ]; do sleep 0.01; done\n" +
+      signal + "\ntouch done; sleep 600");
+  command.folder = folder.path();
+  command.background = background;
+  const auto is_done = [&] {
+    return how == How::kInterrupted && std::filesystem::exists(folder / "done");
+  };
+  CHECK(end_of(command, is_done).how == how);
+  CHECK(pids_in(folder).size() == 2);
   for (const pid_t pid : pids_in(folder)) CHECK(::kill(pid, 0) != 0);
 }
 
