@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <ranges>
 #include <thread>
 
 #include "destination.h"
@@ -19,6 +20,7 @@ namespace {
 
 using base::LogLevel;
 using base::Result;
+using Clock = std::chrono::steady_clock;
 
 sigset_t awaited_signals() {
   sigset_t signals;
@@ -56,23 +58,38 @@ class Courier {
     for (const auto& each : destinations_) each->reopen();
   }
 
-  /// Waits for in-flight deliveries, at most for kEndingTime.
+  /// Waits for in-flight deliveries. Until programs and other slow deliveries have ended, the other
+  /// destinations continue and events are accepted, because the next courier cannot start earlier.
   void end() {
+    const auto begin = Clock::now();
+    const auto is_slow = [begin](const auto& each) {
+      return each->starts_programs() ? !each->has_ended() : each->is_delivering_since_before(begin);
+    };
+    for (const auto& each : destinations_) {
+      if (each->starts_programs()) each->stop();
+    }
+    wait_while(is_slow, begin + kEndingTime);
+    for (const auto& each : destinations_ | std::views::filter(is_slow)) {
+      each->stop();
+      each->interrupt();
+    }
+    wait_while(is_slow, Clock::time_point::max());
     server_.reset();
     for (const auto& each : destinations_) each->stop();
-    const auto end = std::chrono::steady_clock::now() + kEndingTime;
-    const auto have_ended = [this] {
-      return std::ranges::all_of(destinations_, [](const auto& each) { return each->has_ended(); });
-    };
-    while (!have_ended() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    wait_while([](const auto& each) { return !each->has_ended(); }, Clock::now() + kEndingTime);
     for (const auto& each : destinations_) each->interrupt();
     destinations_.clear();
     stream_.reset();
   }
 
  private:
+  /// Waits while IS_BUSY returns true for any destination, but not longer than until END.
+  void wait_while(const auto& is_busy, Clock::time_point end) const {
+    while (std::ranges::any_of(destinations_, is_busy) && Clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
   Result<void> add(const DestinationOptions& options) {
     QUARRY_TRY_ASSIGN(auto subscription,
                       stream_->subscribe(options.name, subscription_options(options)));

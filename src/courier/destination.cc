@@ -101,6 +101,11 @@ void Destination::interrupt() {
   is_interrupted_ = true;
 }
 
+bool Destination::starts_programs() const {
+  return options_.type == DestinationType::kProgram || options_.type == DestinationType::kHooks ||
+         !options_.sendmail.empty();
+}
+
 void Destination::pause(milliseconds time) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return is_stopping_.load(); });
@@ -145,11 +150,13 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   if (wanted != nullptr && wanted->destination == options_.name) return replay(message);
   if (!is_for(options_, *event)) return {message.sequence, Outcome::kSkipped};
   DeliveryResult result;
+  delivering_since_ = Clock::now();
   try {
     result = sender_->deliver({message, *event});
   } catch (const std::exception& error) {
     result = retry_later(error.what());
   }
+  delivering_since_ = Clock::time_point::max();
   Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
   log_outcome(message, settlement);
   return settlement;

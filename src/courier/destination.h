@@ -38,6 +38,12 @@ class Destination {
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
+  /// Returns whether deliveries start programs, which can take seconds to end.
+  bool starts_programs() const;
+  /// Returns whether the current delivery began before TIME.
+  bool is_delivering_since_before(std::chrono::steady_clock::time_point time) const {
+    return delivering_since_.load() < time;
+  }
 
  private:
   using Messages = std::vector<spool::StreamedMessage>;
@@ -65,6 +71,9 @@ class Destination {
   std::atomic<bool> is_interrupted_{false};
   std::atomic<bool> wants_reopening_{false};
   std::atomic<bool> has_ended_{false};
+  /// Begin of the current delivery, or max() between deliveries.
+  std::atomic<std::chrono::steady_clock::time_point> delivering_since_{
+      std::chrono::steady_clock::time_point::max()};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread thread_;

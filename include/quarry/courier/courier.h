@@ -21,7 +21,9 @@ namespace quarry::courier {
 
 /// Time limit for in-flight deliveries after the courier has begun to stop. Programs and hooks then
 /// get SIGTERM and, two seconds later, SIGKILL. All this must end before the master kills the
-/// courier, because the programs of a killed courier get SIGKILL immediately.
+/// courier, because the programs of a killed courier get SIGKILL immediately. Until then, the
+/// courier accepts events and delivers them, except to programs. Deliveries that have begun in this
+/// time get the same time limit.
 inline constexpr std::chrono::milliseconds kEndingTime{1500};
 
 /// Blocks the signals that run() waits for. If the parent process made this process ignore SIGTERM

@@ -1,5 +1,6 @@
 """Mail, programs, files, syslog, the journal and hooks as destinations."""
 
+import contextlib
 import email
 import email.policy
 import fcntl
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.courier import QUICK, Courier, event, running, running_hooks
+from support.courier import QUICK, Courier, Webhook, event, running, running_hooks
 from support.daemon import section
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
@@ -608,6 +609,32 @@ def test_programs_and_hooks_end_when_their_courier_is_killed(tmp_path: Path):
             wait_until(lambda folder=folder: len(left(folder)) == 2, "two processes")
             each.kill()
             wait_until(lambda folder=folder: not any(exists(pid) for pid in left(folder)), "their end")
+
+
+@pytest.mark.parametrize("slow", ["program", "webhook"])
+def test_events_are_accepted_and_delivered_while_a_slow_delivery_ends(tmp_path: Path, slow: str):
+    """On a reload, the next courier starts after this one has exited, which takes seconds with this program."""
+    began = tmp_path / "began"
+    program = script(tmp_path / "program", f"trap '' TERM\ntouch {began}\nsleep 600\n:\n")
+    with Webhook() as quick, Webhook(lambda *_: began.touch() or "hang") as hanging:
+        slow_words = {"program": {"command": program}, "webhook": {"url": hanging.url}}[slow]
+        destinations = {"slow": {"type": slow, "events": "security"} | slow_words,
+                        "quick": {"type": "webhook", "url": quick.url}}
+        with running(tmp_path / "c", destinations) as courier:
+            for number in range(1, 16):
+                courier.hand_over([event(number, "security", part={"detail": "x"})])
+                wait_until(began.exists, "the slow delivery")
+                courier.main.send(signal.SIGTERM)
+                wait_until(lambda number=number: courier.log().count("stopping") == number, "the beginning of the end")
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    courier.hand_over([event(number)])
+                wait_until(lambda number=number: event(number)["id"] in quick.ids() or not courier.main.is_running(), "the event")
+                if courier.main.is_running():
+                    return
+                # The machine is slow, so the courier has ended before the event came.
+                began.unlink()
+                courier.start()
+    raise AssertionError("no event was delivered before the courier exited")
 
 
 def test_a_courier_that_delivers_events_runs_no_hooks(tmp_path: Path):
