@@ -6,6 +6,7 @@
 
 #include "quarry/changes/seen_requests.h"
 #include "quarry/http/status.h"
+#include "quarry/http/web_page.h"
 
 namespace quarry::worker {
 namespace {
