@@ -319,6 +319,7 @@ void Connection::on_output(const evbuffer_cb_info& info) {
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
+  if (info.orig_size == 0) is_being_written_ = false;
   // In all other states, evhttp itself has added the output. `100 Continue` is kept, and an error
   // page is replaced by a refusal.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)

@@ -187,6 +187,9 @@ class Connection {
   void refuse_plain_http();
   /// Tells a TLS client that nothing more is sent.
   void end_tls();
+  /// Writes OUTPUT in full records, until the socket is full. libevent would write each piece of
+  /// OUTPUT in a record of its own.
+  void write_tls(evbuffer* output);
   /// Sets the deadline of the first request.
   void wait_for_request();
   void on_input(std::size_t added);
@@ -263,6 +266,9 @@ class Connection {
   std::size_t queued_ = 0;
   /// Time of the first byte of the current request, or of the start of its reply.
   std::chrono::steady_clock::time_point started_;
+  /// Whether libevent might have begun to write the output. Then only libevent can continue, because
+  /// OpenSSL requires that a call is repeated with the same bytes.
+  bool is_being_written_ = false;
   Pace pace_;
   base::EventBufferPtr head_;
   std::optional<ChunkedRequest> chunked_;

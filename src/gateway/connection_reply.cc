@@ -65,12 +65,15 @@ void Connection::end_reply() {
 }
 
 void Connection::flush() {
-  // The bytes must be encrypted, so let the event loop write them.
-  if (is_tls()) return;
   evbuffer* output = bufferevent_get_output(bev_);
-  evbuffer_unfreeze(output, 1);
-  evbuffer_write(output, descriptor());
-  evbuffer_freeze(output, 1);
+  if (is_tls()) {
+    if (std::exchange(is_being_written_, true)) return;
+    write_tls(output);
+  } else {
+    evbuffer_unfreeze(output, 1);
+    evbuffer_write(output, descriptor());
+    evbuffer_freeze(output, 1);
+  }
   // If everything was written, run the write callback. Otherwise, the event loop writes the rest or
   // handles the error.
   if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);

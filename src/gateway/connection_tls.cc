@@ -1,10 +1,13 @@
-// The TLS handshake of a connection, and its end.
+// The TLS handshake of a connection, the records of its replies, and its end.
+#include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/http.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "connection.h"
@@ -56,6 +59,18 @@ void Connection::refuse_plain_http() {
   // reading the page.
   char rest[4096];
   for (int i = 0; i < 8 && ::recv(descriptor(), rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {
+  }
+}
+
+void Connection::write_tls(evbuffer* output) {
+  constexpr std::size_t kMaxRecord = SSL3_RT_MAX_PLAIN_LENGTH;
+  while (const std::size_t size = std::min(evbuffer_get_length(output), kMaxRecord)) {
+    const auto* bytes = evbuffer_pullup(output, static_cast<ev_ssize_t>(size));
+    if (bytes == nullptr || SSL_write(tls_, bytes, static_cast<int>(size)) <= 0) {
+      // libevent writes the same bytes again, and handles a failure.
+      return ERR_clear_error();
+    }
+    evbuffer_drain(output, size);
   }
 }
 

@@ -1,7 +1,9 @@
 """HTTPS in the built-in front."""
 
 import contextlib
+import http.client
 import os
+import random
 import re
 import socket
 import ssl
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import places, process, servers
+from support import places, process, repofile, servers, wire
 from support.daemon import Daemon
 from support.fossil import Checkout, Fossil
 from support.process import Process, free_port, wait_until
@@ -283,6 +285,36 @@ def test_plain_http_on_the_tls_port_is_answered_with_a_reason(start, authority):
     assert answer.startswith(b"HTTP/1.1 400 Bad Request")
     assert b"this port requires HTTPS: use a URL with https://" in answer
     daemon.wait_for_log("400 this port requires HTTPS")
+
+
+def test_a_small_reply_is_sent_in_one_record(start, authority):
+    daemon = start(authority.issue("front").directives())
+    with connect(daemon.port, authority.context()) as connection:
+        connection.sendall(GET)
+        # recv() returns the data of one record.
+        head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+    assert body and b"Content-Length: %d\r\n" % len(body) in head, head
+
+
+def test_a_large_page_reaches_a_slow_client(start, authority, fossil, fresh):
+    plain = free_port()
+    daemon = start({"listen": [f"127.0.0.1:{plain}", "127.0.0.1:{port} ssl"], **authority.issue("front").directives()},
+                   {"pages": "fossil"})
+    code = repofile.project_code(fresh)
+    large = random.Random(1).randbytes(8 << 20)
+    writer = wire.Peer(plain, "/", "writer", wire.shared_secret(code, "writer", "pen"), code)
+    assert not writer.push(wire.file_card(large)).errors()
+    fossil("user", "capabilities", "nobody", "go", "-R", fresh)
+    slow = socket.socket()
+    # The front gets more parts of the page whenever the client has read some of it.
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.settimeout(process.PATIENCE)
+    slow.connect(("127.0.0.1", daemon.port))
+    with authority.context().wrap_socket(slow, server_hostname="localhost") as connection:
+        connection.sendall(f"GET /raw/{wire.sha3(large)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 200 and response.read() == large
 
 
 def test_handshakes_that_stop_do_not_block_others(start, authority):
