@@ -146,8 +146,8 @@ std::size_t Connection::acknowledged() const {
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
   if (state_ < State::kWaiting) {
-    base::log(base::LogLevel::kNotice, "client {}: the {} took too long", client(),
-              state_ == State::kHandshake ? "TLS handshake" : "PROXY header");
+    owner_.on_failed(*this, state_ == State::kHandshake ? "the TLS handshake took too long"
+                                                        : "the PROXY header took too long");
     return close();
   }
   if (has_pending_refusal() && !is_refused()) return refuse(pending_refusal_, false);

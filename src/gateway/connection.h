@@ -52,6 +52,8 @@ class Connection {
     virtual ~Owner() = default;
     /// Called for a new CONNECTION when its peer() is known. The owner can refuse() the connection.
     virtual void on_arrived(Connection& connection) = 0;
+    /// Called when CONNECTION ends before its first request. REASON is for the log.
+    virtual void on_failed(const Connection& connection, std::string_view reason) = 0;
     /// Called when CONNECTION itself replies with REFUSAL. IS_LOGGED is the same as for refuse().
     virtual void on_refused(Connection& connection, const http::Refusal& refusal,
                             bool is_logged) = 0;
@@ -185,11 +187,11 @@ class Connection {
   void on_handshake_failed();
   /// Replies to a plain HTTP request on a TLS connection.
   void refuse_plain_http();
-  /// Tells a TLS client that nothing more is sent.
-  void end_tls();
   /// Writes OUTPUT in full records, until the socket is full. libevent would write each piece of
   /// OUTPUT in a record of its own.
   void write_tls(evbuffer* output);
+  /// Tells a TLS client that nothing more is sent.
+  void end_tls();
   /// Sets the deadline of the first request.
   void wait_for_request();
   void on_input(std::size_t added);
@@ -264,11 +266,11 @@ class Connection {
   std::size_t sent_ = 0;
   /// Number of buffered bytes of the current reply.
   std::size_t queued_ = 0;
-  /// Time of the first byte of the current request, or of the start of its reply.
-  std::chrono::steady_clock::time_point started_;
   /// Whether libevent might have begun to write the output. Then only libevent can continue, because
   /// OpenSSL requires that a call is repeated with the same bytes.
   bool is_being_written_ = false;
+  /// Time of the first byte of the current request, or of the start of its reply.
+  std::chrono::steady_clock::time_point started_;
   Pace pace_;
   base::EventBufferPtr head_;
   std::optional<ChunkedRequest> chunked_;

@@ -8,7 +8,6 @@
 
 #include "connection.h"
 #include "proxy_header.h"
-#include "quarry/base/log.h"
 
 namespace quarry::gateway {
 
@@ -49,7 +48,7 @@ void Connection::on_proxy_header() {
   proxy_header_.append(bytes, static_cast<std::size_t>(size));
   const auto header = parse_proxy_header(proxy_header_);
   if (!header) {
-    base::log(base::LogLevel::kNotice, "client {}: {}", client(), header.error().message);
+    owner_.on_failed(*this, header.error().message);
     return close();
   }
   // Leave the bytes after the header in the socket.

@@ -2,6 +2,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/http.h>
+#include <fmt/core.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -39,12 +40,11 @@ void Connection::on_handshake_failed() {
   const unsigned long error = bufferevent_get_openssl_error(bev_);
   if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_HTTP_REQUEST) {
     refuse_plain_http();
+  } else if (const char* const reason = ERR_reason_error_string(error)) {
+    owner_.on_failed(*this, fmt::format("the TLS handshake failed: {}", reason));
   } else {
-    const char* const reason = ERR_reason_error_string(error);
     // Port scanners and health checks disconnect without an error.
-    const auto level = reason == nullptr ? base::LogLevel::kDebug : base::LogLevel::kNotice;
-    base::log(level, "client {}: the TLS handshake failed: {}", client(),
-              reason == nullptr ? "the client disconnected" : reason);
+    base::log(base::LogLevel::kDebug, "client {}: disconnected during the TLS handshake", client());
   }
   close();
 }
@@ -52,7 +52,8 @@ void Connection::on_handshake_failed() {
 void Connection::refuse_plain_http() {
   const http::Refusal refusal{.status = 400,
                               .text = "this port requires HTTPS: use a URL with https://"};
-  owner_.on_refused(*this, refusal, /*is_logged=*/true);
+  owner_.on_refused(*this, refusal, /*is_logged=*/false);
+  owner_.on_failed(*this, fmt::format("{} {}", refusal.status, refusal.text));
   const std::string page = http::refusal_page(refusal, {});
   ::send(descriptor(), page.data(), page.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   // Read the rest of the request, because otherwise a TCP reset could prevent the client from

@@ -1,5 +1,5 @@
 // Replies that the front itself makes. These replies are recorded in the log and on the pool's
-// status page.
+// status page. Connections that fail before a request are recorded in the log.
 #include <event2/buffer.h>
 #include <fmt/core.h>
 
@@ -48,6 +48,14 @@ scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_vi
 void Server::record_refusal(const Connection& connection, int status, std::string_view text) {
   if (!options_.refusals) return;
   options_.refusals->note(refusal_of(status, connection.first_line(), text));
+}
+
+void Server::on_failed(const Connection& connection, std::string_view reason) {
+  const auto peer = connection.peer();
+  // Clients must not suppress the messages about a proxy.
+  auto& log =
+      peer && options_.trusted_proxies.contains(*peer) ? failed_proxies_log_ : failed_clients_log_;
+  log.write(LogLevel::kNotice, fmt::format("client {}: {}", connection.client(), reason));
 }
 
 void Server::on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) {

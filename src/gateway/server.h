@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "fastcgi_client.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/base/log_throttle.h"
 #include "quarry/base/result.h"
 #include "quarry/gateway/gateway_options.h"
 #include "tls_context.h"
@@ -66,6 +67,7 @@ class Server final : private Connection::Owner {
   void update_listening();
 
   void on_arrived(Connection& connection) override;
+  void on_failed(const Connection& connection, std::string_view reason) override;
   void on_replied(Connection& connection) override;
   void on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) override;
   void on_held(Connection& connection, std::size_t bytes) override;
@@ -88,6 +90,8 @@ class Server final : private Connection::Owner {
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
   Exchanges exchanges_;
+  base::LogThrottle failed_clients_log_;
+  base::LogThrottle failed_proxies_log_;
   TlsContexts tls_;
   std::vector<Front> fronts_;  // its size does not change after start()
 };

@@ -1,4 +1,4 @@
-// Limits the rate of a warning that might otherwise be logged thousands of times per second.
+// Limits the rate of a log line that might otherwise be logged thousands of times per second.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,9 +14,10 @@ namespace quarry::base {
 
 class LogThrottle {
  public:
+  void warn(std::string_view line) { write(LogLevel::kWarning, line); }
   /// Logs LINE and the number of dropped lines. Drops LINE if a line was logged in the last few
   /// seconds.
-  void warn(std::string_view line) {
+  void write(LogLevel level, std::string_view line) {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) {
       ++dropped_;
@@ -24,7 +25,7 @@ class LogThrottle {
     }
     next_ = now + std::chrono::seconds(5);
     const std::uint64_t dropped = std::exchange(dropped_, 0);
-    log(LogLevel::kWarning, "{}{}", line,
+    log(level, "{}{}", line,
         dropped == 0 ? "" : fmt::format(" ({} similar messages suppressed)", dropped));
   }
 

@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -285,6 +286,23 @@ def test_plain_http_on_the_tls_port_is_answered_with_a_reason(start, authority):
     assert answer.startswith(b"HTTP/1.1 400 Bad Request")
     assert b"this port requires HTTPS: use a URL with https://" in answer
     daemon.wait_for_log("400 this port requires HTTPS")
+
+
+@pytest.mark.parametrize(("sent", "reason"), [(GET, "400 this port requires HTTPS"),
+                                              (bytes([22, 3, 1, 0, 5]) + b"wrong", "the TLS handshake failed: ")],
+                         ids=["plain http", "wrong handshake"])
+def test_many_failed_handshakes_write_few_lines(start, authority, sent, reason):
+    daemon = start(authority.issue("front").directives())
+    began = time.monotonic()
+    for _ in range(100):
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=process.PATIENCE) as connection:
+            connection.sendall(sent)
+            with contextlib.suppress(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
+    daemon.wait_for_log(reason)
+    # A line at most every 5 seconds.
+    assert daemon.log().count(reason) <= 1 + (time.monotonic() - began) / 5
 
 
 def test_a_small_reply_is_sent_in_one_record(start, authority):
