@@ -1,7 +1,7 @@
 """Compares HTTPS in quarryd's front with HTTPS in nginx with one worker, in front of the same pool.
 
-The values are per second of the processor time of the front. On a machine that clients and servers share, the number per
-second would be a property of the clients.
+Each rate is measured per second, as clients see it, and per second of the processor time of the front. On a machine that
+clients and servers share, the clients and the pool use most of the processor time.
 """
 
 import contextlib
@@ -21,6 +21,8 @@ from support.tls import openssl
 from workload import Workload
 
 SIDES = ("nginx", "quarryd")
+MEASURES = ("http", "https", "handshakes")
+UNITS = ("per second", "per second of the front's processor time")
 #: Each client is a process, because a client needs as much time for a handshake as a server.
 CLIENTS = 4
 
@@ -69,42 +71,44 @@ ssl_protocols TLSv1.2 TLSv1.3; location / {{ fastcgi_pass unix:{daemon.socket}; 
         daemon.stop()
 
 
-def handshakes_per_second(front: Front, seconds: int) -> float:
-    """Returns the number of full TLS 1.3 handshakes per second of processor time."""
+def handshakes(front: Front, seconds: int) -> int:
+    """Returns the number of full TLS 1.3 handshakes in SECONDS."""
     address = front.urls["https"].removeprefix("https://").strip("/")
-    began = processor_seconds(front.pid)
     clients = [subprocess.Popen(["openssl", "s_time", "-new", "-connect", address, "-time", str(seconds)],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(CLIENTS)]
-    counts = [int(re.search(r"(\d+) connections in [\d.]+ real seconds", client.communicate()[0])[1]) for client in clients]
-    return sum(counts) / (processor_seconds(front.pid) - began)
-
-
-def syncs_per_second(front: Front, scheme: str, workload: Workload, seconds: int) -> float:
-    """Returns the number of syncs with nothing new per second of processor time."""
-    began = processor_seconds(front.pid)
-    count = nothing_new_at(front.urls[scheme], workload, seconds, False) * seconds
-    return count / (processor_seconds(front.pid) - began)
+    return sum(int(re.search(r"(\d+) connections in [\d.]+ real seconds", client.communicate()[0])[1]) for client in clients)
 
 
 def measure(workload: Workload, folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with fronts(workload, folder) as both:
         for _ in range(runs):
-            for scheme in ("http", "https"):
+            for name in MEASURES:
                 for side in SIDES:
-                    results.note(scheme, side, syncs_per_second(both[side], scheme, workload, seconds))
-            for side in SIDES:
-                results.note("handshakes", side, handshakes_per_second(both[side], seconds))
+                    front = both[side]
+                    began = processor_seconds(front.pid)
+                    count = (handshakes(front, seconds) if name == "handshakes"
+                             else seconds * nothing_new_at(front.urls[name], workload, seconds, False))
+                    used = processor_seconds(front.pid) - began
+                    for unit, value in zip(UNITS, (count / seconds, count / used), strict=True):
+                        results.note(f"{name}, {unit}", side, value)
     return results
 
 
 def table(results: Results) -> str:
-    rows = ["| HTTPS, per second of processor time of the front | nginx | quarryd | ratio |", "| --- | ---: | ---: | ---: |"]
-    median = {name: [statistics.median(values[side]) for side in SIDES] for name, values in results.items()}
-    median["share"] = [encrypted / plain for encrypted, plain in zip(median["https"], median["http"], strict=True)]
-    for name, title, form in (("http", "sync with nothing new, 4 kept connections, HTTP", "{:,.0f}"),
-                              ("https", "the same, HTTPS", "{:,.0f}"), ("share", "HTTPS in relation to HTTP", "{:.2f}"),
-                              ("handshakes", "full handshakes with RSA 2048", "{:,.0f}")):
-        nginx, ours = median[name]
+    rows = ["| HTTPS | nginx | quarryd | ratio |", "| --- | ---: | ---: | ---: |"]
+
+    def add(title: str, values: dict[str, list[float]], form: str) -> None:
+        nginx, ours = (statistics.median(values[side]) for side in SIDES)
         rows.append(f"| {title} | {form.format(nginx)} | {form.format(ours)} | {ours / nginx:.2f} × |")
+
+    for unit in UNITS:
+        plain, encrypted = (results[f"{scheme}, {unit}"] for scheme in ("http", "https"))
+        add(f"sync with nothing new, 4 kept connections, HTTP, {unit}", plain, "{:,.0f}")
+        add("the same, HTTPS", encrypted, "{:,.0f}")
+        # The ratio of each run, because the speed of the machine varies between runs.
+        shares = {side: [one / other for one, other in zip(encrypted[side], plain[side], strict=True)] for side in SIDES}
+        add("HTTPS in relation to HTTP", shares, "{:.2f}")
+    for unit in UNITS:
+        add(f"full handshakes with RSA 2048, {unit}", results[f"handshakes, {unit}"], "{:,.0f}")
     return "\n".join(rows)
