@@ -384,14 +384,19 @@ int run_for_server(const BackofficeArguments& arguments, const control::Channel&
 
 }  // namespace
 
-int run_backoffice(const BackofficeArguments& arguments) {
+int run_backoffice(const BackofficeArguments& given) {
   const control::Channel master = control::Channel::of_standard_input();
   const Interruption interruption;
-  if (arguments.poll > 0) return poll(arguments, master);
+  if (given.poll > 0) return poll(given, master);
+  if (!given.is_automatic) {
+    if (given.files.size() > 1) return run_each(given, given.files);
+    const auto owned = act_as_owner_of(given.files.front());
+    if (!owned) return failed(owned.error());
+  }
+  BackofficeArguments arguments = given;
+  arguments.mail_methods = allowed_mail_methods(given.mail_methods);
   if (arguments.is_automatic) return run_for_server(arguments, master);
-  if (arguments.files.size() > 1) return run_each(arguments, arguments.files);
-  auto done = act_as_owner_of(arguments.files.front());
-  if (done) done = BackofficeRun(arguments, master).run(arguments.files.front());
+  const auto done = BackofficeRun(arguments, master).run(arguments.files.front());
   return done ? kDone : failed(done.error());
 }
 

@@ -114,7 +114,8 @@ base::Result<Server> server_of(const std::string& config, const std::filesystem:
                   .courier = {}};
     if (!courier) return server;
     server.courier = {"--courier", courier->options.socket, "--served-name", name};
-    if (courier->options.hooks) {
+    const bool is_root = pool.run_as && pool.run_as->uid == 0;
+    if (courier->options.hooks && !is_root) {
       server.courier.insert(server.courier.end(),
                             {"--hooks", hooks_socket(courier->options, pool.name)});
     }
@@ -169,12 +170,6 @@ class Service {
     if (!is_due) words.emplace_back("--events");
     worker::BackgroundOptions background;
     if (server->pool) background = server->pool->background;
-    // A user with the setup capability chooses the program, folder or database for mail. Root does
-    // not use them.
-    if (::geteuid() == 0) {
-      std::erase_if(background.mail_methods, [](const auto& method) { return method != "relay"; });
-      if (background.mail_methods.empty()) background.mail_methods = {"off"};
-    }
     words.insert(words.end(),
                  {"--mail-methods", fmt::format("{}", fmt::join(background.mail_methods, ","))});
     std::ranges::copy(server->courier, std::back_inserter(words));

@@ -13,6 +13,7 @@
 #include "courier_configuration.h"
 #include "courier_service.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/log.h"
 #include "quarry/master/listener.h"
 
 namespace quarry::app {
@@ -86,6 +87,8 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
+  // Users with the setup capability can change the hooks over the web.
+  if (uid_of(pool) == 0) return std::nullopt;
   QUARRY_TRY_ASSIGN(auto address,
                     base::SocketAddress::parse(hooks_socket(courier->options, pool.name)));
   base::ListenOptions listen{.mode = 0600};
@@ -113,7 +116,14 @@ base::Result<std::optional<master::Service>> hooks_service(
     const master::Config& config, const master::PoolConfig& pool,
     std::vector<master::InheritedSocket>& inherited) {
   QUARRY_TRY_ASSIGN(const auto hooks, pool_hooks(config, pool));
-  if (!hooks) return std::nullopt;
+  if (!hooks) {
+    const auto courier = courier_config_in(config);
+    if (courier && courier->options.hooks && uid_of(pool) == 0) {
+      base::log(base::LogLevel::kNotice,
+                "[pool {}] hooks are not run, because the pool's user is root", pool.name);
+    }
+    return std::nullopt;
+  }
   QUARRY_TRY(make_hooks_folder(*hooks, pool));
   master::Service service;
   service.name = fmt::format("hooks {}", pool.name);

@@ -174,11 +174,12 @@ Result<SendMail> mail_sender_for(repository::Repository& repository,
   const std::string method = repository.settings().get("email-send-method").value_or("off");
   if (method.empty() || method == "off") return SendMail();
   if (!methods.empty() && std::ranges::find(methods, method) == methods.end()) {
-    return fail(
-        ErrorCode::kDenied,
-        fmt::format(
-            "email-send-method is \"{}\", which the pool's backoffice.mail_methods does not allow",
-            base::printable(method)));
+    const bool is_root = ::geteuid() == 0 && method != "relay";
+    return fail(ErrorCode::kDenied,
+                fmt::format("email-send-method is \"{}\", which {}", base::printable(method),
+                            is_root ? "root does not use: change the owner of the repository, or "
+                                      "use relay"
+                                    : "the pool's backoffice.mail_methods does not allow"));
   }
   if (method == "stdout") return print_mail;
   if (method == "dir") {

@@ -4,7 +4,7 @@ import pytest
 
 from support import documents, mail, repofile
 from support.fossil import Checkout
-from support.program import quarry
+from support.program import quarry_as_user
 
 USERS = {"ann": "s", "bob": "v", "cid": "u", "dot": "5", "eve": "q", "fay": "l", "gil": "", "hal": "a"}
 LETTERS = {"ann": "acftwx", "bob": "acftwx", "cid": "acftwx", "dot": "fx", "eve": "tc", "fay": "w", "gil": "cftw", "hal": "ft"}
@@ -69,7 +69,7 @@ class Twins:
 
     def send(self, *options):
         self.fossil_program("alerts", "send", *options, "-R", self.paths["fossil"])
-        done = quarry("alerts", "send", *options, self.paths["quarry"])
+        done = quarry_as_user("alerts", "send", *options, self.paths["quarry"])
         assert done.returncode == 0, done.stderr
 
     def change(self, action):
@@ -181,7 +181,7 @@ def test_renewals(twins):
 def test_neither_program_repeats_the_alerts_of_the_other(world, tmp_path, fossil):
     twins = Twins(world, tmp_path, fossil)
     shared = twins.paths["quarry"]
-    assert quarry("alerts", "send", shared).returncode == 0
+    assert quarry_as_user("alerts", "send", shared).returncode == 0
     sent = len(mail.read(twins.folders["quarry"]))
     fossil("alerts", "send", "-R", shared)
     assert len(mail.read(twins.folders["quarry"])) == sent
@@ -189,13 +189,13 @@ def test_neither_program_repeats_the_alerts_of_the_other(world, tmp_path, fossil
     sent_all = len(mail.read(twins.folders["quarry"]))
     assert sent_all > sent
     for option in ([], ["--digest"]):
-        assert quarry("alerts", "send", *option, shared).returncode == 0
+        assert quarry_as_user("alerts", "send", *option, shared).returncode == 0
     assert len(mail.read(twins.folders["quarry"])) == sent_all
 
 
 def test_option_test_prints_mails_and_changes_nothing(twins):
     before = mail.pending(twins.paths["quarry"])
-    done = quarry("alerts", "send", "--test", twins.paths["quarry"])
+    done = quarry_as_user("alerts", "send", "--test", twins.paths["quarry"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Subject: [proj]") == 18
     assert mail.pending(twins.paths["quarry"]) == before
@@ -207,27 +207,27 @@ def test_option_test_prints_mails_and_changes_nothing(twins):
 def test_pending_lists_the_same_as_fossil(twins, fossil):
     twins.send()
     repofile.execute(twins.paths["quarry"], "UPDATE pending_alert SET sentDigest=1 WHERE eventid GLOB 'w*'")
-    assert quarry("alerts", "pending", twins.paths["quarry"]).stdout == fossil("alerts", "pending", "-R", twins.paths["quarry"])
+    assert quarry_as_user("alerts", "pending", twins.paths["quarry"]).stdout == fossil("alerts", "pending", "-R", twins.paths["quarry"])
 
 
 def test_with_mail_disabled_nothing_is_changed(world, fossil, tmp_path):
     fossil("settings", "email-send-method", "off", "-R", world)
     before = mail.pending(world)
-    done = quarry("alerts", "send", world)
+    done = quarry_as_user("alerts", "send", world)
     assert (done.returncode, done.stdout) == (0, "")
     assert "mail is disabled" in done.stderr
     assert mail.pending(world) == before
     empty = tmp_path / "empty.fossil"
     fossil.new(empty)
-    assert quarry("alerts", "send", empty).returncode == 0
-    assert quarry("alerts", "pending", empty).stdout == ""
+    assert quarry_as_user("alerts", "send", empty).returncode == 0
+    assert quarry_as_user("alerts", "pending", empty).stdout == ""
 
 
 @pytest.mark.parametrize("setting", ["email-url", "email-subname", "email-self", "email-send-dir"])
 def test_missing_settings_are_reported_and_alerts_wait(world, setting):
     before = mail.pending(world)
     repofile.execute(world, "DELETE FROM config WHERE name=?", setting)
-    done = quarry("alerts", "send", world)
+    done = quarry_as_user("alerts", "send", world)
     assert done.returncode == 1
     assert setting in done.stderr
     assert mail.pending(world) == before

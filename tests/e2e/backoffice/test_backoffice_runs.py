@@ -16,7 +16,7 @@ from support.browser import Browser
 from support.daemon import section, user
 from support.places import program
 from support.process import children, free_port, name, wait_until
-from support.program import quarry
+from support.program import quarry, unprivileged
 
 RUNS = "runs.log"
 
@@ -232,7 +232,8 @@ def test_a_forum_post_is_mailed_without_another_request(start, fresh, logged, fo
     mail.subscribe(fresh, "ann@example.net", "f", "ann")
     repofile.set_config(fresh, "backoffice-disable", "0")
     port = free_port()
-    server = start({**logged, "backoffice.lease_time": "1s", "pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    server = start({**logged, "backoffice.lease_time": "1s", "pages": "fossil", "user": None},
+                   http={"listen": f"127.0.0.1:{port}"}, command=unprivileged())
     visitor = Browser(port)
     assert visitor.log_in("/login", "ann", "secret").status == 302
     # If another process writes between the first read and the first write of a page, fossil cannot store the post.
@@ -297,8 +298,8 @@ def test_a_digest_is_sent_without_requests(fresh, start, logged, tmp_path, fossi
     for name, value in (("backoffice-disable", 0),
                         ("email-last-digest", repofile.value(fresh, "SELECT CAST(julianday('now') AS INT)") + 1)):
         repofile.set_config(fresh, name, str(value))
-    server = start({**logged, "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
-                   settings={"control.socket": tmp_path / "control.sock"})
+    server = start({**logged, "backoffice.interval": "1s", "backoffice.lease_time": "1s", "user": None},
+                   settings={"control.socket": tmp_path / "control.sock"}, command=unprivileged())
     wait_until(lambda: len(runs(tmp_path / RUNS)) >= 2, "runs")
     assert not mail.read(tmp_path / "mails"), "today's digest was sent already"
     repofile.set_config(fresh, "email-last-digest", "1")

@@ -15,6 +15,7 @@ import pytest
 import proof
 from support import documents, mail, places, process, repofile
 from support.process import Process, free_port, wait_until
+from support.program import unprivileged
 from support.wire import Peer, file_card
 
 LEASE = 60  # seconds; fossil's lease time cannot be configured
@@ -46,8 +47,8 @@ class Both:
         mail.subscribe(path, TO, "w", "ann")
         fossil("settings", "backoffice-disable", "off", "-R", path)
         self.port, pages = free_port(), free_port()
-        self.quarryd = start({"backoffice": "yes", "backoffice.lease_time": f"{LEASE}s", "pm.max_children": 2},
-                             repository=path, http={"listen": f"127.0.0.1:{self.port}"})
+        self.quarryd = start({"backoffice": "yes", "backoffice.lease_time": f"{LEASE}s", "pm.max_children": 2, "user": None},
+                             repository=path, http={"listen": f"127.0.0.1:{self.port}"}, command=unprivileged())
         self.pages_port = pages
         self.fossil = Process(["fossil", "server", "--nojail", "--localhost", "--port", pages, path],
                               folder / "fossil.log", env=fossil.environment | {"LD_PRELOAD": str(places.log_guard())})

@@ -13,7 +13,7 @@ from support.courier import QUICK, Webhook, running
 from support.daemon import section
 from support.fossil import Checkout
 from support.process import free_port, wait_until
-from support.program import quarry
+from support.program import quarry, quarry_as_user
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def published(tmp_path, fresh):
     path = tmp_path / "events"
     with running(tmp_path / "courier", {"all": {"type": "file", "path": path, "events": "*, security"}}) as courier:
         def publish(failing=None):
-            done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
+            done = quarry_as_user("backoffice", "--nolease", "--courier", courier.socket, fresh)
             assert done.returncode == 0 if failing is None else failing in done.stderr, done.stderr
             courier.wait_until_delivered("all")
             return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,5 +1,6 @@
 """Hooks stored by `fossil hook add` run in the same way as under `fossil backoffice`."""
 
+import os
 import re
 import shutil
 import time
@@ -9,7 +10,7 @@ import pytest
 from support import documents, fastcgi, mail, repofile, wire
 from support.daemon import section
 from support.process import wait_until
-from support.program import quarry
+from support.program import quarry, unprivileged
 
 
 def add_hook(fossil, path, output, kind="after-receive"):
@@ -22,7 +23,8 @@ def serve_hooks(start, tmp_path):
         folder = tmp_path / "spool"
         folder.mkdir(exist_ok=True)
         courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
-        return start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=repository, more=courier)
+        return start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": None}, repository=repository, more=courier,
+                     command=unprivileged())
     return begin
 
 
@@ -82,6 +84,19 @@ def test_without_hooks_they_wait_for_fossil(fresh, start, fossil, tmp_path):
     server.stop()
     fossil("backoffice", "--nolease", fresh)
     assert len(lines(tmp_path / "out.words")) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_runs_no_hooks(fresh, start, fossil, tmp_path):
+    add_hook(fossil, fresh, tmp_path / "out")
+    (tmp_path / "spool").mkdir()
+    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": "root"}, repository=fresh, more=courier)
+    server.wait_for_log("[pool www] hooks are not run, because the pool's user is root")
+    fastcgi.ask(server.socket, "/")
+    wait_until(lambda: "quarry-maintenance" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
+    server.stop()
+    assert not (tmp_path / "spool.hooks").exists() and not lines(tmp_path / "out.words")
 
 
 def test_other_kinds_of_hooks_are_not_run(fresh, serve_hooks, fossil, tmp_path):

@@ -16,7 +16,7 @@ from support import documents, mail, process, repofile, wire
 from support.courier import QUICK, Webhook
 from support.daemon import section
 from support.process import free_port, wait_until
-from support.program import quarry
+from support.program import quarry, unprivileged
 
 TO = "ann@example.net"
 
@@ -38,8 +38,8 @@ class World:
         courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
         courier += section("destination file", {"type": "file", "path": self.lines, **QUICK})
         port = free_port()
-        self.server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "pm.max_children": 2}, repository=path,
-                            http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        self.server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "pm.max_children": 2, "user": None},
+                            repository=path, http={"listen": f"127.0.0.1:{port}"}, more=courier, command=unprivileged())
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
         self.pages = {}

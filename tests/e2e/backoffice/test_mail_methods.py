@@ -2,6 +2,7 @@
 or is down. Some tests kill runs or start overlapping runs."""
 
 import contextlib
+import os
 import signal
 import socket
 import sqlite3
@@ -10,10 +11,11 @@ import subprocess
 import pytest
 
 from support import mail, places, repofile
+from support.daemon import section
 from support.fossil import Checkout
 from support.mailserver import MailServer
 from support.process import Process, wait_until
-from support.program import quarry
+from support.program import quarry, quarry_as_user, unprivileged
 
 ADDRESSES = [f"person{number}@example.net" for number in range(5)]
 
@@ -59,7 +61,7 @@ def have_all_failed(path):
 
 
 def send(path):
-    return quarry("alerts", "send", path)
+    return quarry_as_user("alerts", "send", path)
 
 
 def test_a_relay_gets_each_mail_once(world, relay):
@@ -171,11 +173,54 @@ def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, 
     # server.
     for interval in ("0", "1s"):
         server = start({"backoffice": "yes", "backoffice.interval": interval, "backoffice.lease_time": "1s",
-                        "backoffice.mail_methods": allowed}, repository=world)
+                        "backoffice.mail_methods": allowed, "user": None}, repository=world, command=unprivileged())
         server.ask()
         server.wait_for_log(f'email-send-method is "{method}", which the pool\'s backoffice.mail_methods does not allow')
         server.stop()
         assert not list(there.iterdir()) and "something new" not in server.log()
+    assert mail.pending(world) and not any(sent for _, sent, _, _ in mail.pending(world))
+
+
+@pytest.mark.parametrize(("allowed", "count"), [("relay, dir", 0), ("relay, pipe", len(ADDRESSES))])
+def test_http_uses_only_methods_that_the_configuration_allows(world, tmp_path, allowed, count):
+    """The server of the configuration does not have a courier."""
+    use_method(world, "pipe", "email-send-command", f"cat >{tmp_path}/$$.email")
+    repofile.set_config(world, "backoffice-disable", "0")
+    config = tmp_path / "quarry.conf"
+    config.write_text(section("www", {"listen": tmp_path / "www.sock", "repository": world,
+                                      "backoffice.mail_methods": allowed}))
+    done = quarry_as_user("http", "--config", config, world, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+    assert "200 OK" in done.stdout, done.stderr
+    # A run sends mail before it does maintenance.
+    wait_until(lambda: repofile.value(world, "SELECT 1 FROM config WHERE name='quarry-maintenance'"), "a run")
+    assert len(mail.read(tmp_path)) == count
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("by", ["alerts send", "backoffice --nolease", "http", "server"])
+@pytest.mark.parametrize(("method", "setting"), [("pipe", "email-send-command"), ("dir", "email-send-dir"),
+                                                 ("db", "email-send-db")])
+def test_root_uses_no_program_folder_or_database_of_a_setting(start, world, tmp_path, method, setting, by):
+    """The repository belongs to root."""
+    there = tmp_path / "there"
+    there.mkdir()
+    value = {"pipe": f"touch {there}/file", "dir": there, "db": there / "file"}[method]
+    use_method(world, method, setting, value)
+    repofile.set_config(world, "backoffice-disable", "0")
+    complaint = f'email-send-method is "{method}", which root does not use'
+    if by == "server":
+        server = start({"backoffice": "yes", "backoffice.interval": "0", "backoffice.lease_time": "1s",
+                        "backoffice.mail_methods": method}, repository=world)
+        server.ask()
+        server.wait_for_log(complaint)
+        server.stop()
+    elif by == "http":
+        quarry("http", world, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+        wait_until(lambda: repofile.value(world, "SELECT 1 FROM config WHERE name='quarry-maintenance'"), "a run")
+    else:
+        done = quarry(*by.split(), world)
+        assert done.returncode == 1 and complaint in done.stderr, done.stderr
+    assert not list(there.iterdir())
     assert mail.pending(world) and not any(sent for _, sent, _, _ in mail.pending(world))
 
 

@@ -12,6 +12,7 @@ from support import mail, process, repofile
 from support.browser import Browser
 from support.daemon import environment
 from support.process import wait_until
+from support.program import unprivileged
 
 CREATE_RULESET, ASKS_FOR_VERSION = 444, 1
 NEEDS_LANDLOCK = pytest.mark.skipif(ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, ASKS_FOR_VERSION) < 1,
@@ -108,7 +109,8 @@ def test_an_alert_about_what_a_page_stored_is_sent_by_the_backoffice(serve, proj
     repofile.set_config(project, "backoffice-disable", 0)
     mail.subscribe(project, "ann@example.net", "f")
     repofile.execute(project, "UPDATE user SET cap='s' WHERE login='nobody'")
-    _, browser = serve(**{"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "2s"})
+    _, browser = serve(**{"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "2s", "user": None},
+                       command=unprivileged())
     page = browser.post("/forumnew", title="A question", content="Why?", mimetype="text/plain", submit="Submit")
     assert page.status == 302, page.text
     wait_until(lambda: any("A question" in message["Subject"] for message in mail.read(outside)), "the mail")

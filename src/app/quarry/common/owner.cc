@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "quarry/master/credentials.h"
@@ -20,6 +21,14 @@ base::Result<void> act_as_owner_of(const std::filesystem::path& path) {
   ::setenv("LOGNAME", owner->user.c_str(), 1);
   ::setenv("HOME", owner->home.empty() ? "/" : owner->home.c_str(), 1);
   return {};
+}
+
+std::vector<std::string> allowed_mail_methods(std::vector<std::string> methods) {
+  if (::geteuid() != 0) return methods;
+  if (methods.empty()) return {"relay", "stdout"};
+  std::erase_if(methods, [](const auto& each) { return each != "relay" && each != "stdout"; });
+  if (methods.empty()) methods = {"off"};
+  return methods;
 }
 
 }  // namespace quarry::app

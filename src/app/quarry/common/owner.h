@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "quarry/base/result.h"
 
@@ -13,5 +15,10 @@ namespace quarry::app {
 /// HOME, USER and LOGNAME accordingly. If PATH does not exist, uses the owner of its folder.
 /// Errors: kDenied, kIo.
 base::Result<void> act_as_owner_of(const std::filesystem::path& path);
+
+/// Returns the values of the setting email-send-method in METHODS (empty: all values) that this
+/// process may use. A user with the setup capability selects the program, folder or database for
+/// mail over the web, so root does not use them. Must be called after act_as_owner_of().
+std::vector<std::string> allowed_mail_methods(std::vector<std::string> methods);
 
 }  // namespace quarry::app
