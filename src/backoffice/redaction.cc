@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quarry/base/url.h"
+
 namespace quarry::backoffice {
 namespace {
 
@@ -42,7 +44,7 @@ std::string redact_word(std::string_view word) {
 }  // namespace
 
 std::string redact(std::string_view message, std::string_view path, std::string_view name) {
-  const std::string named = replaced(message, path, name);
+  const std::string named = replaced(base::with_masked_secrets(message), path, name);
   std::string made;
   std::string_view rest = named;
   while (!rest.empty()) {

@@ -11,6 +11,7 @@
 #include "publisher_claim.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
+#include "quarry/base/url.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/receipt.h"
 #include "quarry/repository/security_log.h"
@@ -57,6 +58,18 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
+/// Returns WHAT, the description of an action in fossil's log. *** replaces the text that an
+/// administrator has entered for a setting, because this text can contain passwords. Fossil
+/// truncates the text, so the end of a password can be missing.
+std::string without_entered_text(const std::string& what) {
+  constexpr std::string_view kTo = " to: ";
+  const bool is_entered =
+      what.starts_with("Set entry_attribute ") || what.starts_with("Set textarea_attribute ");
+  const std::size_t to = what.find(kTo);
+  if (!is_entered || to == std::string::npos) return what;
+  return what.substr(0, to + kTo.size()).append(base::kMask);
+}
+
 /// Adds events about all of NEWS. If the same news are added again, the events have the same keys.
 void add_news(const SecurityNews& news, EventBatch& events) {
   const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
@@ -72,7 +85,10 @@ void add_news(const SecurityNews& news, EventBatch& events) {
   }
   for (const auto& action : news.actions) {
     add(fmt::format("admin/{}", action.row),
-        {.what = "administration", .user = action.user, .address = {}, .detail = action.what},
+        {.what = "administration",
+         .user = action.user,
+         .address = {},
+         .detail = without_entered_text(action.what)},
         action.time);
   }
   for (const UserChange& change : news.users) {

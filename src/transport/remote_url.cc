@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/url.h"
 #include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 
@@ -119,6 +120,10 @@ Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
   RemoteUrl made;
   if (slashes == std::string_view::npos) {
     if (text.empty()) return fail(ErrorCode::kInvalid, "the URL is empty");
+    // Otherwise, messages about a missing file would contain the password.
+    if (!base::credentials_in(text).empty()) {
+      return no_url("it contains a password, but does not begin with http://, https:// or ssh://");
+    }
     made.path = text;
     return made;
   }

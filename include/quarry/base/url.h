@@ -9,14 +9,14 @@ namespace quarry::base {
 /// Replaces a secret in output.
 inline constexpr std::string_view kMask = "***";
 
-/// Returns the credentials in the URL TEXT, "user" or "user:password", as a view into TEXT. Returns
-/// an empty view if TEXT is not a URL or does not have an @ after the credentials. The password can
-/// contain an unencoded /, ? or #. However, digits between the colon and the first of these
-/// characters are a port: for http://host:80/a@b, the result is empty.
+/// Returns the credentials in the URL TEXT, "user" or "user:password", as a view into TEXT. Without
+/// a scheme and "://", as in user:password@host, a password is required, because user@host can also
+/// be an email address. Returns an empty view if TEXT is not a URL or does not have an @ after the
+/// credentials. The password can contain an unencoded /, ? or #. However, digits between the colon
+/// and the first of these characters are a port: for http://host:80/a@b, the result is empty.
 std::string_view credentials_in(std::string_view text);
 
-/// Returns TEXT without user and password. If TEXT does not start with a scheme and "://", it is
-/// returned unchanged.
+/// Returns TEXT without user and password (see credentials_in()).
 std::string without_credentials(std::string_view text);
 
 /// Returns TEXT, which consists of words separated by blanks. In each URL, *** replaces the

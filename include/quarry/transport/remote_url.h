@@ -4,7 +4,8 @@
 //   ssh://USER@HOST:PORT/PATH             relative to the home directory; //PATH is absolute;
 //                                         ?fossil=PROGRAM is the program to start there
 //   file:PATH, file://PATH                ?fossil=PROGRAM as well
-//   PATH                                  a local path, taken literally
+//   PATH                                  a local path, taken literally, unless it begins with
+//                                         USER:PASSWORD@, which is an error
 //
 // As in fossil, %XX stands for a byte and `+` for a space in every part of a URL. Literal spaces
 // and non-ASCII letters are allowed.

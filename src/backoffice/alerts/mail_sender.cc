@@ -14,6 +14,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/transfer.h"
+#include "quarry/base/url.h"
 #include "quarry/courier/smtp.h"
 #include "quarry/repository/mail_database.h"
 
@@ -107,7 +108,7 @@ Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
   if (!is_host(host) || !courier::check_smtp_url(options.url)) {
     return fail(ErrorCode::kInvalid, fmt::format("email-send-relayhost is \"{}\", which is not "
                                                  "HOST or HOST:PORT",
-                                                 base::printable(host)));
+                                                 base::with_masked_secrets(base::printable(host))));
   }
   const auto smtp = std::make_shared<courier::SmtpSender>(std::move(options));
   return [host, smtp](const RenderedMail& mail) -> Result<void> {

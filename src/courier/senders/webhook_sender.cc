@@ -16,6 +16,7 @@
 
 #include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/url.h"
 #include "senders.h"
 
 namespace quarry::courier {
@@ -59,13 +60,10 @@ std::string redirected(const std::string& url, const char* target) {
 
 /// Returns the part of URL that is safe to log. The rest might contain a secret.
 std::string origin_of(const std::string& url) {
-  const std::size_t scheme = url.find("://");
+  const std::string shown = base::without_credentials(url);
+  const std::size_t scheme = shown.find("://");
   const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
-  std::string_view authority = std::string_view(url).substr(host);
-  authority = authority.substr(0, authority.find_first_of("/?#"));
-  const std::size_t at = authority.rfind('@');
-  if (at != std::string_view::npos) authority.remove_prefix(at + 1);
-  return base::printable(url.substr(0, host)) + base::printable(authority);
+  return base::printable(shown.substr(0, shown.find_first_of("/?#", host)));
 }
 
 class WebhookSender final : public Sender {

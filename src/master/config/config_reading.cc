@@ -9,6 +9,7 @@
 #include "config_files.h"
 #include "conflicts.h"
 #include "directives.h"
+#include "quarry/base/url.h"
 #include "quarry/master/control_address.h"
 #include "section_checks.h"
 
@@ -48,7 +49,9 @@ class Checker {
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
   void put_in_line_order(const Messages& from, std::vector<std::string>& to) const {
-    for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
+    for (const auto& [line, message] : from) {
+      to.push_back(files_.with_location(line, base::with_masked_secrets(message)));
+    }
   }
 
   /// Returns functions that report findings about a section. LINES are the line numbers of the

@@ -9,6 +9,7 @@
 #include "quarry/base/duration.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/url.h"
 
 namespace quarry::pages {
 namespace {
@@ -174,7 +175,10 @@ void FossilRun::fault(Fault fault, std::string reason) {
     evbuffer* const said = bufferevent_get_input(errors_.get());
     std::string text(evbuffer_get_length(said), '\0');
     evbuffer_copyout(said, text.data(), text.size());
-    if (!text.empty()) reason += fmt::format("; standard error: {}", base::printable(text, 500));
+    if (!text.empty()) {
+      reason += fmt::format("; standard error: {}",
+                            base::with_masked_secrets(base::printable(text, 500)));
+    }
   }
   deadline_.wait(std::chrono::milliseconds{0});
   owner_.on_fault(*this, fault, reason);

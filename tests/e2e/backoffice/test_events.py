@@ -86,10 +86,13 @@ def test_fossils_access_and_admin_logs_are_published(published, fresh):
                                        ("eve", "192.0.2.9", 0)):
             database.execute(row, (user, address, success))
         database.execute("INSERT INTO admin_log(time, page, who, what) VALUES(strftime('%s'), 'setup', 'ann', 'Set x')")
+        database.execute("INSERT INTO admin_log(time, page, who, what) VALUES(strftime('%s'), 'setup_settings', 'ann', "
+                         "'Set entry_attribute ''proxy'' to: http://ann:secret@h...')")
     events = [each["security"] for each in by_type(published(), "security")]
     assert [(each["what"], each["user"], each["address"], each["detail"]) for each in events] == [
         ("login-failed", "ann", "192.0.2.7", "2 failed"), ("login-failed", "eve", "192.0.2.9", "1 failed"),
-        ("administration", "ann", "", "Set x")]
+        ("administration", "ann", "", "Set x"),
+        ("administration", "ann", "", "Set entry_attribute 'proxy' to: ***")]
     assert len(by_type(published(), "security")) == len(events)
     # The row numbers are reused after the access log is pruned.
     repofile.execute(fresh, "DELETE FROM accesslog")

@@ -253,6 +253,13 @@ def test_deferred_mail_is_retried_when_it_is_due(start, world, relay, tmp_path, 
     server.stop()
 
 
+def test_a_password_in_the_name_of_the_relay_is_not_shown(world):
+    use_method(world, "relay", "email-send-relayhost", "ann:pen@relay.example.net")
+    done = send(world)
+    assert done.returncode == 1
+    assert 'email-send-relayhost is "ann:***@relay.example.net"' in done.stderr and ":pen@" not in done.stderr
+
+
 def test_a_missing_folder_is_reported_and_no_mail_is_lost(world, tmp_path):
     use_method(world, "dir", "email-send-dir", tmp_path / "absent")
     done = send(world)

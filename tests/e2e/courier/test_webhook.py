@@ -183,6 +183,15 @@ def test_proxy_variables_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert server.ids() == ids(1)
 
 
+def test_a_password_with_a_slash_is_not_shown(tmp_path: Path):
+    """The slash is not encoded, so libcurl cannot use the URL."""
+    url = "http://ann:p/w@127.0.0.1:9/x"
+    with running(tmp_path / "c", {"hook": {"type": "webhook", "url": url, **QUICK}}) as courier:
+        courier.hand_over([event(1)])
+        wait_until(lambda: courier.status()["hook"]["last_error"], "an error")
+        assert courier.status()["hook"]["last_error"].startswith("http://127.0.0.1:9: ")
+
+
 def test_events_wait_for_a_missing_secret(tmp_path: Path):
     with Webhook() as server:
         with running(tmp_path / "c", {"chat": webhook(server, secret_file=tmp_path / "none"), "other": webhook(server)}) \

@@ -58,7 +58,7 @@ def background():
 @pytest.mark.parametrize(("path", "status", "text", "reason"), [
     ("/dies", 502, "could not be generated", "its reply ended early"),
     ("/nonsense", 502, "could not be generated", "fossil-of-ours: invalid header line"),
-    ("/fails", 502, "could not be generated", "standard error: the disk is on fire"),
+    ("/fails", 502, "could not be generated", "standard error: the disk is on fire at http://***@host"),
     ("/hangs", 504, "took too long", "it took longer than 1 s"),
 ])
 def test_a_page_without_a_reply_is_an_error(serve, path, status, text, reason):

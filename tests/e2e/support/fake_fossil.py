@@ -27,7 +27,7 @@ if path == "/dies":
 elif path == "/nonsense":
     os.write(1, b"no reply at all\\n\\n")
 elif path == "/fails":
-    os.write(2, b"the disk is on fire\\n")
+    os.write(2, b"the disk is on fire at http://ann:secret@host\\n")
     sys.exit(7)
 elif path == "/hangs":
     time.sleep(600)

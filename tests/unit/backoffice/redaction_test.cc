@@ -17,6 +17,7 @@ TEST_CASE("paths, mail addresses and users in URLs are removed, and other text i
       {"to=bob+x@example.org,eve@example.org", "to=(an address),(an address)"},
       {"https://ann@fossil.example.org/one: no answer",
        "https://fossil.example.org/one: no answer"},
+      {"at https://ann:pen;cil@fossil.example.org/one", "at https://fossil.example.org/one"},
   };
   for (const auto& [message, redacted] : kMessages) {
     CHECK(quarry::backoffice::redact(message, "/srv/fossil/team/one.fossil", "team/one") ==

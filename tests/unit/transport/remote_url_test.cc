@@ -48,6 +48,16 @@ TEST_CASE("special characters in URLs are stored as in fossil, and parsed again"
   CHECK(parsed(url.without_password()).user == url.user);
 }
 
+TEST_CASE("a URL with a password and without a scheme is refused, because it is not a path") {
+  for (const char* const text : {"joe:pen@host/x", "joe:p/n@host"}) {
+    const auto url = RemoteUrl::parse(text);
+    REQUIRE(!url);
+    CHECK(!url.error().message.contains("joe"));
+  }
+  CHECK(parsed("joe@host:x").path == "joe@host:x");
+  CHECK(parsed("file:joe:pen@host/x").path == "joe:pen@host/x");
+}
+
 TEST_CASE("names of files are parsed and formatted") {
   CHECK(parsed("file:///a+dir/my%20repo").path == "/a dir/my repo");
   CHECK(parsed("file:///a dir/w?x#y&z").path == "/a dir/w?x#y&z");

@@ -190,6 +190,8 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(wrong("group = root") == "q.conf:4: group also needs user");
   CHECK(wrong("pm.max_children 3") ==
         "q.conf:4: \"pm.max_children 3\" is neither [section] nor key = value");
+  CHECK(wrong("proxy ann:pen@host") ==
+        "q.conf:4: \"proxy ***@host\" is neither [section] nor key = value");
   CHECK(mistake("[global]\nlog_level = loud\n" + world.pool()) ==
         "q.conf:2: log_level: \"loud\" is not one of debug, notice, warning, error, alert");
   CHECK(mistake("[global]\nerror_log = log\nlog_limit = 511\nlog_format = xml\n"
