@@ -8,6 +8,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
+#include "quarry/http/form.h"
 #include "quarry/master/kinds.h"
 #include "quarry/repository/repository_name.h"
 
@@ -58,7 +59,6 @@ struct PeerUrl : Text {
     return {};
   }
 
- private:
   static std::string_view file_of(std::string_view url) {
     if (url.starts_with("file:")) url.remove_prefix(5);
     if (url.starts_with("//")) url.remove_prefix(2);
@@ -188,6 +188,13 @@ Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectio
 std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name) {
   if (!name.starts_with(kPeer)) return nullptr;
   return std::make_shared<PeerSection>(name.substr(kPeer.size()));
+}
+
+std::string file_in(std::string_view url) {
+  if (!PeerUrl::is_file(url)) return {};
+  if (!url.starts_with("file:")) return std::string(url);
+  const std::string_view file = PeerUrl::file_of(url);
+  return http::form_decode_leniently(file.substr(0, file.rfind("?fossil=")));
 }
 
 PeersReading peers_in(const master::Config& config) {

@@ -158,6 +158,11 @@ Result<void> DestinationOptions::check() const {
   return {};
 }
 
+std::string DestinationOptions::log_socket() const {
+  if (!socket.empty()) return socket;
+  return type == DestinationType::kJournald ? "/run/systemd/journal/socket" : "/dev/log";
+}
+
 bool is_for(const DestinationOptions& destination, const event::Event& event) {
   if (std::holds_alternative<event::Replay>(event.record)) return false;
   const bool is_hook = std::holds_alternative<event::Hook>(event.record);

@@ -76,12 +76,14 @@ struct DestinationOptions {
 
   int facility = LOG_DAEMON;  // for syslog and journald
   std::string tag = "quarry";
-  std::string socket = {};  // "": the default path
+  std::string socket = {};  // "": the default path, see log_socket()
 
   std::string path = {};  // for file
 
   /// Returns `timeout` or, if that is 0, the default for this type.
   std::chrono::milliseconds delivery_timeout() const;
+  /// For syslog and journald: returns the path of the socket.
+  std::string log_socket() const;
   /// Returns whether emails go only to the submitters of change sets that did not land.
   bool is_to_submitter() const;
   /// Checks for missing options and invalid combinations. Errors: kInvalid.

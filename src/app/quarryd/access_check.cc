@@ -187,6 +187,15 @@ class AccessCheck {
     if (!destination.command.empty()) {
       check({.directive = name + "command", .name = destination.command.front()});
     }
+    if (destination.type != courier::DestinationType::kSyslog &&
+        destination.type != courier::DestinationType::kJournald) {
+      return;
+    }
+    const base::LogOptions log{.target = base::LogTarget::kSyslog,
+                               .path = destination.log_socket()};
+    if (const auto reached = base::check_log(log); !reached) {
+      found_.push_back(fmt::format("{}socket: {}", name, reached.error().message));
+    }
   }
 
   const ChildNeeds& needs_;

@@ -216,6 +216,10 @@ class Check {
       needs.writer = "changes";
       needs.files.push_back({"changes.base", options.changes.base, NeededAccess::kWriteFolder});
       needs.programs.push_back({"", program_beside("quarry-changes", QUARRY_SERVER_FOLDER)});
+      const changes::GateWords& gate = options.changes.gate;
+      if (!gate.program.empty() && gate.is_sandboxed) {
+        needs.programs.push_back({"changes.gate_sandbox", "bwrap"});
+      }
     }
     if (options.pages.source != pages::Source::kNone) {
       needs.programs.push_back({"pages.program", options.pages.program});
@@ -233,6 +237,9 @@ class Check {
                              peer.options.password_file, NeededAccess::kReadSecret});
       needs.files.push_back({fmt::format("[peer {}] ca_file", peer.options.name),
                              peer.options.ca_file, NeededAccess::kReadCertificates});
+      const std::string url = fmt::format("[peer {}] url", peer.options.name);
+      if (peer.options.url.starts_with("ssh://")) needs.programs.push_back({url, "ssh"});
+      needs.files.push_back({url, file_in(peer.options.url), NeededAccess::kRead});
     }
     return needs;
   }

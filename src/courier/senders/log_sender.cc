@@ -17,9 +17,6 @@
 namespace quarry::courier {
 namespace {
 
-constexpr const char* kSyslogSocket = "/dev/log";
-constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
-
 /// Returns the time as "Mmm dd hh:mm:ss", in local time.
 std::string syslog_time() {
   constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -34,8 +31,7 @@ std::string syslog_time() {
 class LogSender final : public Sender {
  public:
   explicit LogSender(const DestinationOptions& options) : options_(options) {
-    if (!options_.socket.empty()) return;
-    options_.socket = options_.type == DestinationType::kJournald ? kJournalSocket : kSyslogSocket;
+    options_.socket = options.log_socket();
   }
 
   DeliveryResult deliver(const OutgoingEvent& outgoing) override {

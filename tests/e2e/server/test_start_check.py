@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -277,6 +278,9 @@ WRONG_FILES = [
      "{}: the file does not contain a certificate"),
     ("peer other", {"url": "https://ann@127.0.0.1:1/x"}, "password_file", "empty", "plain", "{}: the first line is empty"),
     ("peer other", {"url": "https://127.0.0.1:1/x"}, "ca_file", "plain", "certificate", "{}: the file does not contain a certificate"),
+    ("destination it", {"type": "syslog"}, "socket", "missing", "log.sock", "cannot reach the logging daemon at {}: No such file"),
+    ("destination it", {"type": "journald"}, "socket", "plain", "log.sock", "cannot reach the logging daemon at {}: "),
+    ("peer other", {}, "url", "missing", "fresh.fossil", "cannot read {}: No such file or directory"),
     ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_execute", "missing", "/bin/true", "cannot access {}"),
     ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_write", "missing", "folder", "cannot access {}"),
     ("www", {"changes": "yes", "changes.gate": "/bin/true"}, "changes.gate_read", "missing", "folder", "cannot access {}"),
@@ -298,6 +302,9 @@ def test_a_file_that_a_child_cannot_use(with_courier, section_, more, word, wron
     (inside / "plain").write_text("plain\n")
     (inside / "script").write_text("#!/nowhere/sh\n")
     (inside / "script").chmod(0o755)
+    log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    log.bind(str(inside / "log.sock"))
+    (inside / "log.sock").chmod(0o666)
     (inside / "certificate").write_text("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n")
     world.set("www", repository=repository, **({"user": "nobody"} if os.geteuid() == 0 else {}))
     if section_.startswith("peer"):
@@ -306,6 +313,23 @@ def test_a_file_that_a_child_cannot_use(with_courier, section_, more, word, wron
     is_refused(world, f"{word}: {reason.format(inside / wrong)}")
     world.set_section(section_, **{word: inside / correct})
     assert world.test().returncode == 0, world.test().stderr
+    log.close()
+
+
+@needs_open_build
+@pytest.mark.parametrize(("section_", "words", "reason"), [
+    ("www", {"changes": "yes", "changes.gate": "/bin/true"}, "[www]: changes.gate_sandbox: cannot execute bwrap: it is not installed"),
+    ("peer other", {"url": "ssh://127.0.0.1/x"}, "[www]: [peer other] url: cannot execute ssh: it is not installed")])
+def test_a_program_of_the_system_that_is_not_installed(world, section_, words, reason):
+    if os.geteuid() == 0:
+        world.set("www", user="nobody")
+    world.folder.chmod(0o777)
+    world.set_section(section_, **words)
+    if section_ != "www":
+        world.set_section(section_, repository=world.folder / "fresh.fossil")
+    assert world.test().returncode == 0, world.test().stderr
+    world.set("www", **{"env[PATH]": "/nowhere"})
+    is_refused(world, reason)
 
 
 def test_our_own_programs_are_not_installed(with_courier, tmp_path):
@@ -368,15 +392,15 @@ def test_a_peer_without_its_repository(world):
 @needs_open_build
 def test_a_service_that_cannot_start_is_shown_in_the_status(with_courier):
     """The folder becomes unwritable after the check."""
-    socket = with_courier.folder / "control.sock"
-    with_courier.set("global", control__socket=socket)
+    control = with_courier.folder / "control.sock"
+    with_courier.set("global", control__socket=control)
     inside = with_courier.folder / "inside"
     inside.chmod(0o755)
     server = Process([places.program("quarryd"), "--config", with_courier.write()], with_courier.folder / "output")
     wait_until(lambda: "ready:" in with_courier.log() or not server.is_running(), "quarryd")
 
     def status() -> str:
-        return quarry("status", "--socket", socket).stdout
+        return quarry("status", "--socket", control).stdout
 
     wait_until(lambda: "[courier] cannot start: a child exited with code 1" in status(), "the failure in the status")
     inside.chmod(0o777)
