@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "dead_letters.h"
 #include "journal.h"
@@ -77,13 +78,20 @@ Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
   SubscriptionStatistics figures = state.statistics(subscription, end);
   const SpoolLocation location{.folder = files.folder(), .name = files.name()};
+  std::optional<StreamedMessage> first;
   QUARRY_TRY(visit_stream(
       location, subscription,
-      [&figures](const StreamedMessage& first) {
-        figures.oldest = first.taken_at;
+      [&first](const StreamedMessage& message) {
+        first = message;
         return false;
       },
       kSilent, files.system()));
+  if (first) figures.oldest = first->taken_at;
+  // The journal does not record that the subscription has passed messages that were returned to
+  // another subscription. Do not count such messages before the first message that is waiting.
+  if (state.open().empty()) {
+    figures.waiting = first ? end - std::min(end, first->sequence) : 0;
+  }
   QUARRY_TRY_ASSIGN(figures.dead, count_dead_letters(files, subscription));
   return figures;
 }

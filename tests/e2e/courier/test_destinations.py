@@ -423,6 +423,11 @@ def test_dead_letters_are_replayed_while_the_courier_runs(tmp_path: Path):
         status = courier.status()
         assert (status["build"]["dead"], status["build"]["delivered"], status["file"]["delivered"]) == (0, 2, 2)
         assert len((tmp_path / "events").read_text().splitlines()) == 2
+
+        def waiting() -> dict[str, int]:
+            done = quarry("spool", "status", "--json", courier.folder / "spool")
+            return {each["name"]: each["waiting"] for each in json.loads(done.stdout)["subscriptions"]}
+        wait_until(lambda: waiting() == {"build": 0, "file": 0}, "no waiting messages")
         done = quarry("courier", "replay", "nobody", "--config", courier.config)
         assert done.returncode == 1 and "nobody is not a destination" in done.stderr
     done = quarry("courier", "replay", "build", "--config", courier.config)

@@ -67,8 +67,15 @@ TEST_CASE_FIXTURE(MailWorld, "replayed dead letters return unchanged, to their s
   CHECK(again->at(0).content == "message 2");
   CHECK(again->at(0).attempts == 1);
   CHECK(again->at(0).taken_at == start);
+  CHECK(status().subscriptions.at(0).waiting == 0);
+  CHECK(status().subscriptions.at(1).waiting == 2);
   settle(*mail, 6, 7);
+  for (const SubscriptionStatistics& each : status().subscriptions) {
+    CHECK(each.waiting == 0);
+    CHECK(!each.oldest);
+  }
   append(8, 8);
+  CHECK(status().subscriptions.at(0).waiting == 1);
   CHECK(drain(*hook) == ids(8, 8));
   CHECK(drain(*mail) == ids(8, 8));
   CHECK(mail->statistics().waiting == 0);
