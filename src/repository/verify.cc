@@ -60,7 +60,8 @@ class Verification {
  public:
   explicit Verification(Repository::State& copy) : r_(copy) {}
 
-  void check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress);
+  void check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress,
+                       const std::function<bool()>& is_interrupted);
   void check_derived();
   Verified take() { return std::move(verified_); }
 
@@ -115,7 +116,8 @@ void Verification::check_artifact(const ArtifactWalk::Artifact& artifact,
   structural_.emplace_back(artifact.rid, *type);
 }
 
-void Verification::check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress) {
+void Verification::check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress,
+                                   const std::function<bool()>& is_interrupted) {
   check_integrity();
   {
     Query lost = r_.database.query(
@@ -149,6 +151,9 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                 },
             .progress =
                 [&](std::size_t done, std::size_t total) {
+                  if (is_interrupted && is_interrupted()) {
+                    throw SqliteError(SQLITE_INTERRUPT, "interrupted");
+                  }
                   if (progress) progress(done, total);
                 }});
   for (auto& [rid, finding] : of_artifacts_) verified_.faults.push_back(std::move(finding));
@@ -270,17 +275,18 @@ auto writing_copy(Function&& function) {
 
 Verified verify_copy(const std::filesystem::path& path,
                      const std::function<void(std::size_t, std::size_t)>& progress,
-                     const WalkBounds& bounds) {
+                     const WalkBounds& bounds, const std::function<bool()>& is_interrupted) {
   const OpenOptions options{.max_artifact_size = kLargestArtifact,
                             .content_cache_size = std::size_t{64} << 20,
                             .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
+  state.database.interrupt_when(is_interrupted);
   // Add the tables and columns that the comparison needs, because an old repository might lack
   // them.
   complete_schema(state.database);
   Verification verification(state);
-  verification.check_artifacts(progress);
+  verification.check_artifacts(progress, is_interrupted);
   verification.check_derived();
   return verification.take();
 }
@@ -289,7 +295,8 @@ Verified verify_copy(const std::filesystem::path& path,
 
 base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress,
-                              const WalkBounds& bounds) {
+                              const WalkBounds& bounds,
+                              const std::function<bool()>& is_interrupted) {
   if (!std::filesystem::exists(path)) {
     return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
   }
@@ -303,9 +310,11 @@ base::Result<Verified> verify(const std::filesystem::path& path,
       }
       QUARRY_TRY(check_aux_schema(path, *original));
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
-      writing_copy([&] { copy_database(*original, target); });
+      writing_copy([&] {
+        copy_database(*original, target, {.progress = {}, .is_interrupted = is_interrupted});
+      });
     }
-    return writing_copy([&] { return verify_copy(copy.path(), progress, bounds); });
+    return writing_copy([&] { return verify_copy(copy.path(), progress, bounds, is_interrupted); });
   });
 }
 

@@ -43,11 +43,13 @@ struct Verified {
 };
 
 /// Checks every hash and every delta. Computes the derived tables again, and checks that the stored
-/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is optional,
-/// and is called with (done, total) artifacts.
+/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called with
+/// (done, total) artifacts. If IS_INTERRUPTED returns true, fails with kIo. Both functions are
+/// optional.
 base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
-                              const WalkBounds& bounds = {});
+                              const WalkBounds& bounds = {},
+                              const std::function<bool()>& is_interrupted = {});
 
 struct Rebuilt {
   /// Artifacts that are missing from the tables because they cannot be expanded, one line each.

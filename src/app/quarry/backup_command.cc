@@ -36,6 +36,10 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
+bool is_backup_interrupted() {
+  return Interruption::signal() != 0;
+}
+
 repository::CopyWatch watch_of(Progress& progress) {
   return {.progress =
               [&progress](std::int64_t done, std::int64_t total) {
@@ -43,16 +47,14 @@ repository::CopyWatch watch_of(Progress& progress) {
                 progress.show(static_cast<std::size_t>(done), static_cast<std::size_t>(total),
                               fmt::format("{} MB", (total + kMegabyte - 1) / kMegabyte));
               },
-          .is_interrupted = [] { return Interruption::signal() != 0; }};
+          .is_interrupted = is_backup_interrupted};
 }
 
 /// Checks FILE. If it has faults, prints them, and fails with a message that ends with ADVICE.
 Result<void> check(const std::string& file, const std::string& name, Progress& progress,
                    const std::string& advice) {
-  QUARRY_TRY_ASSIGN(const auto verified,
-                    repository::verify(file, [&](std::size_t done, std::size_t total) {
-                      progress.show(done, total);
-                    }));
+  const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+  QUARRY_TRY_ASSIGN(const auto verified, repository::verify(file, show, {}, is_backup_interrupted));
   progress.clear();
   if (verified.faults.empty()) return {};
   for (const std::string& fault : verified.faults) fmt::print(stderr, "{}\n", fault);

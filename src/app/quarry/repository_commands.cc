@@ -124,11 +124,14 @@ base::Result<void> run_init(const InitArguments& asked) {
 
 int run_verify(const WholeFileArguments& arguments) {
   if (const auto owned = act_as_owner_of(arguments.file); !owned) return failed(owned.error());
+  const Interruption interruption;
   const auto verified = [&] {
     Progress progress(arguments.quiet);
-    return repository::verify(
-        arguments.file, [&](std::size_t done, std::size_t total) { progress.show(done, total); });
+    const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    return repository::verify(arguments.file, show, {}, [] { return Interruption::signal() != 0; });
   }();
+  // Exit only now, after the temporary copy was removed.
+  if (!verified && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!verified) return failed(verified.error());
   const std::size_t count = verified->faults.size();
   if (arguments.as_json) {

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -248,6 +249,19 @@ def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path
     bad.write_text("not a database, but longer than the header of a database " * 20)
     assert "file is not a database" in refusal("restore", "--force", backups / "small.fossil", bad)
     assert bad.read_text().startswith("not a database")
+
+
+@pytest.mark.parametrize("words", ["verify {0}", "backup {0} {1}/backup", "restore {0} {1}/restored"])
+def test_an_interrupted_verification_leaves_no_files(generated, backups, tmp_path, words):
+    """The verification works on a temporary copy."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    running = subprocess.Popen([places.program("quarry"), *words.format(generated, backups).split()], stdout=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(temporary)})
+    wait_until(lambda: any(each.stat().st_size > 0 for each in temporary.iterdir()), "the verification")
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == -signal.SIGINT
+    assert not names(temporary) and not names(backups)
 
 
 def test_progress_is_only_shown_on_a_terminal(generated, backups):

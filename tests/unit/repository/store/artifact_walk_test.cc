@@ -126,6 +126,23 @@ TEST_CASE("a rebuild expands each artifact once, or again if it did not fit in m
   CHECK(faults(world, bounds) == "");
 }
 
+TEST_CASE("an interrupted verification ends early") {
+  World world;
+  fill(world);
+  std::size_t checked = 0;
+  std::size_t all = 0;
+  const auto verified = verify(
+      world.file(),
+      [&](std::size_t done, std::size_t total) {
+        checked = done;
+        all = total;
+      },
+      {.helpers = 0}, [&] { return checked >= 3; });
+  REQUIRE(!verified);
+  CHECK(verified.error().code == base::ErrorCode::kIo);
+  CHECK(checked < all);
+}
+
 TEST_CASE("if a thread cannot be started the others do its work") {
   World world;
   fill(world);
