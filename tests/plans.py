@@ -58,6 +58,7 @@ WALKS = {
     "FROM private AS p": "a private sync names all that is private; verify",
     "FROM unsent AS u": "what a client has not sent",
     "SELECT objid, coalesce(attachRid,0) FROM modreq": "what waits for a moderator",
+    "= SELECT objid FROM modreq": "what waits for a moderator",
     "FROM fx_quarry_cherrypick": "what waits for its target",
     "SELECT name, mtime, hash, sz FROM unversioned": "the catalogue",
     "FROM unversioned WHERE hash IS NOT NULL ORDER BY name": "the hash over the catalogue, which is kept",

@@ -33,8 +33,9 @@ base::Result<void> set_capabilities(Repository& repository, std::string_view log
 /// Ends the user's logins on web pages too. Errors: kNotFound.
 base::Result<void> set_password(Repository& repository, std::string_view login,
                                 std::string_view password);
-/// Removes LOGIN and its subscription to email. Errors: kNotFound, kInvalid (a user that every
-/// repository has), kConflict (the last user with the setup capability).
-base::Result<void> remove_user(Repository& repository, std::string_view login);
+/// Removes LOGIN and its subscription to email. Returns the number of artifacts of LOGIN that wait
+/// for a moderator; they stay. Errors: kNotFound, kInvalid (a user that every repository has),
+/// kConflict (the last user with the setup capability).
+base::Result<std::int64_t> remove_user(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

@@ -118,9 +118,17 @@ base::Result<void> run_user_password(const UserArguments& arguments) {
 base::Result<void> run_user_remove(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
   QUARRY_TRY_ASSIGN(const UserEntry user, find_user(*repository, arguments.login));
-  QUARRY_TRY(repository::remove_user(*repository, arguments.login));
+  QUARRY_TRY_ASSIGN(const std::int64_t waiting,
+                    repository::remove_user(*repository, arguments.login));
   print(arguments, user,
         fmt::format("{}: removed user {}", arguments.file, base::printable(user.login)));
+  if (waiting > 0) {
+    fmt::print(stderr,
+               "quarry: warning: {} artifact{} of {} still wait{} for a moderator; approve or "
+               "reject them on the page /modreq\n",
+               waiting, waiting == 1 ? "" : "s", base::printable(user.login),
+               waiting == 1 ? "s" : "");
+  }
   return {};
 }
 

@@ -121,19 +121,31 @@ base::Result<void> set_password(Repository& repository, std::string_view login,
   return receipt.commit();
 }
 
-base::Result<void> remove_user(Repository& repository, std::string_view login) {
+base::Result<std::int64_t> remove_user(Repository& repository, std::string_view login) {
   if (std::ranges::find(kPredefined, login) != kPredefined.end()) {
     return base::fail(ErrorCode::kInvalid,
                       fmt::format("{} is a user of every repository: take its capabilities away "
                                   "instead",
                                   login));
   }
-  return change_user(repository, login, [&](RepositoryState& r) {
+  std::int64_t waiting = 0;
+  const auto removed = change_user(repository, login, [&](RepositoryState& r) {
+    if (r.database.has_table("modreq")) {
+      Query all = r.database.query("SELECT objid FROM modreq");
+      while (all.step()) {
+        const bool is_theirs =
+            r.database.has_row("SELECT 1 FROM event WHERE objid=?1 AND coalesce(euser,user)=?2",
+                               all.integer(0), login);
+        if (is_theirs) ++waiting;
+      }
+    }
     if (r.database.has_table("subscriber")) {
       r.database.execute("DELETE FROM subscriber WHERE suname=?1", login);
     }
     r.database.execute("DELETE FROM user WHERE login=?1", login);
   });
+  if (!removed) return std::unexpected(removed.error());
+  return waiting;
 }
 
 }  // namespace quarry::repository

@@ -151,6 +151,19 @@ def test_a_removed_user_gets_no_email(path, fossil):
     assert repofile.query(path, "SELECT suname FROM subscriber") == []
 
 
+def test_artifacts_of_a_removed_user_still_wait_for_a_moderator(path):
+    for name in ("bob", "eve"):
+        user("add", path, name, input="pen\n")
+    repofile.execute(path, "CREATE TABLE IF NOT EXISTS modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT)")
+    repofile.execute(path, "UPDATE event SET euser='bob'")
+    repofile.execute(path, "INSERT INTO modreq(objid) SELECT objid FROM event LIMIT 1")
+    assert quarry("user", "remove", path, "eve").stderr == ""
+    done = quarry("user", "remove", path, "bob")
+    assert (done.returncode, done.stdout) == (0, f"{path}: removed user bob\n")
+    assert "1 artifact of bob still waits for a moderator" in done.stderr
+    assert repofile.value(path, "SELECT count(*) FROM modreq") == 1
+
+
 def test_a_new_password_ends_logins_on_web_pages(path):
     repofile.execute(path, "UPDATE user SET cookie='0123456789' WHERE login='ada'")
     user("password", path, "ada", input="pen\n")
