@@ -3,6 +3,7 @@
 import pytest
 
 from support import repofile
+from support.client import Pretender, reply
 from support.fossil import ADMIN, Checkout
 
 #: Maps a test case to a user name, a password, and the user name as it is written in a stored URL.
@@ -98,6 +99,31 @@ def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
     # On the command line, a program is allowed.
     assert quarry.attempt("sync", clone, written)[0] == 1
     assert touched.exists()
+
+
+@pytest.mark.parametrize("value", [None, "", b"\0", "file:nothing.fossil"])
+def test_the_name_of_a_remote_is_never_a_url(quarry, fresh, clone, trap, value):
+    """The name comes from the repository too."""
+    program, touched = trap
+    quarry("clone", fresh, clone, "--once", "--admin-user", ADMIN)
+    for name in (f"file:{fresh}?fossil={program}", f"ssh://host/{fresh}?fossil={program}", f"file:{fresh}", f"{fresh}"):
+        repofile.execute(clone, "DELETE FROM config WHERE name GLOB 'sync-url:*'")
+        repofile.set_config(clone, f"sync-url:{name}", value)
+        with repofile.unchanged(clone):
+            status, output, errors = quarry.attempt("sync", "--all", clone)
+        assert status == 1 and errors.startswith(f"quarry: {name}: ") and "round trips" not in output
+        assert not touched.exists() and not quarry.ssh_arguments.exists()
+
+
+def test_a_stored_remote_does_not_replace_a_given_url(quarry, fresh, clone, tmp_path):
+    """The login on the command line would be sent to the stored URL."""
+    quarry("clone", fresh, clone, "--once", "--admin-user", ADMIN)
+    password = quarry.password("pen")
+    with Pretender(reply(404)) as given, Pretender(reply(404)) as stored:
+        for name in (given.url("ann"), f"{tmp_path}/missing.fossil", "file:missing.fossil"):
+            repofile.set_config(clone, f"sync-url:{name}", stored.url("ann"))
+            quarry.refused("sync", clone, name, "--password-file", password)
+        assert given.bodies and not stored.bodies
 
 
 def test_the_setting_ssh_command_runs_no_program(quarry, fresh, clone, trap):

@@ -19,34 +19,48 @@
 namespace quarry::app {
 namespace {
 
-/// The repository to sync with: a URL or the name of a remote from the command line, or by default
-/// the URL of the last sync.
+/// A URL that is stored in the repository.
+struct StoredRemote {
+  std::string name;
+  RemoteKeys keys;
+};
+
+/// The repository to sync with.
 struct Destination {
   transport::RemoteUrl url;
   RemoteKeys keys;
   bool is_known = false;  // whether `url` is the URL that is stored under `keys`
 };
 
-/// Returns the settings of the remote NAME, or nullopt if the remote does not exist.
-std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
-  RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
-  if (!name.empty() && file.settings().get(keys.url)) return keys;
+StoredRemote remote_called(const std::string& name) {
+  return {.name = name, .keys = {.url = "sync-url:" + name, .password = "sync-pw:" + name}};
+}
+
+/// Returns the remote that GIVEN, an argument of the command line, refers to: by default the URL of
+/// the last sync. Returns nullopt if GIVEN is a URL or a path. A text with a colon or slash is
+/// never the name of a remote, because a user with the setup capability could otherwise redirect a
+/// sync with a remote whose name is the given URL.
+std::optional<StoredRemote> remote_given(repository::Repository& file, const std::string& given) {
+  StoredRemote remote = remote_called(given);
+  const bool can_be_name = !given.empty() && given.find_first_of(":/") == std::string::npos;
+  if (can_be_name && file.settings().get(remote.keys.url)) return remote;
+  if (given.empty() || given == "default") return StoredRemote{.name = "default", .keys = {}};
   return std::nullopt;
 }
 
-base::Result<Destination> destination(repository::Repository& file,
-                                      const SyncArguments& arguments) {
-  const std::string& given = arguments.remote.url;
-  const auto named = keys_of_named(file, given);
-  Destination to{.url = {}, .keys = named.value_or(RemoteKeys())};
+/// Returns where to sync: REMOTE or, if it is nullopt, the URL in ARGUMENTS.
+base::Result<Destination> destination(repository::Repository& file, const SyncArguments& arguments,
+                                      const std::optional<StoredRemote>& remote) {
+  Destination to{.url = {}, .keys = remote ? remote->keys : RemoteKeys()};
   const std::string known = file.settings().get(to.keys.url).value_or("");
-  const bool is_remembered = named || given.empty() || given == "default";
-  if (is_remembered && known.empty()) {
-    return base::fail(base::ErrorCode::kInvalid, "no remote URL is stored: give a URL");
+  if (remote && known.empty()) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("no URL is stored for the remote {}: give a URL",
+                                  base::printable(remote->name)));
   }
-  QUARRY_TRY_ASSIGN(to.url, is_remembered ? stored_url(known) : remote_url(given));
+  QUARRY_TRY_ASSIGN(to.url, remote ? stored_url(known) : remote_url(arguments.remote.url));
   // Compare normalized URLs, because fossil might have stored the last URL in another form.
-  const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
+  const auto remembered = known.empty() ? std::nullopt : std::optional(stored_url(known));
   to.is_known = remembered && remembered->has_value() &&
                 (*remembered)->without_password() == to.url.without_password();
   const std::string kept =
@@ -55,10 +69,13 @@ base::Result<Destination> destination(repository::Repository& file,
   return to;
 }
 
-/// Syncs with one remote. Returns whether anything was received.
-base::Result<bool> sync_one(const SyncArguments& arguments) {
+/// Syncs with REMOTE or, if it is nullopt, with the repository that ARGUMENTS name. Returns whether
+/// anything was received.
+base::Result<bool> sync_one(const SyncArguments& arguments,
+                            std::optional<StoredRemote> remote = std::nullopt) {
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
-  QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
+  if (!remote) remote = remote_given(*file, arguments.remote.url);
+  QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments, remote));
   const bool both = !arguments.push && !arguments.pull;
   sync::ClientOptions options;
   options.push = both || arguments.push;
@@ -78,44 +95,44 @@ base::Result<bool> sync_one(const SyncArguments& arguments) {
   return held.has_received;
 }
 
-/// Returns the destinations of fossil's `sync --all`: the name of each remote, and the URL of the
-/// last sync if it does not belong to a remote.
-base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
+/// Returns the destinations of fossil's `sync --all`: each remote, and the URL of the last sync if
+/// it does not belong to a remote.
+base::Result<std::vector<StoredRemote>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
   QUARRY_TRY_ASSIGN(const auto snapshot, file->snapshot());
-  std::vector<std::string> names;
+  std::vector<StoredRemote> remotes;
   std::set<std::string> urls;
   for (const std::string& row : file->settings().names_with(kRow)) {
-    names.push_back(row.substr(kRow.size()));
+    remotes.push_back(remote_called(row.substr(kRow.size())));
     urls.insert(file->settings().get(row).value_or(""));
   }
   const auto last = file->settings().get("last-sync-url");
-  if (last && *last != "off" && !urls.contains(*last)) names.emplace_back("default");
-  if (names.empty()) {
+  if (last && *last != "off" && !urls.contains(*last)) {
+    remotes.push_back({.name = "default", .keys = {}});
+  }
+  if (remotes.empty()) {
     return base::fail(base::ErrorCode::kInvalid,
                       path + ": no remote is stored; add one with `fossil remote add`");
   }
-  return names;
+  return remotes;
 }
 
-/// Syncs with the remotes NAMES. Continues after a failed sync, and sets CODE. Returns the number of
-/// remotes before the last one that sent anything.
-std::size_t sync_each(const SyncArguments& arguments, std::span<const std::string> names,
+/// Syncs with REMOTES. Continues after a failed sync, and sets CODE. Returns the number of remotes
+/// before the last one that sent anything.
+std::size_t sync_each(const SyncArguments& arguments, std::span<const StoredRemote> remotes,
                       int& code) {
   std::size_t before_news = 0;
-  for (std::size_t i = 0; i < names.size() && Interruption::signal() == 0; ++i) {
-    SyncArguments one = arguments;
-    one.remote.url = names[i];
+  for (std::size_t i = 0; i < remotes.size() && Interruption::signal() == 0; ++i) {
+    const std::string name = base::printable(remotes[i].name);
     if (!arguments.remote.quiet) {
-      fmt::print("{}:\n", base::printable(names[i]));
+      fmt::print("{}:\n", name);
       std::fflush(stdout);
     }
-    const auto received = sync_one(one);
+    const auto received = sync_one(arguments, remotes[i]);
     if (received.value_or(false)) before_news = i;
     if (received || Interruption::signal() != 0) continue;
-    code = failed({received.error().code,
-                   fmt::format("{}: {}", base::printable(names[i]), received.error().message)});
+    code = failed({received.error().code, fmt::format("{}: {}", name, received.error().message)});
   }
   return before_news;
 }
@@ -123,12 +140,12 @@ std::size_t sync_each(const SyncArguments& arguments, std::span<const std::strin
 /// Syncs with all remotes. As in fossil, the remotes before the last one that sent anything are
 /// then synced again, so that all remotes have the same artifacts.
 int sync_all(const SyncArguments& arguments) {
-  const auto names = all_remotes(arguments.file);
-  if (!names) return failed(names.error());
+  const auto remotes = all_remotes(arguments.file);
+  if (!remotes) return failed(remotes.error());
   int code = kDone;
-  const std::size_t before_news = sync_each(arguments, *names, code);
+  const std::size_t before_news = sync_each(arguments, *remotes, code);
   if (!arguments.push && !arguments.pull) {
-    sync_each(arguments, std::span(*names).first(before_news), code);
+    sync_each(arguments, std::span(*remotes).first(before_news), code);
   }
   return code;
 }
