@@ -177,10 +177,12 @@ class RealFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
     // Do not block if the path is a FIFO.
     Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-    if (!fd) return refused(path);
+    // Opening a folder, a symbolic link or a socket fails with these errors.
+    const bool is_other_type = !fd && (errno == EISDIR || errno == ELOOP || errno == ENXIO);
+    if (!fd && !is_other_type) return refused(path);
     struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) return refused(path);
-    if (!S_ISREG(status.st_mode))
+    if (fd && ::fstat(fd.get(), &status) != 0) return refused(path);
+    if (is_other_type || !S_ISREG(status.st_mode))
       return fail(ErrorCode::kInvalid, path.string() + ": not a regular file");
     return std::make_unique<RealFile>(std::move(fd), path, status);
   }

@@ -166,6 +166,7 @@ std::string doom_of(const ModelNode& node) {
 
 /// Returns the reason why the waiting job NODE is passive, or an empty string if it is not passive.
 std::string Model::why_passive(const ModelNode& node) const {
+  if (node.known.is_unreadable) return std::string(kUnreadable);
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
     return fmt::format("it is waiting for an approval, which move type {} needs",
@@ -192,7 +193,9 @@ std::string Model::why_behind(const ModelLane& lane) const {
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   const ModelNode* node = known_node(id);
   if (!node) return "it does not exist or has been deleted";
-  if (node->known.stage == Stage::kPrequeue) return "it is waiting to be checked";
+  if (node->known.stage == Stage::kPrequeue) {
+    return std::string(node->known.is_unreadable ? kUnreadable : kNotChecked);
+  }
   if (!node->is_waiting())
     return fmt::format("it is not waiting: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
@@ -207,7 +210,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     chain += fmt::format("it depends on {} ({}), which has not landed: ", node->id.str(),
                          word_of(node->known.stage));
     if (!node->is_waiting())
-      return chain + (node->is_running() ? "it is running" : "it is waiting to be checked");
+      return chain + (node->is_running() ? "it is running" : std::string(kNotChecked));
   }
   if (const ModelLane* lane = lane_behind(*node)) return chain + why_behind(*lane);
   if (node->known.is_deferred(now)) {

@@ -60,6 +60,12 @@ inline constexpr std::string_view kKeptContent = ".content";
 inline constexpr std::string_view kDiffRequest = "diff.";
 inline constexpr std::size_t kMaxDiff = std::size_t{512} << 10;  // bytes
 
+/// Returns whether ERROR, about a job file, means that this user is not allowed to use the file, or
+/// that it is not a regular file. Such a file stays until an administrator has changed it.
+inline bool is_unusable(const base::Error& error) {
+  return error.code == base::ErrorCode::kDenied || error.code == base::ErrorCode::kInvalid;
+}
+
 /// The submitter of a change set, as determined by the server. Each line of the text form is "WORD
 /// REST".
 struct Submission {

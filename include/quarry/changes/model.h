@@ -12,9 +12,10 @@
 // run after the running jobs have finished, so a deadlock is impossible.
 //
 // A passive job cannot run now, but keeps its position, and later jobs in its lanes wait for it. A
-// job is passive if it is held, lacks an approval, is for a frozen branch, or depends on a passive
-// job. A job of a more urgent move type overtakes waiting jobs, but not running jobs. An overtaken
-// change set is later merged with the changes of the one that overtook it (base_finder.h).
+// job is passive if it is held, lacks an approval, is for a frozen branch, has an unreadable file, or
+// depends on a passive job. A job of a more urgent move type overtakes waiting jobs, but not running
+// jobs. An overtaken change set is later merged with the changes of the one that overtook it
+// (base_finder.h).
 //
 // Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
@@ -45,6 +46,10 @@ struct std::hash<quarry::changes::ChangeSetId> {
 
 namespace quarry::changes {
 
+/// Remarks about a job that has not been checked yet, and about one whose file cannot be read.
+inline constexpr std::string_view kNotChecked = "it is waiting to be checked";
+inline constexpr std::string_view kUnreadable = "its job file cannot be read: see the server's log";
+
 /// The data about a job that the model needs.
 struct ModelJob {
   ChangeSetName name;
@@ -55,7 +60,8 @@ struct ModelJob {
   bool is_approved = true;                // also true if it does not need an approval
   std::string held;                       // the user who holds the job, and the reason
   bool is_rolled_back = false;
-  bool goes_alone = false;  // must not be in a batch, because an execution has failed
+  bool is_unreadable = false;  // only its name is known, because its file cannot be read
+  bool goes_alone = false;     // must not be in a batch, because an execution has failed
   base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // end of a deferral
   base::UnixMillis landed_at;   // set if the job is in done/

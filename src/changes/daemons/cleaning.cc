@@ -110,11 +110,9 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
     const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // Skip a job that is being retried, and a file that is not a valid job. Invalid files are
-      // left for the administrator.
-      const bool is_theirs =
-          job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
-      if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
+      // Skip a job that is being retried, and a file that is not a valid job or cannot be read. Such
+      // files are left for the administrator.
+      if (job.error().code != ErrorCode::kIo) continue;
       return std::unexpected(job.error());
     }
     pass_->past.add(model_job_of(*job, location.stage, context_.options.rules),

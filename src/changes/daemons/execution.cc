@@ -45,6 +45,10 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     context_.log(lock.error());
     return context_.directories.put_aside(Stage::kRun, name);
   }
+  if (!lock && is_unusable(lock.error())) {
+    tracker_.log_unusable(name.id, lock.error());
+    return {};
+  }
   if (!lock) {
     // A child of a previous daemon might still be executing the job. That child will move the job.
     const bool is_others =

@@ -102,6 +102,10 @@ Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
   const auto note = [&](Result<void> checked) {
     if (checked || checked.error().code == ErrorCode::kNotFound) return;
+    if (is_unusable(checked.error())) {
+      if (logged_.insert(checked.error().message).second) context_.log(checked.error());
+      return;
+    }
     context_.log(checked.error());
     done = std::move(checked);
   };

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "queue_worker.h"
@@ -34,6 +36,7 @@ class Prequeue final : public QueueWorker {
   DaemonContext context_;
   Checker& checker_;
   JointMove moving_;
+  std::set<std::string> logged_;  // errors about unusable files
 };
 
 }  // namespace quarry::changes

@@ -84,12 +84,16 @@ Result<void> Queueing::commit() {
 }
 
 /// Moves ID to TO. If another process has locked or moved the job, does nothing. The next scan
-/// handles the job.
+/// handles the job. Also skips a job whose file is unusable, so that other jobs do not wait for it.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
   if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.locate(id);
   if (!lock && lock.error().code == ErrorCode::kBusy) return {};
+  if (!lock && is_unusable(lock.error())) {
+    tracker_.log_unusable(id, lock.error());
+    return {};
+  }
   if (!lock && lock.error().code == ErrorCode::kCorrupt) {
     context_.log(lock.error());
     QUARRY_TRY(context_.directories.put_aside(known.stage, known.name));

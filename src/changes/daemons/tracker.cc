@@ -48,6 +48,10 @@ void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMilli
   put(std::move(known));
 }
 
+void Tracker::log_unusable(const ChangeSetId& id, const base::Error& error) {
+  if (logged_.insert(id).second) base::log(base::LogLevel::kError, "{}", error.message);
+}
+
 /// Reads the job NAME in STAGE. Returns false if the job is no longer there.
 Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
@@ -64,17 +68,23 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   switch (job.error().code) {
     case ErrorCode::kNotFound:
       return false;
+    case ErrorCode::kCorrupt:
+      base::log(base::LogLevel::kError, "{}", job.error().message);
+      return true;
+    case ErrorCode::kDenied:
+    case ErrorCode::kInvalid:  // not a regular file
+      log_unusable(name.id, job.error());
+      // Rollbacks wait until run/ is empty, so a file that stays there must not count as a job.
+      if (stage == Stage::kRun) return true;
+      [[fallthrough]];
     case ErrorCode::kBusy: {  // not checked yet
       ModelJob known;
       known.name = name;
       known.stage = stage;
+      known.is_unreadable = job.error().code != ErrorCode::kBusy;
       put(std::move(known));
       return true;
     }
-    case ErrorCode::kCorrupt:
-    case ErrorCode::kDenied:
-      base::log(base::LogLevel::kError, "{}", job.error().message);
-      return true;
     default:
       return std::unexpected(std::move(job).error());
   }
@@ -123,8 +133,9 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
       // Skip jobs that are already known in this stage, except in queue/, where a job can change
-      // without moving.
-      if (known && known->stage == stage && stage != Stage::kQueue) continue;
+      // without moving, and except unreadable jobs.
+      const bool may_have_changed = stage == Stage::kQueue || (known && known->is_unreadable);
+      if (known && known->stage == stage && !may_have_changed) continue;
       QUARRY_TRY(read(stage, name));
     }
   }

@@ -42,6 +42,8 @@ class Tracker {
   void forget(std::initializer_list<Stage> stages);
   /// Reads the frozen branches from ctrl/frozen.
   base::Result<void> read_frozen();
+  /// Logs ERROR, unless an error about the file of ID was logged before.
+  void log_unusable(const ChangeSetId& id, const base::Error& error);
   /// Returns all known unfinished jobs.
   std::vector<ChangeSetId> open() const;
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
@@ -58,6 +60,7 @@ class Tracker {
   std::unique_ptr<Model> model_ = std::make_unique<Model>();
   std::array<std::set<ChangeSetId>, kStages> at_;
   std::set<ChangeSetId> started_;
+  std::set<ChangeSetId> logged_;  // jobs with unusable files
 };
 
 }  // namespace quarry::changes

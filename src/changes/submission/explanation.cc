@@ -62,13 +62,14 @@ class Reading {
     const auto job = directories_.read(stage, name);
     if (job) {
       model.put(model_job_of(*job, stage, rules_));
-    } else if (job.error().code == ErrorCode::kBusy) {
+    } else if (job.error().code !=
+               ErrorCode::kNotFound) {  // a job that has moved counts as missing
       ModelJob known;
       known.name = name;
       known.stage = stage;
+      known.is_unreadable = job.error().code != ErrorCode::kBusy;
       model.put(std::move(known));
     }
-    // A job that has moved or cannot be read counts as missing.
     return {};
   }
 
@@ -103,8 +104,10 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   if (reading.model.find(id) == nullptr) {
     QUARRY_TRY_ASSIGN(const auto location, directories.find(id));
     if (!location) return std::unexpected(not_here(id.str()));
-    QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
-    const std::string last = job.history.empty() ? "" : job.history.back().why;
+    const auto job = directories.read(location->stage, location->name);
+    const std::string last = !job                   ? std::string(kUnreadable)
+                             : job->history.empty() ? ""
+                                                    : job->history.back().why;
     return fmt::format("it is not waiting: it is in {}/{}{}", word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }

@@ -9,6 +9,7 @@
 
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemon_notes.h"
+#include "quarry/changes/model.h"
 
 namespace quarry::changes {
 namespace {
@@ -39,7 +40,7 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   view.job.name = location.name;
   view.job.meta.type = location.name.type;
   view.is_new = job.error().code == ErrorCode::kBusy;
-  if (!view.is_new) view.remark = "its job file cannot be read: see the server's log";
+  if (!view.is_new) view.remark = kUnreadable;
   if (const auto submission = directories.submission_of(location.name)) {
     view.job.submitter = submission->submitter;
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "quarry/changes/model.h"
 #include "quarry/changes/queue_view.h"
 
 namespace quarry::changes {
@@ -65,7 +66,9 @@ Json document_of(const JobView& view, bool whole) {
   if (view.is_new) json["is_new"] = true;
   if (view.place > 0) json["place"] = view.place;
   if (view.expected) json["expected_ms"] = view.expected->count();
-  if (!job.history.empty()) json["why"] = job.history.back().why;
+  json["why"] = !job.history.empty() ? job.history.back().why
+                : view.is_new        ? std::string(kNotChecked)
+                                     : view.remark;
   put_unless_empty(json, "remark", view.remark);
   if (whole) add_details(json, job);
   if (whole) json["dependents"] = names_of(view.dependents);

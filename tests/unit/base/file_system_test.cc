@@ -1,6 +1,7 @@
 #include "quarry/base/file_system.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cstddef>
@@ -47,6 +48,21 @@ class CountedFile final : public File {
 };
 
 }  // namespace
+
+TEST_CASE("only regular files can be opened") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "folder");
+  std::filesystem::create_symlink("folder", folder / "link");
+  REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  for (const char* name : {"folder", "link", "fifo"}) {
+    for (const FileUse use : {FileUse::kRead, FileUse::kAppend, FileUse::kOpenOrMake}) {
+      const auto opened = FileSystem::real().open(folder / name, use);
+      REQUIRE_FALSE(opened);
+      CHECK(opened.error().code == ErrorCode::kInvalid);
+      CHECK(opened.error().message.ends_with("not a regular file"));
+    }
+  }
+}
 
 TEST_CASE("several files are synced together, each of them once, and one failure makes all fail") {
   for (const std::size_t count : {0U, 1U, 2U, 3U, 50U}) {

@@ -18,8 +18,8 @@ namespace quarry::changes {
 using Lines = std::vector<std::string>;
 
 struct Queue : DaemonWorld {
-  explicit Queue(const TemporaryFolder& folder)
-      : DaemonWorld(base::FileSystem::real(), folder / "q.changes"),
+  explicit Queue(const TemporaryFolder& folder, base::FileSystem& files = base::FileSystem::real())
+      : DaemonWorld(files, folder / "q.changes"),
         repository(folder / "repository"),
         prequeue(context(), checker),
         queueing(context()),

@@ -12,6 +12,7 @@
 #include "quarry/changes/explanation.h"
 #include "quarry/changes/queue_view.h"
 #include "temporary_folder.h"
+#include "watched_files.h"
 
 using namespace quarry::changes;
 using quarry::base::FileSystem;
@@ -604,6 +605,51 @@ TEST_CASE("a file that is not a job moves to fail/, and delays no job") {
   queue.until(4, Stage::kDone);
   queue.turn(Scan::kAll);
   for (std::uint64_t i = 1; i <= 3; ++i) CHECK(queue.stage_of(i) == Stage::kFail);
+}
+
+TEST_CASE("a folder with the name of a job is skipped, and delays no job and no rollback") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  std::uint64_t number = 1;
+  for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
+                            Stage::kRun, Stage::kDone, Stage::kAbandon}) {
+    std::filesystem::create_directory(queue.directories.file_of(stage, name_of(number++)));
+  }
+  queue.submit(10, {"a"});
+  queue.until(10, Stage::kDone);
+  queue.submit(11, {"b"}, "land", {2});
+  queue.submit(12, {}, "land", {10}, MoveType::kRollback);
+  queue.until(12, Stage::kDone);
+  for (const std::uint64_t waiting : {1U, 2U, 3U, 4U, 11U}) {
+    const auto why = why_waits(queue.directories, {}, id_of(waiting), queue.clock.now());
+    REQUIRE(why);
+    CHECK(why->find("its job file cannot be read: see the server's log") != why->npos);
+  }
+}
+
+TEST_CASE("a job whose file the daemons may not read is skipped until they may read it") {
+  const TemporaryFolder folder;
+  WatchedFiles files;
+  Queue queue(folder, files);
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"});
+  queue.until(1, Stage::kDone);
+  queue.until(2, Stage::kDone);
+  queue.submit(3, {"c"});
+  queue.submit(4, {"d"}, "land", {3});
+  REQUIRE(queue.prequeue.run(Scan::kNew));
+  files.denied = {queue.directories.file_of(Stage::kQueue, name_of(3)),
+                  queue.directories.file_of(Stage::kDone, name_of(2))};
+  queue.submit(5, {}, "land", {1}, MoveType::kRollback);
+  queue.until(5, Stage::kDone);
+  CHECK(queue.stage_of(3) == Stage::kQueue);
+  CHECK(queue.stage_of(4) == Stage::kStaging);
+  const auto why = why_waits(queue.directories, {}, id_of(3), queue.clock.now());
+  REQUIRE(why);
+  CHECK(why->find("its job file cannot be read") != why->npos);
+  files.denied.clear();
+  queue.until(4, Stage::kDone);
+  CHECK(queue.stage_of(3) == Stage::kDone);
 }
 
 TEST_CASE("a rollback rolls back the change sets that it names and all their dependents") {

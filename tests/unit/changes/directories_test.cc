@@ -15,46 +15,19 @@
 #include "quarry/base/file_system.h"
 #include "quarry/changes/triggers.h"
 #include "submission/world.h"
+#include "watched_files.h"
 
 using namespace quarry::changes;
 using changes_test::kNow;
 using changes_test::named;
 using quarry::base::ErrorCode;
 using quarry::base::FileSystem;
-using quarry::base::FileUse;
 using quarry::base::UnixMillis;
 
 namespace {
 
 const Submission kSubmission{
     .submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow};
-
-/// Forwards to the real file system and calls `after_list` after each listing of a folder.
-class WatchedFiles final : public FileSystem {
- public:
-  using Path = std::filesystem::path;
-  std::function<void(const Path&)> after_list = [](const Path&) {};
-
-  quarry::base::Result<std::unique_ptr<quarry::base::File>> open(const Path& path,
-                                                                 FileUse use) override {
-    return real().open(path, use);
-  }
-  quarry::base::Result<void> rename(const Path& from, const Path& to) override {
-    return real().rename(from, to);
-  }
-  quarry::base::Result<void> remove(const Path& path) override { return real().remove(path); }
-  quarry::base::Result<std::vector<std::string>> list(const Path& folder) override {
-    auto names = real().list(folder);
-    after_list(folder);
-    return names;
-  }
-  quarry::base::Result<void> make_folder(const Path& folder) override {
-    return real().make_folder(folder);
-  }
-  quarry::base::Result<void> sync_directory(const Path& folder) override {
-    return real().sync_directory(folder);
-  }
-};
 
 struct JobQueue : changes_test::Queue {
   /// Submits NAME, moves it to queue/, and returns the job's lock.

@@ -220,6 +220,18 @@ TEST_CASE("an unreadable job file is shown as such, and hides no other") {
   CHECK(view->jobs.size() == 2);
   CHECK(view->jobs[1].remark.find("cannot be read") != std::string::npos);
   CHECK_FALSE(view->jobs[1].is_new);
+  const auto document = nlohmann::json::parse(json_of(view->jobs[1], /*whole=*/false));
+  CHECK(document["why"] == view->jobs[1].remark);
+}
+
+TEST_CASE("the JSON of a change set that has not been checked yet says what it waits for") {
+  Queue queue;
+  queue.submit(named("a1"));
+  const auto view = view_job(queue.directories, queue.place_of(named("a1")));
+  REQUIRE(view);
+  const auto document = nlohmann::json::parse(json_of(*view, /*whole=*/true));
+  CHECK(document["is_new"] == true);
+  CHECK(document["why"] == "it is waiting to be checked");
 }
 
 TEST_CASE("the expected time is estimated from earlier landings") {
