@@ -57,10 +57,12 @@ std::unexpected<base::Error> already(const Job& job, std::string_view what) {
   return fail(ErrorCode::kConflict, fmt::format("{} is {}", job.name.id.str(), what));
 }
 
+std::unexpected<base::Error> already_approved(const Job& job) {
+  return already(job, fmt::format("already approved by {}", job.approver));
+}
+
 Result<void> approve(const ActionRequest& request, Job& job) {
-  if (!job.approver.empty()) {
-    return already(job, fmt::format("already approved by {}", job.approver));
-  }
+  if (!job.approver.empty()) return already_approved(job);
   job.approver = one_line(request.login, kMaxText);
   if (!request.text.empty()) job.meta.approval = one_line(request.text, kMaxText);
   return {};
@@ -75,10 +77,9 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 
 /// Returns the error for a job that another process has locked.
 std::unexpected<base::Error> in_hand(const JobLocation& location) {
-  return fail(ErrorCode::kBusy, fmt::format("{} is being {}: try again", location.name.id.str(),
-                                            location.stage == Stage::kRun        ? "executed"
-                                            : location.stage == Stage::kPrequeue ? "checked"
-                                                                                 : "moved"));
+  return fail(ErrorCode::kBusy,
+              fmt::format("{} is being {}: try again", location.name.id.str(),
+                          location.stage == Stage::kPrequeue ? "checked" : "moved"));
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
@@ -113,15 +114,32 @@ Result<Job> stop(Directories& directories, const JobLocation& location,
   return job;
 }
 
+/// Returns the error for an action that is not possible on the job at LOCATION, which is in run/.
+/// Does not lock the job, because its child holds the lock.
+std::unexpected<base::Error> refuse_running(const Directories& directories,
+                                            const JobLocation& location,
+                                            const ActionRequest& request,
+                                            const std::function<bool(const Job&)>& may) {
+  auto job = directories.read(location.stage, location.name);
+  if (!job) return std::unexpected(std::move(job).error());
+  if (auto denied = require_right(request, *job, may); !denied) {
+    return std::unexpected(std::move(denied).error());
+  }
+  if (request.action == Action::kApprove && !job->approver.empty()) return already_approved(*job);
+  return fail(ErrorCode::kConflict, fmt::format("{} cannot be {}: it is running",
+                                                job->name.id.str(), done_of(request.action)));
+}
+
 Result<Job> act_on(Directories& directories, const JobLocation& location,
                    const ActionRequest& request, base::UnixMillis now,
                    const std::function<bool(const Job&)>& may) {
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // In run/, only a stop is possible. In prequeue/, no action is possible, because the data of a
-  // job are not known before the job has been checked.
-  if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
+  // No action is possible in prequeue/, because the data of a job are not known before the job has
+  // been checked.
+  if (location.stage == Stage::kPrequeue) return in_hand(location);
+  if (location.stage == Stage::kRun) return refuse_running(directories, location, request, may);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, location.stage, held.job));
@@ -219,8 +237,8 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
     auto done = act_on(directories, *location, request, now, may);
     if (done) return done;
     // Try again if the job has moved, or is about to move.
-    const bool may_pass = done.error().code == ErrorCode::kNotFound ||
-                          (done.error().code == ErrorCode::kBusy && location->stage != Stage::kRun);
+    const bool may_pass =
+        done.error().code == ErrorCode::kNotFound || done.error().code == ErrorCode::kBusy;
     if (!may_pass) return done;
     if (tries == kTries) return in_hand(*location);
     std::this_thread::sleep_for(kBetweenTries);

@@ -98,7 +98,16 @@ TEST_CASE("an action that is not possible in a stage names the stage") {
 TEST_CASE("running, unchecked and locked jobs are not changed") {
   Queue queue;
   queue.put(kName, Stage::kRun);
-  CHECK(error_of(act_as_eve(queue, Action::kHold)).find("is being executed") != std::string::npos);
+  const auto held = act_as_eve(queue, Action::kHold);
+  CHECK(error_of(held).find("cannot be held: it is running") != std::string::npos);
+  CHECK(held.error().code == ErrorCode::kConflict);
+  Queue approved;
+  approved.put(kName);
+  REQUIRE(act_as_eve(approved, Action::kApprove));
+  REQUIRE(approved.directories.lock_job(Stage::kQueue, kName)->move(Stage::kRun, kNow, "executed"));
+  const auto again = act_as_eve(approved, Action::kApprove);
+  CHECK(error_of(again).find("already approved by eve") != std::string::npos);
+  CHECK(again.error().code == ErrorCode::kConflict);
   Queue fresh;
   fresh.submit(kName);
   CHECK(act_as_eve(fresh, Action::kAbandon).error().code == ErrorCode::kBusy);
