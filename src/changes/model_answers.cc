@@ -28,12 +28,13 @@ const ModelLane* lane_behind(const ModelNode& node) {
   return found == node.lanes.end() ? nullptr : *found;
 }
 
-/// The landed jobs of each lane.
+/// The landed jobs of each lane and, with WILL_LAND, the running ones.
 class Landings {
  public:
-  explicit Landings(const std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>>& nodes) {
+  Landings(const std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>>& nodes,
+           bool will_land) {
     for (const auto& [id, node] : nodes) {
-      if (!node->has_landed()) continue;
+      if (!node->has_landed() && !(will_land && node->is_running())) continue;
       for (const std::string& file : node->known.files) {
         lanes_[Key(node->known.branch, file)].push_back(node.get());
       }
@@ -46,7 +47,7 @@ class Landings {
       const auto lane = lanes_.find(Key(node.known.branch, file));
       if (lane == lanes_.end()) continue;
       const auto later = std::ranges::partition(lane->second, [&](const ModelNode* other) {
-        return other->known.landed_at < node.known.landed_at;
+        return other->has_landed() && other->known.landed_at < node.known.landed_at;
       });
       found.insert(found.end(), later.begin(), later.end());
       lane->second.erase(later.begin(), later.end());
@@ -262,7 +263,7 @@ std::vector<ChangeSetId> Model::unknown() const {
 }
 
 Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& primary,
-                                                std::size_t limit) const {
+                                                std::size_t limit, bool will_land) const {
   std::vector<const ModelNode*> left;
   for (const ChangeSetId& id : primary) {
     const ModelNode* node = known_node(id);
@@ -276,7 +277,7 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     }
     left.push_back(node);
   }
-  Landings landings(nodes_);
+  Landings landings(nodes_, will_land);
   std::unordered_set<const ModelNode*> seen;
   std::vector<const ModelNode*> all;
   while (!left.empty()) {

@@ -138,9 +138,9 @@ class Model {
   /// member, it also contains the change sets that landed later and touched one of the member's
   /// files on the same branch. The landed change sets come first, in order of landing. Errors:
   /// kNotFound (one of PRIMARY is unknown, has failed or was rolled back before), kLimit (more than
-  /// LIMIT).
+  /// LIMIT). With WILL_LAND, assumes that the running change sets land before the rollback.
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
-                                                 std::size_t limit) const;
+                                                 std::size_t limit, bool will_land = false) const;
 
  private:
   ModelNode& node_of(const ChangeSetId& id);

@@ -153,7 +153,7 @@ Result<std::vector<JobLocation>> rollback_closure(const Directories& directories
   const Rules usual;
   Reading reading(directories, usual);
   for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));
-  QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit));
+  QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit, /*will_land=*/true));
   std::vector<JobLocation> locations;
   for (const ChangeSetId& id : closure) {
     if (const ModelJob* known = reading.model.find(id))

@@ -76,6 +76,19 @@ TEST_CASE("a rollback rolls back what landed on top, and nothing else") {
   CHECK_FALSE(rollback_closure(queue.directories, {named("ff").id}, 10));
 }
 
+TEST_CASE("a rollback also rolls back what is landing on top") {
+  Queue queue;
+  const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
+  queue.put(first, Stage::kDone);
+  queue.put(second, Stage::kRun);
+  queue.put(other, Stage::kQueue);
+  const auto locations = rollback_closure(queue.directories, {first.id}, 10);
+  REQUIRE(locations);
+  REQUIRE(locations->size() == 2);
+  CHECK((*locations)[1].name == second);
+  CHECK((*locations)[1].stage == Stage::kRun);
+}
+
 TEST_CASE("a change set that waits for a user has a reason and no expected time") {
   Queue queue;
   for (const char* digits : {"a1", "a2", "a3", "a4", "a5", "a6"}) queue.put(named(digits));
