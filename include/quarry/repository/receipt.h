@@ -120,9 +120,10 @@ class Receipt {
 
   /// Checks that TIP is the tip of BRANCH. TIP then remains the tip until this transaction ends. As
   /// in fossil, the tip is the open public leaf with the latest displayed time, even if the branch
-  /// has forked. Call this function before anything is stored. Errors: kConflict (TIP is not the
-  /// tip, or the branch is closed), kNotFound (no such branch).
-  base::Result<void> require_tip(std::string_view branch, const artifact::HashName& tip);
+  /// has forked. Returns the number of open leaves of BRANCH. Call this function before anything is
+  /// stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
+  /// branch).
+  base::Result<std::size_t> require_tip(std::string_view branch, const artifact::HashName& tip);
 
   /// Creates clusters if there are 100 or more unclustered artifacts. Returns the number of
   /// clusters created.

@@ -90,14 +90,11 @@ base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& 
     QUARRY_TRY_ASSIGN(const auto found, check_ins.with_tag(each.tag, each.submitter));
     if (!found.empty() || (each.objection && each.objection())) return false;
   }
-  const auto is_tip = receipt.require_tip(prospect.branch, *prospect.tip);
-  if (is_tip) {
-    QUARRY_TRY_ASSIGN(const auto tip, check_ins.tip(prospect.branch));
-    return tip.open_leaves == 1;
-  }
-  const ErrorCode code = is_tip.error().code;
+  const auto open_leaves = receipt.require_tip(prospect.branch, *prospect.tip);
+  if (open_leaves) return *open_leaves == 1;
+  const ErrorCode code = open_leaves.error().code;
   if (code == ErrorCode::kConflict || code == ErrorCode::kNotFound) return false;
-  return std::unexpected(is_tip.error());
+  return std::unexpected(open_leaves.error());
 }
 
 Lander::Lander(repository::Repository& repository, const LandingOptions& options)

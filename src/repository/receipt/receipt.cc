@@ -211,11 +211,11 @@ base::Result<void> Receipt::set_config(std::string_view name,
   });
 }
 
-base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+base::Result<std::size_t> Receipt::require_tip(std::string_view branch, const HashName& tip) {
+  return guarded(state_->r, [&](auto& r) -> base::Result<std::size_t> {
     if (r.derivation.has_pending()) r.derivation.run();
     QUARRY_TRY_ASSIGN(const BranchTip found, tip_of(r, branch));
-    if (found.name == tip) return {};
+    if (found.name == tip) return found.open_leaves;
     return base::fail(
         base::ErrorCode::kConflict,
         fmt::format("the tip of the branch {} is {}, not {}", branch, found.name.str(), tip.str()));
