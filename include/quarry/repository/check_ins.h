@@ -64,7 +64,8 @@ class CheckIns {
   /// a pushed check-in. Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
-  /// Returns whether FROM is TO, or one of the LIMIT nearest ancestors of TO. Also follows merges.
+  /// Returns whether FROM is TO or an ancestor of TO. Also follows merges. Returns false if FROM is
+  /// not among the LIMIT nearest ancestors of TO, and has at least LIMIT descendants.
   base::Result<bool> is_ancestor(const artifact::HashName& from, const artifact::HashName& to,
                                  std::size_t limit = 100'000);
   /// Returns the renames between the check-in FROM and its descendant TO. Follows primary parents.

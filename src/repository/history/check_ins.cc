@@ -23,6 +23,8 @@ constexpr std::size_t kLongestPrefix = 64;
 // Limit on the check-ins between a tip and an earlier tip, because tags that set parents can make
 // circles.
 constexpr int kMaxBetween = 100'000;
+// Number of descendants that is_ancestor() examines before the ancestors.
+constexpr std::size_t kFewDescendants = 1'000;
 
 /// Returns the first LIMIT check-ins in ROWS, whose columns are rid and hash.
 std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
@@ -187,11 +189,22 @@ Renames joined(Renames earlier, Renames later) {
 base::Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& to,
                                          std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
+    const Rid first = state.names.find(from.str()), last = state.names.find(to.str());
+    // A check-in that is about to be merged usually has only a few descendants, but TO has the whole
+    // history as its ancestors.
+    const auto few = static_cast<std::int64_t>(std::min(limit, kFewDescendants));
+    Query descendants = state.database.query(
+        "WITH RECURSIVE line(rid) AS ("
+        " SELECT ?1 UNION SELECT cid FROM line, plink INDEXED BY sqlite_autoindex_plink_1"
+        " WHERE pid=line.rid LIMIT ?3) SELECT count(*), max(rid=?2) FROM line",
+        first, last, few);
+    if (descendants.step() && descendants.integer(1) != 0) return true;
+    if (descendants.integer(0) < few) return false;
     return state.database.has_row(
         "WITH RECURSIVE line(rid) AS ("
         " SELECT ?2 UNION SELECT pid FROM line, plink INDEXED BY plink_i2 WHERE cid=line.rid"
         " LIMIT ?3) SELECT 1 FROM line WHERE rid=?1",
-        state.names.find(from.str()), state.names.find(to.str()), static_cast<std::int64_t>(limit));
+        first, last, static_cast<std::int64_t>(limit));
   });
 }
 

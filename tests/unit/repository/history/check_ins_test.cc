@@ -208,4 +208,7 @@ TEST_CASE("the ancestors of a check-in include merged check-ins, up to a limit")
   CHECK_FALSE(is_ancestor(later, merge));
   CHECK_FALSE(is_ancestor(name_of("missing"), later));
   CHECK_FALSE(is_ancestor(root, later, 3));
+  // A check-in with few descendants is found, or not found, without the limit.
+  CHECK(is_ancestor(merge, later, 3));
+  CHECK_FALSE(is_ancestor(later, one, 2));
 }
