@@ -131,15 +131,21 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Adds the check-ins that ORDER merges to merges_, except the parent of the new check-in, as in
-/// fossil.
+/// Adds the check-ins that ORDER merges to merges_. As in fossil, leaves out the parent of the new
+/// check-in. Also leaves out merges that the branch already contains, because another change set has
+/// landed them since the submission.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, sent] : order.merges) {
     // 40 digits can be a prefix of the hash.
     QUARRY_TRY_ASSIGN(const HashName check_in, find_check_in(sent.str(), "a merged check-in"));
     const MergedCheckIn merge{kind, check_in};
     const bool is_new = std::ranges::find(merges_, merge) == merges_.end();
-    if (is_new && check_in != *parent_) merges_.push_back(merge);
+    if (!is_new || check_in == *parent_) continue;
+    if (kind == MergeKind::kMerge) {
+      QUARRY_TRY_ASSIGN(const bool is_part, check_ins_.is_ancestor(check_in, *prospect_.tip));
+      if (is_part) continue;
+    }
+    merges_.push_back(merge);
   }
   return {};
 }

@@ -187,6 +187,13 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   CHECK(world.sql("SELECT count(*) FROM plink WHERE NOT isprim") == "1");
   CHECK(world.sql("SELECT count(*) FROM cherrypick") == "3");
 
+  // The branch now contains the merge.
+  auto again = world.order(5, {{"b", {"b"}}, {"e", {"e"}}});
+  again.base = base.str();
+  again.merges = {{MergeKind::kMerge, merged}};
+  const std::string later = world.manifest(world.landed(again));
+  CHECK(later.find(fmt::format("\nP {}\n", two.str())) != std::string::npos);
+
   // fossil records a merge even if it does not change any file.
   auto empty = world.order(3, {});
   empty.merges = {{MergeKind::kMerge, picked}};
