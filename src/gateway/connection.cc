@@ -287,7 +287,9 @@ void Connection::inspect() {
 
 void Connection::note_request_line(std::string_view head) {
   first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMaxFirstLine));
-  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
+  asker_ = http::Asker::of(head);
+  const auto address = asker_.request_id.empty() ? std::nullopt : peer();
+  if (!address || !options_.trusted_proxies.contains(*address)) asker_.request_id.clear();
 }
 
 bool Connection::skip_empty_lines(evbuffer* input) {

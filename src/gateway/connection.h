@@ -152,6 +152,8 @@ class Connection {
   int descriptor() const { return bufferevent_getfd(bev_); }
   /// Returns whether the last request came from a browser (http::wants_page()).
   bool wants_page() const { return asker_.wants_page; }
+  /// Returns the id of a refused request.
+  const std::string& request_id() const { return asker_.request_id; }
   /// Returns the first line of the last request, possibly truncated, or "" before the head has
   /// arrived.
   std::string_view first_line() const { return first_line_; }

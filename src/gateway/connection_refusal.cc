@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "connection.h"
+#include "quarry/http/request_id.h"
 
 namespace quarry::gateway {
 namespace {
@@ -46,6 +47,7 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
 }
 
 void Connection::send_refusal() {
+  asker_.request_id = http::request_id_from(asker_.request_id);
   owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
   // The buffer of a plain connection is frozen, except while the socket is written.

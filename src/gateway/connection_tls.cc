@@ -13,6 +13,8 @@
 
 #include "connection.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_request.h"
+#include "quarry/http/request_id.h"
 
 namespace quarry::gateway {
 
@@ -52,9 +54,11 @@ void Connection::on_handshake_failed() {
 void Connection::refuse_plain_http() {
   const http::Refusal refusal{.status = 400,
                               .text = "this port requires HTTPS: use a URL with https://"};
+  asker_.request_id = http::request_id_from("");
+  const base::LogRequest logged(asker_.request_id);
   owner_.on_refused(*this, refusal, /*is_logged=*/false);
   owner_.on_failed(*this, fmt::format("{} {}", refusal.status, refusal.text));
-  const std::string page = http::refusal_page(refusal, {});
+  const std::string page = http::refusal_page(refusal, asker_);
   ::send(descriptor(), page.data(), page.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   // Read the rest of the request, because otherwise a TCP reset could prevent the client from
   // reading the page.

@@ -61,6 +61,7 @@ void Server::on_failed(const Connection& connection, std::string_view reason) {
 void Server::on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) {
   record_refusal(connection, refusal.status, refusal.text);
   if (!is_logged) return;
+  const base::LogRequest logged(connection.request_id());
   base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
             refusal.text);
 }

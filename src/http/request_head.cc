@@ -7,6 +7,7 @@
 
 #include "quarry/base/blanks.h"
 #include "quarry/base/number.h"
+#include "quarry/http/request_id.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
@@ -165,21 +166,27 @@ std::string ChunkedHead::with_content_length(std::size_t length) const {
   return fmt::format("{}Content-Length: {}\r\n\r\n", rest, length);
 }
 
-bool wants_page(std::string_view text) {
+Asker Asker::of(std::string_view text) {
   constexpr std::string_view kOfSyncs = "application/x-fossil";
+  Asker asker{.head_only = text.starts_with("HEAD ")};
   std::string_view accept;
+  bool is_sync = false;
   take_line(text);
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string_view name = line.substr(0, colon);
     const std::string_view value = base::trim_blanks(line.substr(std::min(colon + 1, line.size())));
-    if (same_name(line.substr(0, colon), "Accept")) accept = value;
-    if (same_name(line.substr(0, colon), "Content-Type") &&
-        same_name(value.substr(0, kOfSyncs.size()), kOfSyncs)) {
-      return false;
+    if (same_name(name, "Accept")) accept = value;
+    if (same_name(name, "Content-Type")) {
+      is_sync = is_sync || same_name(value.substr(0, kOfSyncs.size()), kOfSyncs);
+    }
+    if (same_name(name, kRequestIdHeader) && asker.request_id.empty()) {
+      asker.request_id = value.substr(0, kMaxRequestId + 1);
     }
   }
-  return prefers_html(accept);
+  asker.wants_page = !is_sync && prefers_html(accept);
+  return asker;
 }
 
 std::string refusal_page(const Refusal& refusal, const Asker& asker) {
@@ -192,6 +199,9 @@ std::string refusal_page(const Refusal& refusal, const Asker& asker) {
                   reason, asker.wants_page ? kPageType : "text/plain; charset=utf-8", body.size());
   if (asker.wants_page) page += web_page_headers();
   if (refusal.status == 405) page += fmt::format("Allow: {}\r\n", kAllowedMethods);
+  if (!asker.request_id.empty()) {
+    page += fmt::format("{}: {}\r\n", kRequestIdHeader, asker.request_id);
+  }
   page += "Connection: close\r\n\r\n";
   if (!asker.head_only) page += body;
   return page;

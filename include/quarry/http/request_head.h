@@ -45,14 +45,17 @@ struct ChunkedHead {
   bool expects_continue = false;
 };
 
-/// Returns whether the client that sent HEAD gets errors as web pages (web_page.h). Returns true
-/// for a browser, unless the request is a sync.
-bool wants_page(std::string_view head);
-
 /// The client that gets a refusal.
 struct Asker {
-  bool head_only = false;   // the request is a HEAD request
-  bool wants_page = false;  // the client is a browser
+  bool head_only = false;  // the request is a HEAD request
+  /// Whether the client gets errors as web pages (web_page.h). True for a browser, unless the
+  /// request is a sync.
+  bool wants_page = false;
+  std::string request_id{};  // see request_id.h
+
+  /// Returns the client that sent HEAD, which can be incomplete. The id is the one in HEAD, and
+  /// might be invalid or empty.
+  static Asker of(std::string_view head);
 };
 
 /// Returns the complete reply for REFUSAL. The connection has to be closed after the reply.

@@ -3,11 +3,13 @@
 import http.client
 import json
 import re
+import socket
 
 import pytest
 
 from support import fastcgi, repofile, wire
 from support.process import PATIENCE, free_port, wait_until
+from support.tls import Authority
 
 GIVEN = "1-5f84c7a5-0e0f/from:web_server"
 MADE = r"[0-9a-f]{32}"
@@ -64,6 +66,57 @@ def test_an_error_reply_of_the_front_has_the_id(start):
     assert (reply.status, reply.getheader("X-Request-ID")) == (400, GIVEN)
     connection.close()
     wait_until(lambda: f"[request {GIVEN}]" in server.log(), "the line")
+
+
+EARLY = {
+    b"400 the request line is malformed": b"GET /\r\n",
+    b"400 this is not an HTTP request": b"\x16\x03\x01",
+    b"400 the chunked body is malformed": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n",
+    b"405 only": b"DELETE / HTTP/1.1\r\n",
+    b"408 the request took too long": b"GET / HTTP/1.1\r\n",
+    b"411 a body needs": b"POST / HTTP/1.1\r\n",
+    b"413 a body of": b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n",
+    b"417 only the expectation": b"GET / HTTP/1.1\r\nExpect: more\r\n",
+    b"431 request line and headers": b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n",
+    b"501 only the Transfer-Encoding": b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n",
+    b"503 too many large requests": b"POST / HTTP/1.1\r\nContent-Length: 9999\r\n",
+    b"505 only HTTP/1.1": b"GET / HTTP/2.0\r\n",
+}
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_request_that_is_refused_before_it_is_complete_has_an_id(start, is_trusted):
+    """The front refuses these requests while it reads them. An incomplete head does not have an id of a proxy."""
+    port = free_port()
+    server = start(http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1" if is_trusted else None,
+                         "client_timeout": "2s", "max_bodies": 4096})
+    for reason, head in EARLY.items():
+        is_http = head[:1].isalpha()
+        is_incomplete = reason[:3] in (b"408", b"431") or not is_http
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+            id_line = f"X-Request-ID: {GIVEN}\r\nHost: h\r\n".encode()
+            rest = b"" if reason.startswith(b"408") else b"\r\n"
+            body = b"x\r\n" if b"chunked" in reason else b"x" * 9000 if b"large" in reason else b""
+            connection.sendall(head + id_line + rest + body if is_http else head)
+            reply = b"".join(iter(lambda c=connection: c.recv(65536), b""))
+        status, text = reason.split(b" ", 1)
+        assert b" " + status + b" " in reply and text in reply, reply
+        found = re.search(rb"\r\nX-Request-ID: (\S+)\r\n", reply)
+        assert found, reply
+        id_ = found[1].decode()
+        assert re.fullmatch(re.escape(GIVEN) if is_trusted and not is_incomplete else MADE, id_), (reason, id_)
+        wait_until(lambda r=reason, i=id_: any(r.decode() in line and line.endswith(f" [request {i}]")
+                                               for line in server.log().splitlines()), f"{reason} with {id_} in the log")
+
+
+def test_plain_http_on_a_port_with_tls_has_an_id(start, tmp_path):
+    port = free_port()
+    server = start(http={"listen": f"127.0.0.1:{port} ssl", **Authority(tmp_path / "authority").issue("one").directives()})
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        reply = b"".join(iter(lambda: connection.recv(65536), b""))
+    id_ = re.search(rf"\r\nX-Request-ID: ({MADE})\r\n", reply.decode())[1]
+    server.wait_for_log(f"400 this port requires HTTPS: use a URL with https:// [request {id_}]")
 
 
 def test_the_id_is_in_the_slow_log(start, fresh, tmp_path):

@@ -135,15 +135,24 @@ TEST_CASE("a refusal is one line of plain text and ends the connection") {
             .ends_with("Connection: close\r\n\r\n"));
 }
 
+TEST_CASE("a refusal has the id of its request") {
+  const std::string start = "GET / HTTP/1.1\r\n";
+  CHECK(Asker::of(start + "x-request-id:  a-1 \r\nX-Request-ID: b\r\n\r\n").request_id == "a-1");
+  CHECK(Asker::of(start + "X-Request-ID: " + std::string(1000, 'x')).request_id.size() == 65);
+  CHECK(Asker::of(start + "Host: h\r\n\r\n").request_id.empty());
+  CHECK(refusal_page({.status = 400, .text = "no"}, {.request_id = "a-1"})
+            .contains("\r\nX-Request-ID: a-1\r\nConnection: close\r\n\r\n"));
+}
+
 TEST_CASE("a browser gets refusals as a page, except in a sync") {
   const std::string start = "POST /x HTTP/1.1\r\nHost: h\r\naccept:  text/html,*/*;q=0.8\r\n";
-  CHECK(wants_page(start + "\r\n"));
-  CHECK(wants_page(start + "Content-Type: multipart/form-data\r\n\r\n"));
-  CHECK_FALSE(wants_page(start + "Content-Type: application/x-fossil\r\n\r\n"));
-  CHECK_FALSE(wants_page("GET /text/html HTTP/1.1\r\nHost: h\r\n\r\n"));
-  CHECK_FALSE(wants_page("\r\n"));
-  CHECK_FALSE(wants_page(""));
-  CHECK_FALSE(wants_page("GET / HTTP/1.1\r\nAccept"));
+  CHECK(Asker::of(start + "\r\n").wants_page);
+  CHECK(Asker::of(start + "Content-Type: multipart/form-data\r\n\r\n").wants_page);
+  CHECK_FALSE(Asker::of(start + "Content-Type: application/x-fossil\r\n\r\n").wants_page);
+  CHECK_FALSE(Asker::of("GET /text/html HTTP/1.1\r\nHost: h\r\n\r\n").wants_page);
+  CHECK_FALSE(Asker::of("\r\n").wants_page);
+  CHECK_FALSE(Asker::of("").wants_page);
+  CHECK_FALSE(Asker::of("GET / HTTP/1.1\r\nAccept").wants_page);
   const std::string page =
       refusal_page({.status = 413, .text = "more than <1>"}, {.wants_page = true});
   CHECK(page.starts_with("HTTP/1.1 413 Content Too Large\r\nContent-Type: text/html"));
