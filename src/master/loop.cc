@@ -140,6 +140,8 @@ base::Result<void> Loop::set_up() {
       publish_snapshot(*one);
     }
   });
+  // Readers of the snapshots must not find them empty after a reload.
+  for (const auto& one : services_) publish_snapshot(*one);
   const milliseconds heartbeat = request_heartbeat(smallest);
   if (heartbeat.count() > 0) every(heartbeat, [this] { check_requests(); });
   return {};

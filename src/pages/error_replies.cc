@@ -84,7 +84,7 @@ void Server::refuse(Waiting waiting, const Refusal& refusal) {
 }
 
 void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
-  ++handles_.figures.failed;
+  ++figures_.counters().failed;
   Running& running = runs_.at(&run);
   const base::LogRequest logged(running.request_id);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);

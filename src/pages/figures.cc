@@ -1,36 +1,48 @@
 #include "quarry/pages/figures.h"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <new>
-
 #include "quarry/base/escape.h"
 
 namespace quarry::pages {
 
-void Figures::set_version(std::string_view version) {
-  for (std::size_t i = 0; i < version_.size(); ++i)
-    version_[i] = i < version.size() ? version[i] : '\0';
+base::Result<std::shared_ptr<Figures>> Figures::make(base::Fd earlier) {
+  auto figures = std::make_shared<Figures>();
+  if (earlier) {
+    QUARRY_TRY(scoreboard::check_memory(earlier.get(), sizeof(PageCounters)));
+    figures->counters_fd_ = std::move(earlier);
+  } else {
+    QUARRY_TRY_ASSIGN(figures->counters_fd_,
+                      scoreboard::make_memory("page-counters", sizeof(PageCounters)));
+  }
+  QUARRY_TRY_ASSIGN(figures->gauges_fd_,
+                    scoreboard::make_memory("page-gauges", sizeof(PageGauges)));
+  QUARRY_TRY_ASSIGN(figures->counters_,
+                    scoreboard::map_for_reading(figures->counters_fd(), sizeof(PageCounters)));
+  QUARRY_TRY_ASSIGN(figures->gauges_,
+                    scoreboard::map_for_reading(figures->gauges_fd(), sizeof(PageGauges)));
+  return figures;
+}
+
+base::Result<Figures::Writable> Figures::writable() const {
+  Writable writable;
+  QUARRY_TRY_ASSIGN(writable.counters_,
+                    scoreboard::map_for_writing(counters_fd(), sizeof(PageCounters)));
+  QUARRY_TRY_ASSIGN(writable.gauges_, scoreboard::map_for_writing(gauges_fd(), sizeof(PageGauges)));
+  return writable;
+}
+
+void Figures::Writable::set_version(std::string_view version) const {
+  auto& letters = gauges().version;
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    letters[i] = i < version.size() ? version[i] : '\0';
 }
 
 std::string Figures::version() const {
   std::string version;
-  for (const auto& each : version_) {
+  for (const auto& each : gauges().version) {
     if (each == '\0') break;
     version += each;
   }
   return base::printable(version);
-}
-
-base::Result<std::shared_ptr<Figures>> Figures::make_shared() {
-  void* const memory =
-      ::mmap(nullptr, sizeof(Figures), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return base::fail_errno("cannot allocate shared memory for counters");
-  return std::shared_ptr<Figures>(new (memory) Figures, [](Figures* figures) {
-    figures->~Figures();
-    ::munmap(figures, sizeof(Figures));
-  });
 }
 
 }  // namespace quarry::pages

@@ -50,11 +50,13 @@ std::string network_of(PageConnection& connection) {
 }  // namespace
 
 Server::Server(event_base* base, const Options& options, const ServedRepositories& served,
-               const Handles& handles, Logins& logins, FossilStarter& starter)
+               const Handles& handles, const Figures::Writable& figures, Logins& logins,
+               FossilStarter& starter)
     : base_(base),
       options_(options),
       served_(served),
       handles_(handles),
+      figures_(figures),
       logins_(logins),
       fossil_environment_(options),
       pool_(base, options, served, fossil_environment_, starter),
@@ -148,12 +150,12 @@ void Server::on_target(PageConnection& connection, const Target& target) {
     return ask({.network = network_of(connection), .connection = &connection, .target = target});
   }
   if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
-    ++handles_.figures.from_cache;
+    ++figures_.counters().from_cache;
     return answer(connection, page);
   }
   std::shared_ptr<Shared>& shared = shared_[*key];
   if (shared) {
-    ++handles_.figures.shared;
+    ++figures_.counters().shared;
   } else {
     shared = std::make_shared<Shared>(*key);
   }
@@ -185,7 +187,7 @@ void Server::turn_away(Waiting waiting) {
     waiting.shared->networks.erase(waiting.network);
     if (!waiting.shared->networks.empty()) return;
   }
-  ++handles_.figures.refused;
+  ++figures_.counters().refused;
   if (waiting.shared) {
     shared_.erase(waiting.shared->key);
     for (PageConnection* const each : waiting.shared->connections) {
@@ -247,7 +249,7 @@ void Server::begin(Waiting waiting) {
                                          scgi_head(request, served_.trust_remote_user),
                                          request.body.get(), request.is_head(), options_, owner);
   FossilRun* const key = run.get();
-  ++handles_.figures.made;
+  ++figures_.counters().made;
   Running& running = runs_[key];
   running = {.run = std::move(run),
              .connection = nullptr,
@@ -265,9 +267,9 @@ void Server::begin(Waiting waiting) {
 }
 
 void Server::show_state() {
-  handles_.figures.running = pool_.running();
-  handles_.figures.waiting = waiting_.size();
-  handles_.figures.cache_size = cache_.size();
+  figures_.gauges().running = pool_.running();
+  figures_.gauges().waiting = waiting_.size();
+  figures_.gauges().cache_size = cache_.size();
 }
 
 void Server::answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page) {
@@ -319,7 +321,10 @@ void Server::on_gone(PageConnection& connection) {
     }
   }
   remove_waiting(connection);
-  log_access(connection);
+  if (connection.status() != 0) {
+    ++figures_.counters().requests;
+    log_access(connection);
+  }
   if (connection.replied() > kLargeReply) trim_.wait(kTrimDelay);
   connections_.erase(found);
   if (!is_stopping_) incoming_.wait();
@@ -327,7 +332,7 @@ void Server::on_gone(PageConnection& connection) {
 }
 
 void Server::log_access(PageConnection& connection) {
-  if (handles_.access_log == nullptr || connection.status() == 0) return;
+  if (handles_.access_log == nullptr) return;
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   const PageRequest& request = connection.request();

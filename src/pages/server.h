@@ -38,7 +38,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
  public:
   /// Creates a server. All arguments must outlive this object.
   Server(event_base* base, const Options& options, const ServedRepositories& served,
-         const Handles& handles, Logins& logins, FossilStarter& starter);
+         const Handles& handles, const Figures::Writable& figures, Logins& logins,
+         FossilStarter& starter);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
@@ -139,6 +140,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   const Options& options_;
   const ServedRepositories& served_;
   const Handles& handles_;
+  const Figures::Writable& figures_;
   Logins& logins_;
   FossilEnvironment fossil_environment_;
   FossilPool pool_;

@@ -12,10 +12,19 @@
 namespace quarry::scoreboard {
 namespace {
 
-/// Returns the services in MEMORY, which follow POOLS pools.
-template <typename Jobs>
-Jobs* jobs_in(void* memory, std::size_t pools) {
-  return reinterpret_cast<Jobs*>(static_cast<SharedState<PoolOverview>*>(memory) + pools);
+using PoolStates = SharedState<PoolOverview>;
+using JobStates = SharedState<JobOverview>;
+
+std::size_t size_of(const Overview::Sizes& sizes) {
+  return sizes.pools * sizeof(PoolStates) + sizes.jobs * sizeof(JobStates);
+}
+
+/// The arrays in the memory of an overview.
+std::span<PoolStates> pools_in(const Mapping& memory, const Overview::Sizes& sizes) {
+  return {static_cast<PoolStates*>(memory.get()), sizes.pools};
+}
+std::span<JobStates> jobs_in(const Mapping& memory, const Overview::Sizes& sizes) {
+  return {reinterpret_cast<JobStates*>(pools_in(memory, sizes).data() + sizes.pools), sizes.jobs};
 }
 
 }  // namespace
@@ -43,22 +52,25 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
   return overview;
 }
 
-base::Result<std::shared_ptr<Overview>> Overview::create(std::size_t pools, std::size_t jobs) {
-  const std::size_t size = std::max<std::size_t>(pools, 1) * sizeof(SharedState<PoolOverview>) +
-                           jobs * sizeof(SharedState<JobOverview>);
-  QUARRY_TRY_ASSIGN(const base::Fd memory, make_memory("overview", size));
+base::Result<std::shared_ptr<Overview>> Overview::create(const Sizes& sizes, base::Fd earlier) {
+  const std::size_t size = size_of(sizes);
+  base::Fd memory = std::move(earlier);
+  if (!memory || !check_memory(memory.get(), size)) {
+    QUARRY_TRY_ASSIGN(memory, make_memory("overview", size));
+  }
   QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), size));
   QUARRY_TRY_ASSIGN(Mapping written, map_for_writing(memory.get(), size));
   if (::madvise(written.get(), size, MADV_DONTFORK) != 0) {
     return base::fail_errno("cannot exclude the overview's memory from child processes");
   }
-  return std::shared_ptr<Overview>(new Overview(pools, jobs, std::move(written), std::move(read)));
+  return std::shared_ptr<Overview>(
+      new Overview(sizes, std::move(memory), std::move(written), std::move(read)));
 }
 
-Overview::Overview(std::size_t pools, std::size_t jobs, Mapping written, Mapping read)
-    : pools_(pools),
-      jobs_(jobs),
+Overview::Overview(const Sizes& sizes, base::Fd fd, Mapping written, Mapping read)
+    : sizes_(sizes),
       creator_(::getpid()),
+      fd_(std::move(fd)),
       written_(std::move(written)),
       read_(std::move(read)) {}
 
@@ -70,23 +82,21 @@ Overview::~Overview() {
 
 void Overview::publish(std::size_t index, const PoolSnapshot& snapshot,
                        std::span<const Refusal> refusals) {
-  if (index >= pools_ || ::getpid() != creator_) return;
-  auto* const pools = static_cast<SharedState<PoolOverview>*>(written_.get());
-  write_state(pools[index], overview_of(snapshot, refusals));
+  if (index >= sizes_.pools || ::getpid() != creator_) return;
+  write_state(pools_in(written_, sizes_)[index], overview_of(snapshot, refusals));
 }
 
 void Overview::publish_jobs(std::size_t index, std::string_view service,
                             const JobFigures& figures) {
-  if (index >= jobs_ || ::getpid() != creator_) return;
+  if (index >= sizes_.jobs || ::getpid() != creator_) return;
   JobOverview overview{.service = {}, .figures = figures};
   overview.service.assign(service);
-  write_state(jobs_in<SharedState<JobOverview>>(written_.get(), pools_)[index], overview);
+  write_state(jobs_in(written_, sizes_)[index], overview);
 }
 
 std::vector<JobOverview> Overview::read_jobs() const {
   std::vector<JobOverview> all;
-  const auto* const jobs = jobs_in<const SharedState<JobOverview>>(read_.get(), pools_);
-  for (const auto& service : std::span(jobs, jobs_)) {
+  for (const auto& service : jobs_in(read_, sizes_)) {
     const auto copy = copy_state(service);
     if (!copy.is_torn && !copy.state.service.view().empty()) all.push_back(copy.state);
   }
@@ -95,8 +105,7 @@ std::vector<JobOverview> Overview::read_jobs() const {
 
 std::vector<PoolOverview> Overview::read() const {
   std::vector<PoolOverview> all;
-  const auto* const pools = static_cast<const SharedState<PoolOverview>*>(read_.get());
-  for (const auto& pool : std::span(pools, pools_)) {
+  for (const auto& pool : pools_in(read_, sizes_)) {
     const auto copy = copy_state(pool);
     if (!copy.is_torn && copy.state.monotonic_now != 0) all.push_back(copy.state);
   }

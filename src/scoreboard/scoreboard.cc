@@ -1,9 +1,7 @@
 #include "quarry/scoreboard/scoreboard.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <functional>
@@ -68,13 +66,7 @@ base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::st
   if (layout.slots > kMaxSlots || layout != board.layout()) {
     return base::fail(base::ErrorCode::kInvalid, "its layout has an unsupported version");
   }
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot examine the scoreboard");
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (status.st_size != static_cast<off_t>(board_size(slots)) || seals < 0 ||
-      (seals & F_SEAL_SHRINK) == 0) {
-    return base::fail(base::ErrorCode::kInvalid, "its memory has the wrong size or is not sealed");
-  }
+  QUARRY_TRY(check_memory(fd.get(), board_size(slots)));
   QUARRY_TRY_ASSIGN(board.memory_, map_for_writing(fd.get(), board_size(slots)));
   board.fd_ = std::move(fd);
   return board;

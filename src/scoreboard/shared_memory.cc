@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -31,6 +32,16 @@ base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
   if (!is_made)
     return base::fail_errno(fmt::format("cannot create shared memory for the {}", what));
   return memory;
+}
+
+base::Result<void> check_memory(int memory, std::size_t size) {
+  struct stat status {};
+  if (::fstat(memory, &status) != 0) return base::fail_errno("cannot examine shared memory");
+  const int seals = ::fcntl(memory, F_GET_SEALS);
+  if (status.st_size != static_cast<off_t>(size) || seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+    return base::fail(base::ErrorCode::kInvalid, "its memory has the wrong size or is not sealed");
+  }
+  return {};
 }
 
 base::Result<Mapping> map_for_reading(int memory, std::size_t size) {

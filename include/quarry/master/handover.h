@@ -18,6 +18,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
+#include "quarry/master/credentials.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -67,6 +68,8 @@ struct BoardWriter {
 
   bool operator==(const BoardWriter&) const = default;
 };
+/// Returns the writer for children that run as RUN_AS, or as the master's user if it is nullopt.
+BoardWriter writer_for(const std::optional<Credentials>& run_as);
 
 /// The scoreboard of a service, with the state that the master keeps in private memory.
 struct InheritedBoard {
@@ -77,6 +80,14 @@ struct InheritedBoard {
   scoreboard::PoolState state;
 };
 
+/// Memory of a service in which children of several generations count (Service::kept_memory).
+struct InheritedMemory {
+  std::string service;
+  base::Fd fd;
+  std::uint64_t layout = 0;
+  BoardWriter writer;
+};
+
 /// The counters of services other than pools, by service and name.
 using ServiceCounters = std::map<std::string, std::map<std::string, std::uint64_t>>;
 
@@ -85,6 +96,7 @@ struct Handover {
   std::vector<InheritedSocket> sockets;
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
+  std::vector<InheritedMemory> memories;
   ServiceCounters counters;
   std::map<std::string, std::string> notes;  // texts that quarryd keeps across reloads
 };

@@ -105,6 +105,12 @@ struct ServiceFigures {
   std::vector<std::pair<std::string, std::uint64_t>> numbers;
 };
 
+/// Shared memory in which the children of several generations count.
+struct KeptMemory {
+  int fd = -1;
+  std::uint64_t layout = 0;  // version of the layout
+};
+
 struct Service {
   std::string name;  // as in the log, such as "pool www"
   std::string pool;  // the pool's name, if kind is kPool
@@ -125,6 +131,9 @@ struct Service {
   SlowLogConfig slow_log;
   /// Additional descriptors that children keep open. Not used for programs.
   std::vector<int> kept_descriptors;
+  /// Memory that a reload passes on (InheritedMemory), so that children of the previous generation
+  /// and new children count in the same memory. nullopt: none.
+  std::optional<KeptMemory> kept_memory = {};
   /// Runs in the child and returns its exit code. Exactly one of `run`, `program` and `on_request`
   /// is set.
   std::function<int(ChildContext&)> run;

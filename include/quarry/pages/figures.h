@@ -1,5 +1,9 @@
-// Counters of the pages process for the server's status. The counters are in shared memory, which
-// the master only reads.
+// Figures of a pool's pages for the status and the metrics, in shared memory:
+//
+//   PageCounters   count on over reloads: the pages processes of all generations add to the same memory
+//   PageGauges     the state of one generation's pages process
+//
+// Only pages processes can write to the memory. Readers do not trust the values.
 #pragma once
 
 #include <array>
@@ -9,31 +13,72 @@
 #include <string>
 #include <string_view>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/shared_memory.h"
 
 namespace quarry::pages {
 
-struct Figures {
-  std::atomic<std::uint64_t> running = 0;     // pages that are being made
-  std::atomic<std::uint64_t> waiting = 0;     // requests that wait for a fossil process
-  std::atomic<std::uint64_t> made = 0;        // pages started
-  std::atomic<std::uint64_t> from_cache = 0;  // requests answered from the cache
-  std::atomic<std::uint64_t> shared = 0;      // requests that waited for another request's page
-  std::atomic<std::uint64_t> refused = 0;     // requests refused because the queue was full
-  std::atomic<std::uint64_t> failed = 0;      // pages that failed
-  std::atomic<std::uint64_t> failed_logins = 0;
-  std::atomic<std::uint64_t> cache_size = 0;  // size of the cache in bytes
+using Counter = std::atomic<std::uint64_t>;
+static_assert(Counter::is_always_lock_free);
 
-  void set_version(std::string_view version);
+struct PageCounters {
+  /// The layout of this struct. Increased with each change.
+  static constexpr std::uint64_t kLayout = 1;
+  Counter requests = 0;    // requests answered
+  Counter made = 0;        // pages started
+  Counter from_cache = 0;  // requests answered from the cache
+  Counter shared = 0;      // requests that waited for another request's page
+  Counter refused = 0;     // requests refused because the queue was full
+  Counter failed = 0;      // pages that failed
+  Counter failed_logins = 0;
+};
+
+struct PageGauges {
+  Counter running = 0;     // pages that are being made
+  Counter waiting = 0;     // requests that wait for a fossil process
+  Counter cache_size = 0;  // size of the cache in bytes
+  std::array<std::atomic<char>, 24> version{};
+};
+
+class Figures {
+ public:
+  /// Returns figures that start at zero, or that continue the counters in EARLIER, the
+  /// counters_fd() of the previous generation. Errors: kIo; kInvalid (EARLIER has the wrong size, or
+  /// can be resized).
+  static base::Result<std::shared_ptr<Figures>> make(base::Fd earlier = {});
+
+  const PageCounters& counters() const {
+    return *static_cast<const PageCounters*>(counters_.get());
+  }
+  const PageGauges& gauges() const { return *static_cast<const PageGauges*>(gauges_.get()); }
   /// Returns the version of the `fossil` program, or "" while it is unknown.
   std::string version() const;
 
-  /// Creates counters in memory that is shared with all children forked later. Errors: kIo.
-  static base::Result<std::shared_ptr<Figures>> make_shared();
+  /// The descriptors that writable() needs.
+  int counters_fd() const { return counters_fd_.get(); }
+  int gauges_fd() const { return gauges_fd_.get(); }
+
+  /// The figures in a process that writes them.
+  class Writable {
+   public:
+    PageCounters& counters() const { return *static_cast<PageCounters*>(counters_.get()); }
+    PageGauges& gauges() const { return *static_cast<PageGauges*>(gauges_.get()); }
+    void set_version(std::string_view version) const;
+
+   private:
+    friend class Figures;
+    scoreboard::Mapping counters_;
+    scoreboard::Mapping gauges_;
+  };
+  /// Errors: kIo.
+  base::Result<Writable> writable() const;
 
  private:
-  std::array<std::atomic<char>, 24> version_{};
+  base::Fd counters_fd_;
+  base::Fd gauges_fd_;
+  scoreboard::Mapping counters_;
+  scoreboard::Mapping gauges_;
 };
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace quarry::pages

@@ -25,7 +25,7 @@ namespace quarry::pages {
 struct Handles {
   /// The socket on which connections arrive. Not owned.
   int taking = -1;
-  Figures& figures;
+  const Figures& figures;
   std::string_view pool = {};             // for the access log
   base::AccessLog* access_log = nullptr;  // null if access is not logged
   /// Called after SIGUSR1, to continue with the reopened logs. Can be empty.

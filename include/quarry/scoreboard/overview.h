@@ -76,15 +76,28 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
 
 class Overview {
  public:
-  /// Creates an overview of POOLS pools and JOBS services that run jobs. Errors: kIo.
-  static base::Result<std::shared_ptr<Overview>> create(std::size_t pools, std::size_t jobs);
+  /// The layout of the memory for the same sizes. Increased with each change.
+  static constexpr std::uint64_t kLayout = 1;
+
+  struct Sizes {
+    std::size_t pools = 1;
+    std::size_t jobs = 0;  // services that run jobs
+  };
+
+  /// Creates an overview. Uses the memory EARLIER, the fd() of an overview before a reload, if it has
+  /// the same size. Readers of that overview then also read what is published in the new one.
+  /// Errors: kIo.
+  static base::Result<std::shared_ptr<Overview>> create(const Sizes& sizes, base::Fd earlier = {});
   ~Overview();
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;
 
+  int fd() const { return fd_.get(); }
+  const Sizes& sizes() const { return sizes_; }
   /// Updates the pool INDEX. Does nothing in a child of the process that created this object.
   void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
-  /// Updates the service INDEX, whose name is SERVICE, in the same way.
+  /// Updates the service INDEX, whose name is SERVICE, in the same way. If SERVICE is "", readers skip
+  /// it.
   void publish_jobs(std::size_t index, std::string_view service, const JobFigures& figures);
   /// Returns all pools that have been published.
   std::vector<PoolOverview> read() const;
@@ -92,11 +105,11 @@ class Overview {
   std::vector<JobOverview> read_jobs() const;
 
  private:
-  Overview(std::size_t pools, std::size_t jobs, Mapping written, Mapping read);
+  Overview(const Sizes& sizes, base::Fd fd, Mapping written, Mapping read);
 
-  std::size_t pools_;
-  std::size_t jobs_;
+  Sizes sizes_;
   int creator_;  // process id
+  base::Fd fd_;
   /// An array of SharedState<PoolOverview>, then an array of SharedState<JobOverview>. Not mapped in
   /// children.
   Mapping written_;

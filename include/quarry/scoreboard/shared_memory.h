@@ -20,6 +20,10 @@ using Mapping = std::unique_ptr<void, Unmap>;
 /// name in /proc. Errors: kIo.
 base::Result<base::Fd> make_memory(const char* what, std::size_t size);
 
+/// Checks MEMORY, which was made by make_memory() before a reload. Errors: kInvalid (its size is not
+/// SIZE, or it is not sealed), kIo.
+base::Result<void> check_memory(int memory, std::size_t size);
+
 /// Maps SIZE bytes of MEMORY read-only. The mapping cannot become writable later. Errors: kIo.
 base::Result<Mapping> map_for_reading(int memory, std::size_t size);
 

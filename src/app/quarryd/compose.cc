@@ -44,12 +44,15 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
 
 /// Returns the shared figures for the pools with `status_all` and for the metrics, or null if the
 /// configuration has neither. Errors: kIo.
-base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
+base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config,
+                                                                 EarlierFigures& earlier) {
   const bool has_metrics = config.global.metrics_listen.has_value();
   if (!has_metrics && std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) {
     return nullptr;
   }
-  return scoreboard::Overview::create(config.pools.size(), kJobServices * config.pools.size());
+  return scoreboard::Overview::create(
+      {.pools = config.pools.size(), .jobs = kJobServices * config.pools.size()},
+      earlier.take_memory("metrics", scoreboard::Overview::kLayout, config.pools.front().run_as));
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool,
@@ -243,6 +246,8 @@ void publish_jobs(std::vector<Service>& services,
     };
     ++index;
   }
+  // The memory might contain services from before a reload.
+  for (; index < overview->sizes().jobs; ++index) overview->publish_jobs(index, "", {});
 }
 
 /// Returns the address on which SERVICE listens, for the log.
@@ -275,12 +280,11 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
 
 base::Result<std::vector<Service>> compose(const master::Config& config,
                                            const std::filesystem::path& path, Start start,
-                                           Inherited& inherited,
-                                           const master::ServiceCounters& counters) {
+                                           Inherited& inherited, EarlierFigures& earlier) {
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
-  QUARRY_TRY_ASSIGN(const auto overview, overview_for(config));
+  QUARRY_TRY_ASSIGN(const auto overview, overview_for(config, earlier));
   MetricsSources metrics{.overview = overview, .server = server_sources(config), .pages = {}};
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
@@ -288,10 +292,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (!pool.access.path.empty()) {
       QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
     }
-    const auto before = counters.find(fmt::format("pages {}", pool.name));
-    QUARRY_TRY_ASSIGN(
-        auto pages,
-        pages_service(pool, for_workers, before == counters.end() ? Counters() : before->second));
+    QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers, earlier));
     if (pages) metrics.pages.emplace_back(pool.name, pages->figures);
     QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
     const auto tallies = tallies_before(of_front, pages);

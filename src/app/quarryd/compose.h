@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pages_service.h"
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
 #include "quarry/master/master.h"
@@ -16,13 +17,12 @@ namespace quarry::app {
 enum class Start { kFirst, kReload };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
-/// or from the command line if PATH is "". Sockets in INHERITED are reused. COUNTERS are those before a
-/// reload. Errors: a socket cannot
-/// be bound, or a log cannot be opened.
+/// or from the command line if PATH is "". Sockets in INHERITED and memory in EARLIER are reused.
+/// Errors: a socket cannot be bound, or a log cannot be opened.
 base::Result<std::vector<master::Service>> compose(const master::Config& config,
                                                    const std::filesystem::path& path, Start start,
                                                    std::vector<master::InheritedSocket>& inherited,
-                                                   const master::ServiceCounters& counters);
+                                                   EarlierFigures& earlier);
 
 /// Returns the control socket of CONFIG, or an object without a listener if CONFIG does not set a
 /// control socket. Sockets in INHERITED are reused. ABOUT is the configuration file or the served

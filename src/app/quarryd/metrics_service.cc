@@ -1,7 +1,6 @@
 #include "metrics_service.h"
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -17,25 +16,30 @@ using scoreboard::Exposition;
 // Enough for the own descriptors of the process and some concurrent scrapers.
 constexpr std::uint64_t kMaxFiles = 128;
 
+template <typename Figures>
 struct PageMetric {
   std::string_view name;
   std::string_view help;
-  std::atomic<std::uint64_t> pages::Figures::*figure;
+  pages::Counter Figures::*figure;
 };
 
-constexpr auto kPageMetrics = std::to_array<PageMetric>({
-    {"quarry_pages_running", "Pages that are being made.", &pages::Figures::running},
-    {"quarry_pages_waiting", "Page requests that wait for a fossil process.",
-     &pages::Figures::waiting},
-    {"quarry_pages_made_total", "Pages started.", &pages::Figures::made},
+using pages::PageCounters;
+using pages::PageGauges;
+constexpr auto kGaugesOfPages = std::to_array<PageMetric<PageGauges>>({
+    {"quarry_pages_running", "Pages that are being made.", &PageGauges::running},
+    {"quarry_pages_waiting", "Page requests that wait for a fossil process.", &PageGauges::waiting},
+    {"quarry_pages_cache_bytes", "Size of the page cache.", &PageGauges::cache_size},
+});
+constexpr auto kCountersOfPages = std::to_array<PageMetric<PageCounters>>({
+    {"quarry_pages_requests_total", "Page requests answered.", &PageCounters::requests},
+    {"quarry_pages_made_total", "Pages started.", &PageCounters::made},
     {"quarry_pages_from_cache_total", "Page requests answered from the cache.",
-     &pages::Figures::from_cache},
+     &PageCounters::from_cache},
     {"quarry_pages_shared_total", "Page requests that waited for the page of another request.",
-     &pages::Figures::shared},
+     &PageCounters::shared},
     {"quarry_pages_refused_total", "Page requests refused because too many requests waited.",
-     &pages::Figures::refused},
-    {"quarry_pages_failed_total", "Pages that failed.", &pages::Figures::failed},
-    {"quarry_pages_cache_bytes", "Size of the page cache.", &pages::Figures::cache_size},
+     &PageCounters::refused},
+    {"quarry_pages_failed_total", "Pages that failed.", &PageCounters::failed},
 });
 
 void begin(Exposition& out, std::string_view name, std::string_view help) {
@@ -43,12 +47,18 @@ void begin(Exposition& out, std::string_view name, std::string_view help) {
 }
 
 void write_pages(const MetricsSources& sources, Exposition& out) {
-  for (const PageMetric& metric : kPageMetrics) {
-    begin(out, metric.name, metric.help);
-    for (const auto& [pool, figures] : sources.pages) {
-      out.sample({{"pool", pool}}, (*figures).*metric.figure);
+  const auto write = [&](const auto& metrics, auto figures_of) {
+    for (const auto& metric : metrics) {
+      begin(out, metric.name, metric.help);
+      for (const auto& [pool, figures] : sources.pages) {
+        out.sample({{"pool", pool}}, figures_of(*figures).*metric.figure);
+      }
     }
-  }
+  };
+  write(
+      kGaugesOfPages, [](const pages::Figures& figures) -> auto& { return figures.gauges(); });
+  write(
+      kCountersOfPages, [](const pages::Figures& figures) -> auto& { return figures.counters(); });
 }
 
 void write_failed_logins(const MetricsSources& sources,
@@ -58,7 +68,7 @@ void write_failed_logins(const MetricsSources& sources,
     out.sample({{"pool", pool.pool.view()}, {"service", "sync"}}, pool.totals.failed_logins);
   }
   for (const auto& [pool, figures] : sources.pages) {
-    out.sample({{"pool", pool}, {"service", "pages"}}, figures->failed_logins);
+    out.sample({{"pool", pool}, {"service", "pages"}}, figures->counters().failed_logins);
   }
 }
 
@@ -118,6 +128,9 @@ base::Result<master::Service> metrics_service(const master::Config& config, Metr
   service.kind = master::ServiceKind::kObserver;
   service.run_as = config.pools.front().run_as;
   service.process.limits.files = kMaxFiles;
+  // A scraper must not read older figures after newer ones.
+  service.starts_alone = true;
+  service.kept_memory = {sources.overview->fd(), scoreboard::Overview::kLayout};
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*config.global.metrics_listen, {}, &inherited));
   service.run = [sources = std::move(sources)](master::ChildContext& child) {

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,15 +20,35 @@ namespace {
 // Minimum time between two requests for background work, if no page has written to the repository.
 constexpr std::chrono::seconds kReadingInterval{1};
 
-using PageCounter = std::atomic<std::uint64_t> pages::Figures::*;
+using PageCounter = pages::Counter pages::PageCounters::*;
 constexpr auto kPageCounters = std::to_array<std::pair<const char*, PageCounter>>({
-    {"made", &pages::Figures::made},
-    {"from cache", &pages::Figures::from_cache},
-    {"shared", &pages::Figures::shared},
-    {"refused", &pages::Figures::refused},
-    {"failed", &pages::Figures::failed},
-    {"failed logins", &pages::Figures::failed_logins},
+    {"requests", &pages::PageCounters::requests},
+    {"made", &pages::PageCounters::made},
+    {"from cache", &pages::PageCounters::from_cache},
+    {"shared", &pages::PageCounters::shared},
+    {"refused", &pages::PageCounters::refused},
+    {"failed", &pages::PageCounters::failed},
+    {"failed logins", &pages::PageCounters::failed_logins},
 });
+
+/// Returns the figures of SERVICE. They continue those in EARLIER: in the same memory, or, if its
+/// layout or the user who writes it has changed, with the same values. Errors: kIo.
+base::Result<std::shared_ptr<const pages::Figures>> figures_of(const master::Service& service,
+                                                               EarlierFigures& earlier) {
+  auto memory = earlier.take_memory(service.name, pages::PageCounters::kLayout, service.run_as);
+  if (memory) {
+    if (auto continued = pages::Figures::make(std::move(memory))) return continued;
+  }
+  QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make());
+  QUARRY_TRY_ASSIGN(const auto writable, figures->writable());
+  const auto& values = earlier.counters[service.name];
+  for (const auto& [name, counter] : kPageCounters) {
+    if (const auto at = values.find(name); at != values.end()) {
+      writable.counters().*counter = at->second;
+    }
+  }
+  return figures;
+}
 
 /// Returns the function that requests background work after a page (pages::Handles::after_request).
 std::function<void(std::uint32_t, bool)> background_requests(const control::Channel& master) {
@@ -46,9 +66,18 @@ std::function<void(std::uint32_t, bool)> background_requests(const control::Chan
 
 }  // namespace
 
+base::Fd EarlierFigures::take_memory(std::string_view service, std::uint64_t layout,
+                                     const std::optional<master::Credentials>& run_as) {
+  const auto found = std::ranges::find_if(memories, [&](const auto& each) {
+    return each.service == service && each.layout == layout &&
+           each.writer == master::writer_for(run_as);
+  });
+  return found == memories.end() ? base::Fd() : std::move(found->fd);
+}
+
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& all,
-                                                        const Counters& counters) {
+                                                        EarlierFigures& earlier) {
   const pages::Options& options = all.pages;
   if (options.source == pages::Source::kNone) return std::nullopt;
   if (!pool.process.chroot.empty()) {
@@ -73,10 +102,10 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   const pages::ServedRepositories served{.repository = pool.repository,
                                          .repositories = pool.repositories,
                                          .trust_remote_user = all.trust_remote_user};
-  QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
-  for (const auto& [name, counter] : kPageCounters) {
-    if (const auto at = counters.find(name); at != counters.end()) (*figures).*counter = at->second;
-  }
+  QUARRY_TRY_ASSIGN(const auto figures, figures_of(service, earlier));
+  service.kept_memory = {figures->counters_fd(), pages::PageCounters::kLayout};
+  service.kept_descriptors.push_back(figures->counters_fd());
+  service.kept_descriptors.push_back(figures->gauges_fd());
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
@@ -100,11 +129,11 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.figures = [program = options.program, figures] {
     master::ServiceFigures shown{.name = "pages",
                                  .about = fmt::format("{} {}", program, figures->version()),
-                                 .numbers = {{"running", figures->running},
-                                             {"waiting", figures->waiting},
-                                             {"cache size", figures->cache_size}}};
+                                 .numbers = {{"running", figures->gauges().running},
+                                             {"waiting", figures->gauges().waiting},
+                                             {"cache size", figures->gauges().cache_size}}};
     for (const auto& [name, counter] : kPageCounters) {
-      shown.numbers.emplace_back(name, (*figures).*counter);
+      shown.numbers.emplace_back(name, figures->counters().*counter);
     }
     return shown;
   };

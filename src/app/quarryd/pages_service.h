@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "quarry/base/passed_connections.h"
 #include "quarry/master/config.h"
+#include "quarry/master/handover.h"
 #include "quarry/master/service.h"
 #include "quarry/pages/figures.h"
 #include "quarry/scoreboard/refusal_tally.h"
@@ -25,13 +26,22 @@ struct PagesService {
   std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
-/// Counters by name, as in `quarry status`.
-using Counters = std::map<std::string, std::uint64_t>;
+/// The figures that a reload passes on: their values, and the memory that processes of earlier
+/// generations still use.
+struct EarlierFigures {
+  master::ServiceCounters counters;
+  std::vector<master::InheritedMemory> memories;
 
-/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. The counts begin with
-/// COUNTERS, the counters before a reload. Errors: kIo.
+  /// Returns the memory of SERVICE if it has LAYOUT and the service still runs as RUN_AS. Otherwise
+  /// returns an empty object.
+  base::Fd take_memory(std::string_view service, std::uint64_t layout,
+                       const std::optional<master::Credentials>& run_as);
+};
+
+/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. Its counters continue
+/// those in EARLIER. Errors: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& options,
-                                                        const Counters& counters);
+                                                        EarlierFigures& earlier);
 
 }  // namespace quarry::app

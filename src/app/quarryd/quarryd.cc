@@ -170,8 +170,9 @@ int run(const master::Config& config, const CommandLine& line,
   std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
   const auto path =
       line.config.empty() ? std::filesystem::path() : std::filesystem::absolute(line.config);
-  auto services = app::compose(config, path, start, inherited,
-                               handover ? handover->counters : master::ServiceCounters());
+  app::EarlierFigures earlier;
+  if (handover) earlier = {handover->counters, std::move(handover->memories)};
+  auto services = app::compose(config, path, start, inherited, earlier);
   if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   base::set_process_title(fmt::format("quarry: master process ({})", about));

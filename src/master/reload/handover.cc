@@ -140,6 +140,23 @@ base::Result<InheritedBoard> read_board(const json& from) {
   return board;
 }
 
+base::Result<json> write_memory(const InheritedMemory& memory) {
+  QUARRY_TRY(keep_open(memory.fd.get()));
+  return json{{"service", memory.service},
+              {"fd", memory.fd.get()},
+              {"layout", memory.layout},
+              {"writer", {memory.writer.user, memory.writer.group}}};
+}
+
+base::Result<InheritedMemory> read_memory(const json& from) {
+  QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
+  const json& writer = from.at("writer");
+  return InheritedMemory{.service = from.value("service", ""),
+                         .fd = std::move(fd),
+                         .layout = from.value("layout", std::uint64_t{0}),
+                         .writer = {writer.at(0), writer.at(1)}};
+}
+
 base::Result<Handover> parse(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
   if (!document.is_object() || document.value("version", 0) != kVersion) {
@@ -165,16 +182,25 @@ base::Result<Handover> parse(const std::string& text) {
     QUARRY_TRY_ASSIGN(InheritedBoard board, read_board(one));
     handover.boards.push_back(std::move(board));
   }
+  for (const json& one : document.value("memories", json::array())) {
+    QUARRY_TRY_ASSIGN(InheritedMemory memory, read_memory(one));
+    handover.memories.push_back(std::move(memory));
+  }
   return handover;
 }
 
 }  // namespace
 
+BoardWriter writer_for(const std::optional<Credentials>& run_as) {
+  if (run_as) return {run_as->uid, run_as->gid};
+  return {::geteuid(), ::getegid()};
+}
+
 base::Result<base::Fd> write_handover(const Handover& handover) {
   json document = {{"version", kVersion},           {"generation", handover.generation},
                    {"counters", handover.counters}, {"notes", handover.notes},
                    {"sockets", json::array()},      {"previous_children", json::array()},
-                   {"boards", json::array()}};
+                   {"boards", json::array()},       {"memories", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
     json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};
@@ -188,6 +214,10 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
   for (const InheritedBoard& board : handover.boards) {
     QUARRY_TRY_ASSIGN(json written, write_board(board));
     document["boards"].push_back(std::move(written));
+  }
+  for (const InheritedMemory& memory : handover.memories) {
+    QUARRY_TRY_ASSIGN(json written, write_memory(memory));
+    document["memories"].push_back(std::move(written));
   }
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kMaxBytes) return base::fail(ErrorCode::kLimit, "the handover is too long");
@@ -205,6 +235,7 @@ void take_back(Handover& handover) {
   };
   for (InheritedSocket& socket : handover.sockets) back(socket.fd);
   for (InheritedBoard& board : handover.boards) back(board.fd);
+  for (InheritedMemory& memory : handover.memories) back(memory.fd);
   for (PreviousChild& child : handover.previous_children) {
     back(child.control);
     if (!child.output) continue;

@@ -26,11 +26,6 @@ std::size_t slots_for(const Service& service) {
   return std::min(std::min(max_children, limit / 2) * 2 + kSpareSlots, limit);
 }
 
-BoardWriter writer_of(const Service& service) {
-  if (service.run_as) return {service.run_as->uid, service.run_as->gid};
-  return {::geteuid(), ::getegid()};
-}
-
 /// The counters of the previous master and, if it is reusable, its board.
 struct TakenOver {
   std::optional<scoreboard::Board> board;  // nullopt: not reusable
@@ -58,7 +53,7 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
     taken.slots.take(*child.slot);
     of_previous.add(board->read(*child.slot).state.counters);
   });
-  if (left->writer != writer_of(service) ||
+  if (left->writer != writer_for(service.run_as) ||
       (!service.is_program() && taken.slots.free_count() < service.processes.max_children)) {
     taken.state->past.add(of_previous);
     return taken;
@@ -83,8 +78,14 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
   handover.boards.push_back({.service = service.service().name,
                              .fd = base::Fd(service.board().fd()),
                              .layout = service.board().layout(),
-                             .writer = writer_of(service.service()),
+                             .writer = writer_for(service.service().run_as),
                              .state = service.watch().state()});
+  if (const auto& memory = service.service().kept_memory) {
+    handover.memories.push_back({.service = service.service().name,
+                                 .fd = base::Fd(memory->fd),
+                                 .layout = memory->layout,
+                                 .writer = writer_for(service.service().run_as)});
+  }
   for (const auto& child : service.living()) {
     handover.previous_children.push_back({.pid = child->pid,
                                           .service = service.service().name,

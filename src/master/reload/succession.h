@@ -29,7 +29,8 @@ namespace quarry::master {
 
 /// Adds the listening socket of LISTENER, if any, to HANDOVER.
 void hand_over(const Listener& listener, Handover& handover);
-/// Adds the board and the children of SERVICE to HANDOVER. GENERATION is the current generation.
+/// Adds the board, the kept memory and the children of SERVICE to HANDOVER. GENERATION is the current
+/// generation.
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover);
 
 /// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, and then has

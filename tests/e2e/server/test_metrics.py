@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from support import places, repofile, wire
+from support import fastcgi, places, repofile, wire
 from support.changes import somebody, tarball
 from support.daemon import Daemon, section
 from support.process import PATIENCE, Process, free_port, wait_until
@@ -121,6 +121,38 @@ def test_counters_continue_after_a_reload(metrics):
     metrics.wait_for(2, "quarry_generation", pool="www")
     for (name, labels), value in zip(counters, before, strict=True):
         metrics.wait_for(value, name, **labels)
+
+
+@pytest.mark.parametrize("what", ["sync", "page"])
+def test_a_request_that_ends_after_a_reload_is_counted(metrics, what):
+    """The request belongs to a process of the previous generation."""
+    name, labels = ("quarry_pages_requests_total", {}) if what == "page" else ("quarry_sync_requests_total", {"operation": "pull"})
+    metrics.wait_for(0, name, **labels)
+    body = b"a=b" if what == "page" else wire.body(f"pull {wire.SERVER_CODE} {repofile.project_code(metrics.repository)}")
+    kind = "application/x-www-form-urlencoded" if what == "page" else wire.PLAIN
+    path = "/one/timeline" if what == "page" else "/one"
+    process_name = "pages www" if what == "page" else "pool www"
+    old = metrics.daemon.children(process_name)
+    with fastcgi.connect(metrics.daemon.socket) as connection:
+        connection.sendall(fastcgi.head("POST", path, CONTENT_TYPE=kind, CONTENT_LENGTH=str(len(body)), PATH_INFO=path))
+        wait_until(lambda: metrics.value("quarry_requests_total") == 1, "the request", pause=0.1)
+        metrics.daemon.reload(signal.SIGUSR2)
+        metrics.wait_for(2, "quarry_generation", pool="www")
+        connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
+        assert b"Status: 200" in fastcgi.read_reply(connection)
+    metrics.wait_for(1, name, **labels)
+    wait_until(lambda: not set(old) & set(metrics.daemon.children(process_name)), "the end of the previous generation")
+    assert metrics.value(name, **labels) == 1
+
+
+def test_counters_do_not_disappear_or_decrease_during_a_reload(metrics):
+    metrics.use()
+    metrics.wait_for(1, "quarry_sync_requests_total", operation="clone")
+    for generation in range(2, 6):
+        metrics.daemon.main.send(signal.SIGUSR2)
+        while (now := metrics.value("quarry_generation", pool="www")) != generation:
+            assert now is not None and metrics.value("quarry_sync_requests_total", operation="clone") == 1
+        wait_until(lambda g=generation: metrics.daemon.log().count("ready: process") == g, "the reload")
 
 
 def test_promtool_accepts_the_alerts():

@@ -31,7 +31,7 @@ PoolSnapshot snapshot_of(const std::string& pool, std::size_t children) {
 }  // namespace
 
 TEST_CASE("published pools are visible to children that were forked before") {
-  auto overview = Overview::create(3, 0);
+  auto overview = Overview::create({.pools = 3});
   REQUIRE(overview);
   CHECK((*overview)->read().empty());
   auto pipe = quarry::base::make_pipe();
@@ -51,8 +51,26 @@ TEST_CASE("published pools are visible to children that were forked before") {
   CHECK(status_of(pid) == 0);
 }
 
+TEST_CASE("readers of an earlier overview read what is published in its memory later") {
+  const Overview::Sizes sizes{.pools = 2, .jobs = 1};
+  const Overview::Sizes others{.pools = 2, .jobs = 2};
+  const auto earlier = *Overview::create(sizes);
+  const auto other = *Overview::create(others, quarry::base::Fd(::dup(earlier->fd())));
+  const auto later = *Overview::create(sizes, quarry::base::Fd(::dup(earlier->fd())));
+  earlier->publish(0, snapshot_of("www", 2), {});
+  earlier->publish_jobs(0, "peers www", {});
+  CHECK(later->read().size() == 1);
+  other->publish(0, snapshot_of("other", 1), {});
+  later->publish(0, snapshot_of("new", 1), {});
+  CHECK(earlier->read().front().pool.view() == "new");
+  CHECK(other->read().front().pool.view() == "other");
+  CHECK(earlier->read_jobs().size() == 1);
+  later->publish_jobs(0, "", {});
+  CHECK(earlier->read_jobs().empty());
+}
+
 TEST_CASE("a child cannot publish") {
-  auto overview = Overview::create(1, 0);
+  auto overview = Overview::create({.pools = 1});
   REQUIRE(overview);
   (*overview)->publish(0, snapshot_of("www", 2), {});
   const pid_t pid = start_child([&] {

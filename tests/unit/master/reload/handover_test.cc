@@ -33,6 +33,7 @@ Handover handed_over(Handover& handover) {
   ::setenv(kHandoverVariable, std::to_string(written->release()).c_str(), 1);
   for (auto& socket : handover.sockets) socket.fd.release();
   for (auto& board : handover.boards) board.fd.release();
+  for (auto& memory : handover.memories) memory.fd.release();
   for (auto& child : handover.previous_children) {
     child.control.release();
     if (!child.output) continue;
@@ -61,6 +62,17 @@ TEST_CASE("a first start does not take over anything") {
   const auto taken = take_handover();
   REQUIRE(taken);
   CHECK_FALSE(*taken);
+}
+
+TEST_CASE("kept memory arrives with its layout and its writer") {
+  Handover handover;
+  handover.memories.push_back({"pages www", some_fd(), 3, {1000, 100}});
+  const Handover taken = handed_over(handover);
+  REQUIRE(taken.memories.size() == 1);
+  CHECK(taken.memories[0].service == "pages www");
+  CHECK(is_closed_on_exec(taken.memories[0].fd.get()));
+  CHECK(taken.memories[0].layout == 3);
+  CHECK(taken.memories[0].writer == BoardWriter{1000, 100});
 }
 
 TEST_CASE("a board arrives with its layout, its writer and its pool's figures") {

@@ -107,7 +107,7 @@ TEST_CASE("500 children with long client texts fit into 30 kB") {
   for (const char* text : {"GET", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
     const std::string often = repeated(text);
-    const auto figures = pages::Figures::make_shared();
+    const auto figures = pages::Figures::make();
     REQUIRE(figures);
     const pages::ServerSources sources{
         .queues = [] { return full_queues(1, "www").front().view; },
@@ -271,9 +271,11 @@ TEST_CASE("the document shows the operator's warnings") {
   PoolSnapshot snapshot = busy(1, "x");
   snapshot.queue.reset();
   snapshot.state.held_back = 3;
-  const auto figures = *pages::Figures::make_shared();
-  figures->made = 7;
-  figures->set_version("2.21");
+  const auto figures = *pages::Figures::make();
+  const auto writable = figures->writable();
+  REQUIRE(writable);
+  writable->counters().made = 7;
+  writable->set_version("2.21");
   json document = json::parse(pages::live_document(snapshot, figures.get(), kNoSources, kSelf));
   CHECK(document["note"] == "process.max prevents 3 more children from starting.");
   CHECK(document["queue"].is_null());
