@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <span>
 
@@ -15,7 +16,9 @@ bool send_logs(const Channel& child, const base::AccessLog* access_log) {
   constexpr std::array kNothing{std::byte{0}};
   const std::array logs{base::log_descriptor(), access_log == nullptr ? -1 : access_log->fd()};
   const auto sent = std::span(logs).first(access_log == nullptr ? 1 : 2);
-  return base::send_descriptors(child.fd(), kNothing, sent, MSG_DONTWAIT);
+  // The other end is closed if the child is exiting.
+  return base::send_descriptors(child.fd(), kNothing, sent, MSG_DONTWAIT) || errno == EPIPE ||
+         errno == ECONNRESET;
 }
 
 void take_logs(const Channel& master, base::AccessLog* access_log) {

@@ -318,7 +318,9 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
-  return run_apart(words, file);
+  const int code = run_apart(words, file);
+  // The process does not fail if it was interrupted like this one.
+  return is_interrupted() ? kDone : code;
 }
 
 int run_each(const BackofficeArguments& arguments, const std::vector<std::string>& files) {

@@ -203,10 +203,11 @@ SignalsHeld::~SignalsHeld() {
 
 void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
+  for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  // SIGUSR1 stays blocked until the child has a handler. If SIGUSR1 were ignored, the child could
-  // miss a log rotation.
+  // SIGUSR1 also stays blocked until the child has a handler, because Linux keeps a blocked signal
+  // even if it is ignored. So the child does not miss a log rotation. A child that has removed its
+  // handler before it exits ignores the signal.
   sigset_t waiting;
   ::sigemptyset(&waiting);
   ::sigaddset(&waiting, SIGUSR1);

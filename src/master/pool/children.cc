@@ -47,7 +47,10 @@ control::Received take_messages(const control::Channel& channel,
 }
 
 void send_logs_to(pid_t child, const control::Channel& channel, const Service& service) {
-  if (service.is_program() || control::send_logs(channel, service.access_log.get())) return;
+  // The channel of a child that is exiting is closed.
+  if (service.is_program() || channel.fd() < 0 ||
+      control::send_logs(channel, service.access_log.get()))
+    return;
   base::log(LogLevel::kWarning,
             "[{}] child {} does not take the reopened logs and keeps the old ones", service.name,
             child);

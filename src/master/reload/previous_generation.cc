@@ -91,8 +91,11 @@ void PreviousGeneration::escalate() {
 std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, int status) {
   const auto at = std::ranges::find(children_, pid, &PreviousChild::pid);
   if (at == children_.end()) return std::nullopt;
-  const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  base::log(exited_well || !master_state_.is_running ? LogLevel::kDebug : LogLevel::kWarning,
+  // A child that does not handle its quit signal, or does not handle it yet, ends by the signal.
+  const bool ended_as_asked =
+      (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+      (at->asked_at != 0 && WIFSIGNALED(status) && WTERMSIG(status) == at->quit_signal);
+  base::log(ended_as_asked || !master_state_.is_running ? LogLevel::kDebug : LogLevel::kWarning,
             "[{}] child {} of generation {} {}", at->service, pid, at->generation,
             how_it_ended(status));
   if (const auto output = outputs_.extract(pid)) output.mapped()->finish();

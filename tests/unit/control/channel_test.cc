@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "quarry/control/reopened_logs.h"
+
 using namespace quarry::control;
 
 namespace {
@@ -58,4 +60,15 @@ TEST_CASE_FIXTURE(Ends, "the end of the other side is noticed") {
   master.close();
   CHECK(child.receive(&message) == Received::kClosed);
   CHECK_FALSE(child.send({Verb::kBackoffice}));
+}
+
+TEST_CASE_FIXTURE(
+    Ends, "reopened logs are refused by a child that does not read, not by one that exits") {
+  bool is_taken = true;
+  for (int i = 0; i < 100000 && is_taken; ++i) is_taken = send_logs(master, nullptr);
+  CHECK_FALSE(is_taken);
+  child.close();
+  CHECK(send_logs(master, nullptr));
+  master.close();
+  CHECK_FALSE(send_logs(master, nullptr));
 }

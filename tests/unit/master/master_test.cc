@@ -40,6 +40,22 @@ TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") 
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 
+TEST_CASE("a signal to reopen the logs waits for the child's handler, and never ends the child") {
+  World world;
+  world.start(services(world.service(1, [&](ChildContext& child) {
+    struct sigaction before {};
+    ::sigaction(SIGUSR1, nullptr, &before);
+    ::raise(SIGUSR1);
+    sigset_t pending;
+    ::sigpending(&pending);
+    const bool is_kept = ::sigismember(&pending, SIGUSR1) == 1;
+    world.say(is_kept && before.sa_handler == SIG_IGN ? 'y' : 'n');
+    return sleep_for_ever(child);
+  })));
+  CHECK(world.next().what == 'y');
+  CHECK(world.ends_on(SIGTERM));
+}
+
 TEST_CASE("a child holds its own listener, board and channel, and no other service's") {
   World world;
   world.start([&] {
