@@ -76,8 +76,8 @@ void Loop::check_requests() {
   }
 }
 
-void Loop::on_message(const Service& from, const control::Message& message) {
-  if (!pass_to_jobs(from.name, message) && from.on_message) from.on_message(message);
+void Loop::on_message(const Service& from, std::uint32_t job, const control::Message& message) {
+  if (!pass_to_jobs(from.name, message) && from.on_message) from.on_message(job, message);
 }
 
 bool Loop::pass_to_jobs(const std::string& from, const control::Message& message) {

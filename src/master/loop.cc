@@ -49,8 +49,8 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
         .master_state = &master_state_,
         .bound = service.kind == ServiceKind::kPool ? &process_max_ : nullptr,
         .forget_others = [this](const Children& one) { return forget_others(services_, one); },
-        .on_message = [this](const Service& from,
-                             const control::Message& message) { on_message(from, message); }};
+        .on_message = [this](const Service& from, std::uint32_t job,
+                             const control::Message& message) { on_message(from, job, message); }};
     services_.push_back(std::make_unique<RunningService>(std::move(service), dependencies,
                                                          process_max_, job_places_));
   }

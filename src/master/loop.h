@@ -55,7 +55,7 @@ class Loop {
   void take_signals();
   void second_passed();
   void check_requests();
-  void on_message(const Service& from, const control::Message& message);
+  void on_message(const Service& from, std::uint32_t job, const control::Message& message);
   /// Passes MESSAGE from the service FROM to the service that runs the requested jobs. Returns
   /// false if no such service exists.
   bool pass_to_jobs(const std::string& from, const control::Message& message);

@@ -14,9 +14,11 @@ namespace {
 
 using PoolStates = SharedState<PoolOverview>;
 using JobStates = SharedState<JobOverview>;
+using PeerStates = SharedState<PeerOverview>;
 
 std::size_t size_of(const Overview::Sizes& sizes) {
-  return sizes.pools * sizeof(PoolStates) + sizes.jobs * sizeof(JobStates);
+  return sizes.pools * sizeof(PoolStates) + sizes.jobs * sizeof(JobStates) +
+         sizes.peers * sizeof(PeerStates);
 }
 
 /// The arrays in the memory of an overview.
@@ -25,6 +27,9 @@ std::span<PoolStates> pools_in(const Mapping& memory, const Overview::Sizes& siz
 }
 std::span<JobStates> jobs_in(const Mapping& memory, const Overview::Sizes& sizes) {
   return {reinterpret_cast<JobStates*>(pools_in(memory, sizes).data() + sizes.pools), sizes.jobs};
+}
+std::span<PeerStates> peers_in(const Mapping& memory, const Overview::Sizes& sizes) {
+  return {reinterpret_cast<PeerStates*>(jobs_in(memory, sizes).data() + sizes.jobs), sizes.peers};
 }
 
 }  // namespace
@@ -92,6 +97,20 @@ void Overview::publish_jobs(std::size_t index, std::string_view service,
   JobOverview overview{.service = {}, .figures = figures};
   overview.service.assign(service);
   write_state(jobs_in(written_, sizes_)[index], overview);
+}
+
+void Overview::publish_peer(std::size_t index, const PeerOverview& peer) {
+  if (index >= sizes_.peers || ::getpid() != creator_) return;
+  write_state(peers_in(written_, sizes_)[index], peer);
+}
+
+std::vector<PeerOverview> Overview::read_peers() const {
+  std::vector<PeerOverview> all;
+  for (const auto& peer : peers_in(read_, sizes_)) {
+    const auto copy = copy_state(peer);
+    all.push_back(copy.is_torn ? PeerOverview() : copy.state);
+  }
+  return all;
 }
 
 std::vector<JobOverview> Overview::read_jobs() const {

@@ -36,6 +36,13 @@ enum class Verb : std::uint8_t {
   kAgain = 6,
   /// The repository with this number in the master's configuration might have new events.
   kEvents = 7,
+  /// Figures of the peer with which a job syncs. The number is the total of received artifacts, the
+  /// total of sent artifacts, the number of consecutive failures, and the time of the last success
+  /// in seconds since 1970 (0: never). kPeerSucceeded is sent last.
+  kPeerReceived = 8,
+  kPeerSent = 9,
+  kPeerFailures = 10,
+  kPeerSucceeded = 11,
 };
 
 struct Message {

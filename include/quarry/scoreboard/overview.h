@@ -71,6 +71,18 @@ struct JobOverview {
 static_assert(std::is_trivially_copyable_v<JobOverview>);
 static_assert(sizeof(JobOverview) % sizeof(std::uint64_t) == 0);
 
+/// A peer, as its last sync has reported it.
+struct PeerOverview {
+  FixedText<128> name{};  // "": not reported yet
+  FixedText<128> pool{};
+  std::uint64_t received = 0;   // artifacts
+  std::uint64_t sent = 0;       // artifacts
+  std::uint64_t failures = 0;   // consecutive failures
+  std::uint64_t succeeded = 0;  // end of the last successful sync, in seconds since 1970; 0: never
+};
+static_assert(std::is_trivially_copyable_v<PeerOverview>);
+static_assert(sizeof(PeerOverview) % sizeof(std::uint64_t) == 0);
+
 /// Returns the overview of SNAPSHOT with REFUSALS, sorted newest first.
 PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
@@ -82,6 +94,7 @@ class Overview {
   struct Sizes {
     std::size_t pools = 1;
     std::size_t jobs = 0;  // services that run jobs
+    std::size_t peers = 0;
   };
 
   /// Creates an overview. Uses the memory EARLIER, the fd() of an overview before a reload, if it has
@@ -99,10 +112,14 @@ class Overview {
   /// Updates the service INDEX, whose name is SERVICE, in the same way. If SERVICE is "", readers skip
   /// it.
   void publish_jobs(std::size_t index, std::string_view service, const JobFigures& figures);
+  /// Updates the peer INDEX in the same way. Readers skip a peer without a name.
+  void publish_peer(std::size_t index, const PeerOverview& peer);
   /// Returns all pools that have been published.
   std::vector<PoolOverview> read() const;
   /// Returns all services that have been published.
   std::vector<JobOverview> read_jobs() const;
+  /// Returns all peers. The name of a peer is "" before its first report.
+  std::vector<PeerOverview> read_peers() const;
 
  private:
   Overview(const Sizes& sizes, base::Fd fd, Mapping written, Mapping read);
@@ -110,8 +127,8 @@ class Overview {
   Sizes sizes_;
   int creator_;  // process id
   base::Fd fd_;
-  /// An array of SharedState<PoolOverview>, then an array of SharedState<JobOverview>. Not mapped in
-  /// children.
+  /// Arrays of SharedState<PoolOverview>, SharedState<JobOverview> and SharedState<PeerOverview>. Not
+  /// mapped in children.
   Mapping written_;
   Mapping read_;  // the same arrays, read-only
 };

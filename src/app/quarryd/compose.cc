@@ -15,6 +15,7 @@
 #include "metrics_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
+#include "peer_configuration.h"
 #include "pool_services.h"
 #include "quarry/base/log.h"
 #include "quarry/control/reopened_logs.h"
@@ -51,7 +52,9 @@ base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::C
     return nullptr;
   }
   return scoreboard::Overview::create(
-      {.pools = config.pools.size(), .jobs = kJobServices * config.pools.size()},
+      {.pools = config.pools.size(),
+       .jobs = kJobServices * config.pools.size(),
+       .peers = peers_in(config).peers.size()},
       earlier.take_memory("metrics", scoreboard::Overview::kLayout, config.pools.front().run_as));
 }
 
@@ -250,6 +253,50 @@ void publish_jobs(std::vector<Service>& services,
   for (; index < overview->sizes().jobs; ++index) overview->publish_jobs(index, "", {});
 }
 
+/// Publishes the reports of the syncs with PEERS, which SERVICE runs, in OVERVIEW. The first peer has
+/// the index FIRST there.
+void publish_peers(Service& service, const std::vector<ConfiguredPeer>& peers, std::size_t first,
+                   const std::shared_ptr<scoreboard::Overview>& overview) {
+  struct Known {
+    std::uint32_t number;
+    scoreboard::PeerOverview figures;
+  };
+  std::vector<Known> known;
+  const auto earlier = overview->read_peers();
+  for (const ConfiguredPeer& peer : peers) {
+    // The memory might contain the figures from before a reload.
+    const std::size_t index = first + known.size();
+    scoreboard::PeerOverview figures = earlier[index];
+    if (figures.name.view() != peer.options.name || figures.pool.view() != peer.pool) figures = {};
+    overview->publish_peer(index, figures);
+    figures.name.assign(peer.options.name);
+    figures.pool.assign(peer.pool);
+    known.push_back({peer.number, figures});
+  }
+  service.on_message = [overview, first, known = std::move(known)](
+                           std::uint32_t number, const control::Message& message) mutable {
+    const auto at = std::ranges::find(known, number, &Known::number);
+    if (at == known.end()) return;
+    switch (message.verb) {
+      case control::Verb::kPeerReceived:
+        at->figures.received = message.number;
+        return;
+      case control::Verb::kPeerSent:
+        at->figures.sent = message.number;
+        return;
+      case control::Verb::kPeerFailures:
+        at->figures.failures = message.number;
+        return;
+      case control::Verb::kPeerSucceeded:
+        at->figures.succeeded = message.number;
+        overview->publish_peer(first + static_cast<std::size_t>(at - known.begin()), at->figures);
+        return;
+      default:
+        return;
+    }
+  };
+}
+
 /// Returns the address on which SERVICE listens, for the log.
 std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
@@ -286,6 +333,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config, earlier));
   MetricsSources metrics{.overview = overview, .server = server_sources(config), .pages = {}};
+  std::size_t published_peers = 0;
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
@@ -324,6 +372,8 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     auto backoffice = backoffice_service(pool, options.background, events);
     auto publishing = events_service(pool, options.background, events);
     auto syncs = peers_service(pool, peers, events);
+    if (syncs && overview) publish_peers(*syncs, peers, published_peers, overview);
+    published_peers += peers.size();
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));

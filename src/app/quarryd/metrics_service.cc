@@ -72,6 +72,24 @@ void write_failed_logins(const MetricsSources& sources,
   }
 }
 
+void write_peers(const std::vector<scoreboard::PeerOverview>& peers, Exposition& out) {
+  const auto write = [&](std::string_view name, std::string_view help, auto figure) {
+    begin(out, name, help);
+    for (const auto& each : peers) {
+      if (each.name.view().empty()) continue;
+      out.sample({{"pool", each.pool.view()}, {"peer", each.name.view()}}, each.*figure);
+    }
+  };
+  using scoreboard::PeerOverview;
+  write("quarry_peer_received_artifacts_total", "Artifacts received from the peer.",
+        &PeerOverview::received);
+  write("quarry_peer_sent_artifacts_total", "Artifacts sent to the peer.", &PeerOverview::sent);
+  write("quarry_peer_failures", "Failed syncs since the last successful sync.",
+        &PeerOverview::failures);
+  write("quarry_peer_last_success_timestamp_seconds",
+        "End of the last successful sync, in seconds since 1970, or 0.", &PeerOverview::succeeded);
+}
+
 void write_courier(const pages::CourierView& courier, Exposition& out) {
   begin(out, "quarry_courier_up", "Whether the courier is running.");
   out.sample({}, courier.is_running ? 1 : 0);
@@ -113,6 +131,7 @@ gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view acc
   scoreboard::write_pool_metrics(pools, out);
   write_failed_logins(sources, pools, out);
   scoreboard::write_job_metrics(sources.overview->read_jobs(), out);
+  if (const auto peers = sources.overview->read_peers(); !peers.empty()) write_peers(peers, out);
   if (!sources.pages.empty()) write_pages(sources, out);
   if (sources.server.courier) write_courier(sources.server.courier(), out);
   if (sources.server.all_queues) write_queues(sources.server.all_queues(), out);

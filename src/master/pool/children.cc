@@ -129,7 +129,7 @@ void Children::log_start_failure(std::string why) {
 void Children::read_control(Child& child) {
   const auto last = take_messages(child.control, [&](const control::Message& message) {
     if (job_listener_ && job_listener_(child, message)) return;
-    dependencies_.on_message(service_, message);
+    dependencies_.on_message(service_, child.number, message);
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {

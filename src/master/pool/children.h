@@ -78,8 +78,9 @@ class Children {
     ProcessMax* bound = nullptr;  // null: process.max does not apply
     /// Passed to spawn() as FORGET_OTHERS.
     std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
-    /// Handles a message from a child of SERVICE.
-    std::function<void(const Service& service, const control::Message&)> on_message;
+    /// Handles a message from a child of SERVICE. JOB is the number of the child's job, or 0.
+    std::function<void(const Service& service, std::uint32_t job, const control::Message&)>
+        on_message;
   };
   using JobListener = std::function<bool(Child&, const control::Message&)>;
 

@@ -123,6 +123,28 @@ def test_counters_continue_after_a_reload(metrics):
         metrics.wait_for(value, name, **labels)
 
 
+def test_figures_of_peers_continue_after_a_reload(metrics, tmp_path):
+    labels = {"pool": "www", "peer": "mirror"}
+    wait_until(lambda: metrics.value("quarry_peer_last_success_timestamp_seconds", **labels), "a sync", pause=0.1)
+    first = metrics.value("quarry_peer_last_success_timestamp_seconds", **labels)
+    assert abs(first - (tmp_path / "served" / "one.fossil").stat().st_mtime) < PATIENCE
+    sent, received = (f"quarry_peer_{what}_artifacts_total" for what in ("sent", "received"))
+    assert metrics.value(sent, **labels) == metrics.value(received, **labels) == 0
+    code = repofile.project_code(metrics.repository)
+    secret = repofile.add_user(metrics.repository, "hand", "written", "giox")
+    wire.Peer(metrics.http_port, "/one", "hand", secret, code).push(wire.file_card(b"news\n"))
+    metrics.wait_for(1, sent, **labels)
+    assert metrics.value("quarry_peer_failures", **labels) == 0
+    metrics.daemon.main.send(signal.SIGUSR2)
+    while metrics.value("quarry_generation", pool="www") != 2:
+        assert metrics.value(sent, **labels) == 1
+    (tmp_path / "other.fossil").unlink()
+    wire.Peer(metrics.http_port, "/one", "hand", secret, code).push(wire.file_card(b"more news\n"))
+    metrics.wait_for(1, "quarry_peer_failures", **labels)
+    assert (metrics.value(sent, **labels), metrics.value(received, **labels)) == (1, 0)
+    assert metrics.value("quarry_peer_last_success_timestamp_seconds", **labels) >= first
+
+
 @pytest.mark.parametrize("what", ["sync", "page"])
 def test_a_request_that_ends_after_a_reload_is_counted(metrics, what):
     """The request belongs to a process of the previous generation."""

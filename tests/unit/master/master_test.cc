@@ -71,7 +71,7 @@ TEST_CASE("a child holds its own listener, board and channel, and no other servi
       return sleep_for_ever(child);
     });
     own.listener = std::move(*listener);
-    own.on_message = [&](const quarry::control::Message& message) {
+    own.on_message = [&](std::uint32_t, const quarry::control::Message& message) {
       world.say(message.number == 17 ? 'm' : 'n');
     };
     return services(std::move(own), world.service(1, [&world, fd](ChildContext& child) {

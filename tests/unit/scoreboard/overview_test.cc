@@ -52,8 +52,8 @@ TEST_CASE("published pools are visible to children that were forked before") {
 }
 
 TEST_CASE("readers of an earlier overview read what is published in its memory later") {
-  const Overview::Sizes sizes{.pools = 2, .jobs = 1};
-  const Overview::Sizes others{.pools = 2, .jobs = 2};
+  const Overview::Sizes sizes{.pools = 2, .jobs = 1, .peers = 2};
+  const Overview::Sizes others{.pools = 2, .jobs = 2, .peers = 2};
   const auto earlier = *Overview::create(sizes);
   const auto other = *Overview::create(others, quarry::base::Fd(::dup(earlier->fd())));
   const auto later = *Overview::create(sizes, quarry::base::Fd(::dup(earlier->fd())));
@@ -67,6 +67,15 @@ TEST_CASE("readers of an earlier overview read what is published in its memory l
   CHECK(earlier->read_jobs().size() == 1);
   later->publish_jobs(0, "", {});
   CHECK(earlier->read_jobs().empty());
+  quarry::scoreboard::PeerOverview peer{.received = 3, .sent = 4, .failures = 1};
+  peer.name.assign("mirror");
+  later->publish_peer(1, peer);
+  const auto peers = earlier->read_peers();
+  REQUIRE(peers.size() == 2);
+  CHECK(peers[0].name.view() == "");
+  CHECK(peers[1].name.view() == "mirror");
+  CHECK(peers[1].sent == 4);
+  CHECK(earlier->read().size() == 1);
 }
 
 TEST_CASE("a child cannot publish") {

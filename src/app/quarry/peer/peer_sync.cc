@@ -147,6 +147,19 @@ void notify_courier(const PeerRunArguments& arguments, Repository& file, const b
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
+/// Sends the figures of STATE to the server, for its metrics.
+void send_figures(const control::Channel& master, const backoffice::PeerState& state) {
+  const auto send = [&master](control::Verb verb, std::int64_t figure) {
+    constexpr std::int64_t kMax = std::numeric_limits<std::uint32_t>::max();
+    const std::int64_t number = std::clamp<std::int64_t>(figure, 0, kMax);
+    master.send({verb, static_cast<std::uint32_t>(number)});
+  };
+  send(control::Verb::kPeerReceived, state.received);
+  send(control::Verb::kPeerSent, state.sent);
+  send(control::Verb::kPeerFailures, state.failures);
+  send(control::Verb::kPeerSucceeded, state.succeeded / 1000);
+}
+
 /// Informs the server about other jobs that are due because of the received artifacts.
 void notify_server(const PeerRunArguments& arguments, const control::Channel& master,
                    const PeerReport& report) {
@@ -179,6 +192,7 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   if (report.what == What::kFailed && report.is_news && !arguments.courier.empty()) {
     notify_courier(arguments, *file, *report.error);
   }
+  send_figures(master, report.state);
   notify_server(arguments, master, report);
   run_again(master, report.wait);
   return {};
