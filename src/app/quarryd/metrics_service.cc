@@ -91,6 +91,8 @@ void write_peers(const std::vector<scoreboard::PeerOverview>& peers, Exposition&
 }
 
 void write_courier(const pages::CourierView& courier, Exposition& out) {
+  // Zeros would mean that the courier has stopped.
+  if (!courier.problem.empty()) return;
   begin(out, "quarry_courier_up", "Whether the courier is running.");
   out.sample({}, courier.is_running ? 1 : 0);
   const auto write = [&](std::string_view name, std::string_view help, auto get) {
@@ -110,7 +112,8 @@ void write_courier(const pages::CourierView& courier, Exposition& out) {
   }
 }
 
-void write_queues(const std::vector<pages::PoolQueues>& pools, Exposition& out) {
+void write_queues(std::vector<pages::PoolQueues> pools, Exposition& out) {
+  std::erase_if(pools, [](const auto& each) { return !each.view.problem.empty(); });
   begin(out, "quarry_change_set_queues", "Queues of change sets.");
   for (const auto& [pool, view] : pools) out.sample({{"pool", pool}}, view.queues);
   begin(out, "quarry_change_sets", "Change sets in each state.");

@@ -279,7 +279,10 @@ class Check {
       if (pool.status_listen) add(1, pool.process);
       if (!pool.access.path.empty()) ++needed;
     }
-    if (config_.global.metrics_listen) add(1, master::ProcessSettings());
+    if (config_.global.metrics_listen) {
+      add(1, master::ProcessSettings());
+      ++needed;  // the overview
+    }
     if (config_.http) {
       add(1, config_.http->process);
       const std::size_t more_listeners = config_.http->listens.size() - 1;
@@ -292,6 +295,20 @@ class Check {
   const StartConditions& start_;
   Lines found_;
 };
+
+/// Returns the problems of the process that answers on metrics.listen.
+Lines unreadable_by_metrics(const master::Config& config) {
+  const auto courier = courier_config_in(config);
+  if (!config.global.metrics_listen || !courier) return {};
+  const std::string& spool = courier->options.spool_directory;
+  std::error_code error;
+  // The courier creates the folder at its first start.
+  if (!std::filesystem::exists(spool, error)) return {};
+  ChildNeeds needs;
+  needs.files.push_back(
+      {"metrics.listen: the metrics of the courier will be missing", spool, NeededAccess::kRead});
+  return access_errors({}, config.pools.front().run_as, needs);
+}
 
 }  // namespace
 
@@ -314,6 +331,7 @@ Lines start_warnings(const master::Config& config) {
       if (each.starts_with(needs.writer)) found.push_back(fmt::format("[{}]: {}", pool.name, each));
     }
   }
+  for (std::string& each : unreadable_by_metrics(config)) found.push_back(std::move(each));
   if (const auto certificates = read_certificates(config)) {
     for (const gateway::Certificate& certificate : *certificates) {
       for (const std::string& each : certificate.warnings) {

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ from support import fastcgi, places, repofile, wire
 from support.changes import somebody, tarball
 from support.daemon import Daemon, section
 from support.process import PATIENCE, Process, free_port, wait_until
+from support.program import quarryd
 
 RULES = places.TOP / "conf" / "prometheus" / "quarry.rules.yml"
 DASHBOARD = places.TOP / "conf" / "grafana" / "quarry.json"
@@ -121,6 +123,30 @@ def test_counters_continue_after_a_reload(metrics):
     metrics.wait_for(2, "quarry_generation", pool="www")
     for (name, labels), value in zip(counters, before, strict=True):
         metrics.wait_for(value, name, **labels)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start children as other users")
+def test_unreadable_files_of_the_courier_are_not_shown_as_a_stopped_courier(start, open_folder, fossil):
+    spool = open_folder / "spool"
+    spool.mkdir(0o700)
+    repository = open_folder / "one.fossil"
+    fossil.new(repository)
+    repository.chmod(0o666)
+    port = free_port()
+    more = (section("courier", {"socket": open_folder / "courier.sock", "spool.directory": spool, "user": "root"})
+            + section("destination archive", {"type": "file", "path": open_folder / "events.json"}))
+    daemon = start({"user": "nobody", "changes": "on"}, repository=repository, more=more, settings={"metrics.listen": f"127.0.0.1:{port}"})
+    wait_until(lambda: any(spool.iterdir()), "the courier")
+    metrics = Metrics(daemon, port, 0, repository)
+    assert metrics.value("quarry_generation") == 1 and metrics.value("quarry_courier_up") is None
+    checked = quarryd("--config", daemon.config, "--test")
+    assert (f"warning: metrics.listen: the metrics of the courier will be missing: cannot read {spool}: "
+            "Permission denied") in checked.stderr, checked.stderr
+    spool.chmod(0o755)
+    for each in spool.iterdir():
+        each.chmod(0o644)
+    metrics.wait_for(1, "quarry_courier_up")
+    assert quarryd("--config", daemon.config, "--test").stderr == ""
 
 
 def test_figures_of_peers_continue_after_a_reload(metrics, tmp_path):
