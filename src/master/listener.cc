@@ -34,12 +34,13 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   if (found) {
     listener.fd_ = std::move(found->fd);
     listener.is_ours_ = found->is_ours;
-    QUARRY_TRY(base::go_on_listening(listener.fd_, address, options));
+    QUARRY_TRY(base::go_on_listening(*listener.fd_, address, options));
   } else {
-    QUARRY_TRY_ASSIGN(listener.fd_, base::listen_on(address, options));
+    QUARRY_TRY_ASSIGN(base::Fd fd, base::listen_on(address, options));
+    listener.fd_ = std::make_shared<base::Fd>(std::move(fd));
   }
   if (!address.is_unix()) {
-    QUARRY_TRY_ASSIGN(listener.address_, base::local_address(listener.fd_));
+    QUARRY_TRY_ASSIGN(listener.address_, base::local_address(*listener.fd_));
     return listener;
   }
   listener.address_ = address;
@@ -75,7 +76,7 @@ Listener& Listener::operator=(Listener&& other) noexcept {
 }
 
 Listener::~Listener() {
-  if (!file_) return;
+  if (!file_ || fd_.use_count() > 1) return;
   const std::string path = address_->path();
   const auto there = base::socket_file(path);
   if (there && *there == *file_) ::unlink(path.c_str());

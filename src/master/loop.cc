@@ -129,7 +129,8 @@ base::Result<void> Loop::set_up() {
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  reload_.boards.clear();  // the remaining boards belong to pools that were removed
+  if (!reload_.keeps_previous)
+    reload_.boards.clear();  // the remaining boards belong to pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
         pass_to_jobs(from, message);  // ignore messages other than requests for jobs
@@ -202,6 +203,14 @@ void Loop::give_up(const RunningService& service) {
 
 void Loop::notify_ready() {
   master_state_.is_ready = true;
+  if (const auto interval = base::watchdog_interval()) {
+    every(std::chrono::duration_cast<milliseconds>(*interval / 3),
+          [] { base::notify_service_manager("WATCHDOG=1"); });
+  }
+  if (reload_.keeps_previous) {
+    base::notify_service_manager("READY=1\nSTATUS=not reloaded: see the log");
+    return;
+  }
   previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));
   const auto status = [this] { return "STATUS=" + status_line_.next(services_, master_state_); };
@@ -210,10 +219,6 @@ void Loop::notify_ready() {
     every(global_.systemd_interval, [this, status] {
       if (master_state_.is_running) base::notify_service_manager(status());
     });
-  }
-  if (const auto interval = base::watchdog_interval()) {
-    every(std::chrono::duration_cast<milliseconds>(*interval / 3),
-          [] { base::notify_service_manager("WATCHDOG=1"); });
   }
   if (reload_.on_ready) reload_.on_ready();
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +24,11 @@
 
 namespace quarry::master {
 
-/// A listening socket, identified by its address.
+/// A listening socket, identified by its address. The descriptor is shared, so that a start that
+/// fails does not close it.
 struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
-  base::Fd fd;
+  std::shared_ptr<base::Fd> fd;
   bool is_ours = true;  // false: opened by the service manager, which owns the path
   /// The file of a Unix socket that is ours, to detect whether another file has replaced it.
   std::optional<base::SocketFile> file{};

@@ -1,6 +1,7 @@
 // The listening sockets of services.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace quarry::master {
 
 /// A listening socket. The destructor removes the file of a Unix socket, unless another socket has
-/// replaced the file.
+/// replaced the file or another object shares the socket.
 class Listener {
  public:
   /// Takes the socket for ADDRESS from INHERITED, or opens a new socket. Applies OPTIONS to the
@@ -25,7 +26,7 @@ class Listener {
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
-  int fd() const { return fd_.get(); }
+  int fd() const { return fd_ ? fd_->get() : -1; }
   /// Returns whether the master opened the socket. If a service manager opened the socket, the path
   /// is not removed.
   bool is_ours() const { return is_ours_; }
@@ -37,7 +38,7 @@ class Listener {
   const std::optional<base::SocketAddress>& address() const { return address_; }
 
  private:
-  base::Fd fd_;
+  std::shared_ptr<base::Fd> fd_;
   std::string asked_for_;
   bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;

@@ -37,6 +37,11 @@ struct Reload {
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
   ServiceCounters counters;
+  /// Whether this program could not start its services after the execve(2). The master then starts
+  /// no children, and does not ask the previous children to exit. It keeps `sockets`, and repeats
+  /// the reload until it succeeds.
+  bool keeps_previous = false;
+  std::vector<InheritedSocket> sockets;
 };
 
 /// The socket on which the master answers `quarry status`.

@@ -46,6 +46,8 @@ constexpr int kWrongUsage = 2;
 
 constexpr const char* kFolderNote = "serve folder";
 constexpr const char* kPidFileNote = "pid file";
+constexpr const char* kLogNote = "error log";
+constexpr const char* kJsonLogNote = "error log is JSON";
 
 int failed(const std::string& message) {
   fmt::print(stderr, "quarryd: {}\n", message);
@@ -80,17 +82,65 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
                 address.error().message);
       continue;
     }
-    inherited.push_back({address->str(), std::move(fd), false});
+    inherited.push_back({address->str(), std::make_shared<base::Fd>(std::move(fd)), false});
   }
 }
 
-/// Reports all addresses in use, not only the first one.
-int failed_to_compose(const master::Config& config, const std::vector<std::string>& inheritable,
-                      const base::Error& error) {
-  const auto taken = app::bind_failures(config, inheritable);
-  if (taken.empty()) return failed(error.message);
-  for (const std::string& each : taken) failed(each);
-  return kFailed;
+/// Blocks SIGUSR1, SIGUSR2 and SIGHUP until the master handles them. These signals can arrive as
+/// soon as a socket listens.
+void block_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
+/// Returns all addresses in use, not only the first one.
+std::vector<std::string> errors_of_composing(const master::Config& config,
+                                             const std::vector<std::string>& inheritable,
+                                             const base::Error& error) {
+  auto taken = app::bind_failures(config, inheritable);
+  if (taken.empty()) taken.push_back(error.message);
+  return taken;
+}
+
+void remove_files(const std::vector<master::InheritedSocket>& sockets) {
+  for (const master::InheritedSocket& socket : sockets) {
+    if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
+  }
+}
+
+/// Handles ERRORS, which prevent this program from starting. On a first start, prints them. In a
+/// reload, a file has changed after the check. The children of the previous generation then continue
+/// to serve, and the master repeats the reload.
+int could_not_start(const CommandLine& line, std::optional<master::Handover>& handover,
+                    const std::vector<std::string>& errors) {
+  if (!handover) {
+    for (const std::string& each : errors) failed(each);
+    return kFailed;
+  }
+  base::LogOptions log;
+  if (handover->notes[kJsonLogNote] == "yes") log.form = base::LogForm::kJson;
+  const auto opened = base::set_log_target(log, handover->notes[kLogNote]).and_then([&log] {
+    return base::open_log(log);
+  });
+  if (!opened) base::log(base::LogLevel::kError, "{}", opened.error().message);
+  base::log(base::LogLevel::kError,
+            "not reloaded: the configuration has become invalid since its check; the previous "
+            "children continue, no new children are started, and the reload is repeated");
+  for (const std::string& each : errors) {
+    base::log(base::LogLevel::kError, "  {}", base::printable(each, 1000));
+  }
+  block_signals();
+  const std::vector<master::InheritedSocket> sockets = handover->sockets;
+  master::GlobalConfig global;
+  global.pid_file = handover->notes[kPidFileNote];
+  master::Reload reload = reload_of(line, handover);
+  reload.keeps_previous = true;
+  reload.sockets = sockets;
+  const auto done = master::run_master(global, {}, std::move(reload));
+  remove_files(sockets);
+  return done ? 0 : failed(done.error().message);
 }
 
 bool goes_to_background(const CommandLine& line, const master::Config& config) {
@@ -128,15 +178,6 @@ void detach_from_terminal(base::Fd waiting) {
   [[maybe_unused]] const auto ignored = ::write(waiting.get(), &byte, 1);
 }
 
-/// Blocks SIGUSR1, SIGUSR2 and SIGHUP until the master handles them. These signals can arrive as
-/// soon as a socket listens.
-void block_signals() {
-  sigset_t held;
-  ::sigemptyset(&held);
-  for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
-  ::sigprocmask(SIG_BLOCK, &held, nullptr);
-}
-
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
@@ -159,7 +200,7 @@ int run(const master::Config& config, const CommandLine& line,
   block_signals();
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
-  if (handover) inherited = std::move(handover->sockets);
+  if (handover) inherited = handover->sockets;
   add_activated_sockets(inherited);
   if (!config.global.pid_file.empty()) {
     // The pid file is checked first, because "already running" is clearer than "address in use".
@@ -173,22 +214,26 @@ int run(const master::Config& config, const CommandLine& line,
   app::EarlierFigures earlier;
   if (handover) earlier = {handover->counters, std::move(handover->memories)};
   auto services = app::compose(config, path, start, inherited, earlier);
-  if (!services) return failed_to_compose(config, inheritable, services.error());
+  if (!services) {
+    return could_not_start(line, handover,
+                           errors_of_composing(config, inheritable, services.error()));
+  }
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   base::set_process_title(fmt::format("quarry: master process ({})", about));
   auto control = app::open_control(config, about, inherited);
-  if (!control) return failed(control.error().message);
+  if (!control) return could_not_start(line, handover, {control.error().message});
   // Remove the inherited sockets that are not used any more, because their pools were removed.
-  for (const master::InheritedSocket& socket : inherited) {
-    if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
-  }
+  remove_files(inherited);
   inherited.clear();
+  if (handover) handover->sockets.clear();
   master::Reload reload = reload_of(line, handover);
   const std::string old_pid_file =
       std::exchange(reload.notes[kPidFileNote], config.global.pid_file);
   if (!old_pid_file.empty() && old_pid_file != config.global.pid_file) {
     ::unlink(old_pid_file.c_str());
   }
+  reload.notes[kLogNote] = base::log_target_of(config.global.log);
+  reload.notes[kJsonLogNote] = config.global.log.form == base::LogForm::kJson ? "yes" : "no";
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
   if (waiting) reload.on_ready = [waiting] { detach_from_terminal(std::move(*waiting)); };
   for (master::Service& service : *services) {
@@ -232,6 +277,9 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
     options.prefix = std::filesystem::absolute(line.prefix).lexically_normal();
   }
   const master::ConfigReading reading = app::read_configuration(line.config, options);
+  if (!reading.mistakes.empty() && handover) {
+    return could_not_start(line, handover, reading.mistakes);
+  }
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test > 0) {
@@ -274,9 +322,9 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
                            .key = std::filesystem::absolute(line.key)};
   }
   const auto folder = app::private_folder(handover ? handover->notes[kFolderNote] : "");
-  if (!folder) return failed(folder.error().message);
+  if (!folder) return could_not_start(line, handover, {folder.error().message});
   const auto config = app::config_to_serve(options, *folder);
-  if (!config) return failed(config.error().message);
+  if (!config) return could_not_start(line, handover, {config.error().message});
   if (line.test > 0) {
     if (!could_start(line, *config)) return kFailed;
     fmt::print("{} can be served\n", line.serve);

@@ -168,7 +168,10 @@ base::Result<Handover> parse(const std::string& text) {
   handover.notes = document.value("notes", std::map<std::string, std::string>());
   for (const json& one : document.value("sockets", json::array())) {
     QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(one.value("fd", -1)));
-    InheritedSocket socket{one.value("address", ""), std::move(fd), one.value("is_ours", true), {}};
+    InheritedSocket socket{one.value("address", ""),
+                           std::make_shared<base::Fd>(std::move(fd)),
+                           one.value("is_ours", true),
+                           {}};
     if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
     handover.sockets.push_back(std::move(socket));
   }
@@ -202,7 +205,7 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
                    {"sockets", json::array()},      {"previous_children", json::array()},
                    {"boards", json::array()},       {"memories", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
-    QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
+    QUARRY_TRY_ASSIGN(const int fd, let_through(*socket.fd));
     json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};
     if (socket.file) written["file"] = {socket.file->device, socket.file->inode};
     document["sockets"].push_back(std::move(written));
@@ -233,7 +236,7 @@ void take_back(Handover& handover) {
   const auto back = [](base::Fd& fd) {
     if (fd) ::fcntl(fd.release(), F_SETFD, FD_CLOEXEC);
   };
-  for (InheritedSocket& socket : handover.sockets) back(socket.fd);
+  for (InheritedSocket& socket : handover.sockets) back(*socket.fd);
   for (InheritedBoard& board : handover.boards) back(board.fd);
   for (InheritedMemory& memory : handover.memories) back(memory.fd);
   for (PreviousChild& child : handover.previous_children) {

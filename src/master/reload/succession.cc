@@ -70,8 +70,20 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
 
 void hand_over(const Listener& listener, Handover& handover) {
   if (listener.fd() < 0) return;
-  handover.sockets.push_back(
-      {listener.asked_for(), base::Fd(listener.fd()), listener.is_ours(), listener.file()});
+  handover.sockets.push_back({listener.asked_for(), std::make_shared<base::Fd>(listener.fd()),
+                              listener.is_ours(), listener.file()});
+}
+
+void hand_over(const Reload& kept, Handover& handover) {
+  for (const InheritedSocket& socket : kept.sockets) {
+    handover.sockets.push_back({socket.address, std::make_shared<base::Fd>(socket.fd->get()),
+                                socket.is_ours, socket.file});
+  }
+  for (const InheritedBoard& board : kept.boards) {
+    handover.boards.push_back(
+        {board.service, base::Fd(board.fd.get()), board.layout, board.writer, board.state});
+  }
+  handover.counters = kept.counters;
 }
 
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover) {

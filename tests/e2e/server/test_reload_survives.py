@@ -4,15 +4,17 @@ a file is removed after this check."""
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
 
 import pytest
 
-from support import fastcgi, process
-from support.daemon import WITHOUT_HANDLERS
-from support.process import wait_until
+from support import fastcgi, places, process
+from support.daemon import WITHOUT_HANDLERS, Daemon
+from support.process import free_port, wait_until
+from support.tls import Authority
 from test_fastcgi_protocol import kept
 
 
@@ -160,3 +162,61 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
         page = fastcgi.read_page(connection).body
         seen.append(page[page.index(b"\"pid\""):].split(b",")[0])
     assert len(set(seen)) == 20
+
+
+@pytest.fixture
+def start_replaced(start, tmp_path, monkeypatch):
+    """Returns a function that starts a server. Then it replaces the program by a script that runs COMMAND after a
+    successful check, before the master executes the program again."""
+    program = tmp_path / "quarryd"
+    shutil.copy(places.program("quarryd"), program)
+    monkeypatch.setattr(places, "program", lambda name: program)
+
+    def begin(command: str, *args: object, **options: object) -> Daemon:
+        server = start(*args, **options)
+        script = tmp_path / "script"
+        script.write_text(f"#!/bin/sh\n{tmp_path}/real \"$@\" || exit 1\n{command}\nmv {tmp_path}/real {program}\n")
+        script.chmod(0o755)
+        program.rename(tmp_path / "real")
+        script.rename(program)
+        return server
+    return begin
+
+
+@pytest.mark.parametrize("change", ["a mistake", "no file", "an address in use", "a removed key"])
+def test_a_file_that_changes_after_the_check_does_not_end_the_server(start_replaced, tmp_path, change):
+    issued = Authority(tmp_path / "authority").issue("localhost")
+    port = free_port()
+    other = tmp_path / "other.conf"
+    server = start_replaced(f"mv {other} {tmp_path / 'daemon-0' / 'quarryd.conf'}" if change != "a removed key" else f"rm {issued.key}",
+                            http={"listen": f"127.0.0.1:{port} ssl", **issued.directives()})
+    good = server.config.read_text()
+    key = issued.key.read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other.write_text({"a mistake": "[global]\nnonsense = 1\n" + good, "no file": good + "\n[more]\ninclude = /no/file\n"}.get(
+            change, good.replace(f"127.0.0.1:{port}", f"127.0.0.1:{taken.getsockname()[1]}")))
+        before = server.children()
+        server.main.send(signal.SIGUSR2)
+        server.wait_for_log("has become invalid since its check")
+        assert server.main.is_running() and server.is_served()
+        assert server.children() == before
+        server.wait_for_log("--test")
+        assert server.is_served()
+    server.config.write_text(good)
+    issued.key.write_bytes(key)
+    ready = server.log().count("ready: ")
+    wait_until(lambda: server.log().count("ready: ") > ready, "the repeated reload")
+    wait_until(lambda: not set(before) & set(server.children()), "the end of the previous children")
+    assert server.is_served()
+    server.stop()
+    assert not server.socket.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_server_that_keeps_the_previous_children_can_be_stopped(start_replaced, tmp_path, number):
+    server = start_replaced(f"rm {tmp_path / 'daemon-0' / 'quarryd.conf'}")
+    server.main.send(signal.SIGUSR2)
+    server.wait_for_log("has become invalid since its check")
+    server.main.send(number)
+    assert server.main.wait() == 0
+    assert not server.socket.exists()

@@ -31,7 +31,7 @@ Handover handed_over(Handover& handover) {
   auto written = write_handover(handover);
   REQUIRE(written);
   ::setenv(kHandoverVariable, std::to_string(written->release()).c_str(), 1);
-  for (auto& socket : handover.sockets) socket.fd.release();
+  for (auto& socket : handover.sockets) socket.fd->release();
   for (auto& board : handover.boards) board.fd.release();
   for (auto& memory : handover.memories) memory.fd.release();
   for (auto& child : handover.previous_children) {
@@ -154,7 +154,7 @@ TEST_CASE("borrowed descriptors are given back unchanged") {
   const Fd board = some_fd();
   const Fd out = some_fd();
   Handover handover;
-  handover.sockets.push_back({"/run/www.sock", Fd(socket.get()), true});
+  handover.sockets.push_back({"/run/www.sock", std::make_shared<Fd>(socket.get()), true});
   handover.boards.push_back({"pool www", Fd(board.get()), {}, {}, {}});
   handover.previous_children.push_back({.pid = 1,
                                         .service = "pool www",
@@ -164,7 +164,7 @@ TEST_CASE("borrowed descriptors are given back unchanged") {
   for (const Fd* fd : {&socket, &board, &out}) CHECK_FALSE(is_closed_on_exec(fd->get()));
   take_back(handover);
   for (const Fd* fd : {&socket, &board, &out}) CHECK(is_closed_on_exec(fd->get()));
-  CHECK_FALSE(handover.sockets[0].fd);
+  CHECK_FALSE(*handover.sockets[0].fd);
   CHECK_FALSE(handover.previous_children[0].output->out.fd);
 }
 
