@@ -62,7 +62,11 @@ std::string time_of(const ASN1_TIME* time) {
 
 base::Result<std::vector<X509Ptr>> read_chain(const std::string& path) {
   QUARRY_TRY_ASSIGN(const PemFile file, open_pem(path));
-  auto chain = certificates_in(file.bio.get());
+  auto read = certificates_in(file.bio.get());
+  if (!read) {
+    return base::fail(ErrorCode::kInvalid, fmt::format("{}: {}", path, read.error().message));
+  }
+  std::vector<X509Ptr> chain = std::move(*read);
   if (chain.empty()) {
     return base::fail(
         ErrorCode::kInvalid,
@@ -115,14 +119,14 @@ void warn_of_time(const X509* certificate, const std::string& path,
   const ASN1_TIME* const end = X509_get0_notAfter(certificate);
   if (X509_cmp_current_time(start) > 0) {
     warnings.push_back(
-        fmt::format("{}: clients refuse this certificate, because it is not valid "
+        fmt::format("{}: clients refuse the certificate {}, because it is not valid "
                     "before {}",
-                    path, time_of(start)));
+                    path, name_of(certificate), time_of(start)));
   }
   if (X509_cmp_current_time(end) < 0) {
     warnings.push_back(fmt::format(
-        "{}: clients refuse this certificate, because it expired on {}: renew it, and reload", path,
-        time_of(end)));
+        "{}: clients refuse the certificate {}, because it expired on {}: renew it, and reload",
+        path, name_of(certificate), time_of(end)));
   }
 }
 
@@ -164,7 +168,9 @@ base::Result<Certificate> read_certificate(const CertificateFiles& files) {
                       fmt::format("ssl_certificate: cannot use {}: {}", files.certificate,
                                   accepted.error().message));
   }
-  warn_of_time(chain->front().get(), files.certificate, certificate.warnings);
+  for (const X509Ptr& each : *chain) {
+    warn_of_time(each.get(), files.certificate, certificate.warnings);
+  }
   QUARRY_TRY_ASSIGN(certificate.memory, in_memory(*chain, key->get()));
   return certificate;
 }

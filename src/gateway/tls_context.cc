@@ -1,5 +1,6 @@
 #include "tls_context.h"
 
+#include <fmt/core.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -33,7 +34,7 @@ base::Result<TlsContextPtr> context_of(int descriptor) {
   std::string pem = contents_of(descriptor);
   const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   const BioPtr again(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const auto chain = certificates_in(bio.get());
+  QUARRY_TRY_ASSIGN(const auto chain, certificates_in(bio.get()));
   const KeyPtr key(PEM_read_bio_PrivateKey(again.get(), nullptr, nullptr, nullptr));
   auto context = make_context(chain, key.get());
   OPENSSL_cleanse(pem.data(), pem.size());
@@ -68,13 +69,17 @@ std::string take_tls_error() {
   return reason == nullptr ? "unknown error" : reason;
 }
 
-std::vector<X509Ptr> certificates_in(BIO* pem) {
+base::Result<std::vector<X509Ptr>> certificates_in(BIO* pem) {
   std::vector<X509Ptr> found;
   while (X509Ptr next{PEM_read_bio_X509(pem, nullptr, nullptr, nullptr)}) {
     found.push_back(std::move(next));
   }
-  ERR_clear_error();
-  return found;
+  // PEM_R_NO_START_LINE means the end of the file.
+  const bool is_at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string reason = take_tls_error();
+  if (is_at_end) return found;
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("certificate {} is damaged: {}", found.size() + 1, reason));
 }
 
 base::Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {

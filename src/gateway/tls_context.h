@@ -23,8 +23,9 @@ using TlsSessionPtr = std::unique_ptr<SSL, base::FreeWith<SSL_free>>;
 /// Returns the reason of the first error in OpenSSL's queue, and empties the queue.
 std::string take_tls_error();
 
-/// Returns the certificates in PEM, in their order.
-std::vector<X509Ptr> certificates_in(BIO* pem);
+/// Returns the certificates in PEM, in their order. Errors: kInvalid (a certificate is damaged or
+/// incomplete).
+base::Result<std::vector<X509Ptr>> certificates_in(BIO* pem);
 
 /// Returns the settings for CHAIN, which starts with the certificate of the server, and KEY. Errors:
 /// kInvalid (OpenSSL does not accept the certificate or the key, for example because it is too

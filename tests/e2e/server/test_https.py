@@ -141,7 +141,8 @@ def test_clients_refuse_a_wrong_name_and_an_expired_certificate_and_say_why(star
         with pytest.raises(ssl.SSLCertVerificationError, match=f"(?i){reason}"):
             connect(daemon.port, authority.context())
         daemon.wait_for_log("the TLS handshake failed")
-    assert "clients refuse this certificate, because it expired on Feb  1 00:00:00 2020 GMT" in start(expired.directives()).log()
+    assert "clients refuse the certificate /CN=expired, because it expired on Feb  1 00:00:00 2020 GMT" in \
+        start(expired.directives()).log()
 
 
 def test_a_client_gets_the_certificate_for_the_name_that_it_asks_for(start, authority):
@@ -164,6 +165,25 @@ def test_issuers_are_sent_to_clients(start, authority, tmp_path):
         assert b"200 OK" in get(connection)
     leaf.certificate.write_text(between.certificate.read_text() + text)
     assert f"{leaf.certificate}: the certificate /CN=between was not issued by /CN=leaf, which follows it" in check_of(daemon)
+
+
+def test_the_check_finds_damaged_and_expired_issuers(start, authority, tmp_path):
+    between = Authority(tmp_path / "between", parent=authority)
+    leaf = between.issue("leaf")
+    own, issuer = leaf.certificate.read_text(), between.certificate.read_text()
+    daemon = start(leaf.directives())
+    line = issuer.splitlines()[3]
+    for damaged in (issuer[:300], issuer.replace(line, "!" + line[1:]), issuer.replace(line + "\n", "")):
+        leaf.certificate.write_text(own + damaged)
+        assert f"{leaf.certificate}: certificate 2 is damaged: " in check_of(daemon)
+    expired = authority.issue("old", days=("20200101000000Z", "20200201000000Z"), extension="basicConstraints=critical,CA:TRUE")
+    between.certificate.write_bytes(expired.certificate.read_bytes())
+    between.key.write_bytes(expired.key.read_bytes())
+    leaf = between.issue("another")
+    with leaf.certificate.open("a") as chain:
+        chain.write(between.certificate.read_text())
+    daemon.config.write_text(daemon.config.read_text().replace("leaf.", "another."))
+    assert "clients refuse the certificate /CN=old, because it expired on Feb  1 00:00:00 2020 GMT" in check_of(daemon)
 
 
 def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority, tmp_path):
