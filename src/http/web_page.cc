@@ -77,6 +77,7 @@ std::string hash_source(std::string_view text) {
 
 struct AcceptedType {
   std::string_view type;
+  std::string_view version = {};  // empty: not given
   double weight = 1;
 };
 
@@ -84,6 +85,11 @@ struct AcceptedType {
 AcceptedType take_accepted(std::string_view& accept) {
   std::string_view piece = base::take_until(accept, ',');
   AcceptedType accepted{base::trim_blanks(piece.substr(0, piece.find(';')))};
+  constexpr std::string_view kVersion = "version=";
+  if (const std::size_t version = piece.find(kVersion); version != std::string_view::npos) {
+    std::string_view rest = piece.substr(version + kVersion.size());
+    accepted.version = base::trim_blanks(base::take_until(rest, ';'));
+  }
   const std::size_t weight = piece.find("q=");
   if (weight == std::string_view::npos) return accepted;
   piece.remove_prefix(weight + 2);
@@ -183,6 +189,20 @@ bool prefers_html(std::string_view accept) {
     }
   }
   return html > 0 && html >= other;
+}
+
+bool prefers_openmetrics(std::string_view accept) {
+  double openmetrics = 0;
+  double text = 0;
+  while (!accept.empty()) {
+    const AcceptedType accepted = take_accepted(accept);
+    const bool is_known = accepted.version.empty() || accepted.version == "1.0.0";
+    if (is_known && same_name(accepted.type, "application/openmetrics-text")) {
+      openmetrics = std::max(openmetrics, accepted.weight);
+    }
+    if (same_name(accepted.type, "text/plain")) text = std::max(text, accepted.weight);
+  }
+  return openmetrics > 0 && openmetrics >= text;
 }
 
 bool takes_gzip(std::string_view accept_encoding) {

@@ -35,6 +35,9 @@ std::string web_page_headers(std::string_view script = {}, Forms forms = Forms::
 /// browser's.
 bool prefers_html(std::string_view accept);
 
+/// Returns whether the header ACCEPT contains OpenMetrics 1.0.0 and does not prefer plain text.
+bool prefers_openmetrics(std::string_view accept);
+
 /// Returns whether the header ACCEPT_ENCODING allows gzip.
 bool takes_gzip(std::string_view accept_encoding);
 

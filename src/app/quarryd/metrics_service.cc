@@ -6,6 +6,7 @@
 
 #include "quarry/control/reopened_logs.h"
 #include "quarry/gateway/metrics_server.h"
+#include "quarry/http/web_page.h"
 #include "quarry/scoreboard/metrics.h"
 
 namespace quarry::app {
@@ -125,8 +126,8 @@ void write_queues(std::vector<pages::PoolQueues> pools, Exposition& out) {
 }
 
 gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view accept) {
-  const auto form = accept.contains("application/openmetrics-text") ? Exposition::Form::kOpenMetrics
-                                                                    : Exposition::Form::kText;
+  const auto form =
+      http::prefers_openmetrics(accept) ? Exposition::Form::kOpenMetrics : Exposition::Form::kText;
   Exposition out(form);
   begin(out, "quarry_build_info", "Version of quarryd.");
   out.sample({{"version", QUARRY_VERSION}}, 1);

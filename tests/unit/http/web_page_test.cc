@@ -21,6 +21,20 @@ TEST_CASE("browsers get pages, programs get text") {
   CHECK_FALSE(prefers_html("application/text/html,,;,q=,"));
 }
 
+TEST_CASE("a client gets OpenMetrics only in the version that it accepts") {
+  CHECK(prefers_openmetrics("application/openmetrics-text"));
+  CHECK(prefers_openmetrics("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+  // Prometheus's own header:
+  CHECK(prefers_openmetrics(
+      "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+      "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"));
+  CHECK_FALSE(prefers_openmetrics(""));
+  CHECK_FALSE(prefers_openmetrics("*/*"));
+  CHECK_FALSE(prefers_openmetrics("application/openmetrics-text;version=0.0.1,text/plain;q=0.5"));
+  CHECK_FALSE(prefers_openmetrics("application/openmetrics-text;version=1.0.0;q=0"));
+  CHECK_FALSE(prefers_openmetrics("application/openmetrics-text;q=0.2,text/plain;q=0.3"));
+}
+
 TEST_CASE("a client may refuse gzip") {
   CHECK(takes_gzip("gzip"));
   CHECK(takes_gzip("deflate, GZIP;q=0.5, br"));
