@@ -142,7 +142,10 @@ def new_apache(site: Site) -> None:
 
 
 def page_of(site: Site, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/{path}", timeout=60) as reply:
+    """Returns a page. Checks that the client cannot choose the id of its request."""
+    request = urllib.request.Request(f"http://127.0.0.1:{site.port}/{path}", headers={"X-Request-ID": "forged"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        assert reply.headers["X-Request-ID"] != "forged"
         return reply.read().decode()
 
 

@@ -74,6 +74,8 @@ def test_the_sample_of_a_web_server_works_unchanged(machine, start_front, fresh,
     for host in ("127.0.0.1", "[::1]", f"[{SERVER_IPV6}]", "localhost"):
         status, page = machine.get(f"http://{host}/fresh/timeline")
         assert status == 200 and "initial empty check-in" in page
+    reply = machine.run("curl", "-sSi", "-H", "X-Request-ID: forged", "http://127.0.0.1/fresh/timeline")
+    assert re.search(r"^X-Request-ID: \S+\r?$", reply, re.MULTILINE | re.IGNORECASE) and "forged" not in reply
     # Only this machine can read the status page, however its path is written.
     assert machine.get("http://127.0.0.1/status?full")[0] == 200
     assert "pool:" in machine.get("http://127.0.0.1/status")[1]
