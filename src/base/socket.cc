@@ -61,9 +61,9 @@ Result<void> remove_stale(const SocketAddress& address) {
   if (!S_ISSOCK(status.st_mode)) {
     return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
   }
-  // Use a nonblocking socket, because connect(2) would otherwise wait while the queue of a running
-  // server is full.
-  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // Use a datagram socket, because a connection would be a request for a running server. If a socket
+  // of another type is bound to PATH, connect(2) fails with EPROTOTYPE.
+  const Fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
     return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", path));

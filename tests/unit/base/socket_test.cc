@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,16 @@ TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces a stale one
   }
   CHECK_FALSE(connect_to(*address));
   CHECK(listen_on(*address, options));
+}
+
+TEST_CASE("the check for a running server does not connect to it") {
+  const TemporaryFolder dir;
+  const auto address = SocketAddress::parse((dir / "s").string());
+  const auto first = listen_on(*address);
+  REQUIRE(first);
+  REQUIRE_FALSE(listen_on(*address));
+  CHECK(::accept(first->get(), nullptr, nullptr) == -1);
+  CHECK(errno == EAGAIN);
 }
 
 TEST_CASE("listening on port 0 picks a free port that can be queried") {
