@@ -5,9 +5,13 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <list>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "quarry/base/event_handles.h"
 #include "quarry/base/log.h"
@@ -17,11 +21,104 @@ namespace {
 
 using Make = std::function<MetricsPage(std::string_view)>;
 
-constexpr int kTimeoutSeconds = 10;
+using std::chrono::steady_clock;
+
+// Time for a whole request and its reply, and for the next request on the same connection.
+constexpr std::chrono::seconds kTimeout{10};
+constexpr std::size_t kMaxConnections = 64;
 constexpr ev_ssize_t kMaxHeaders = 16 << 10;
 constexpr std::chrono::milliseconds kAcceptPauseOfMetrics{100};
 // After SIGQUIT, time for requests on connections that are already accepted.
 constexpr std::chrono::milliseconds kStopGraceOfMetrics{1'000};
+
+/// The connections of the clients. A connection without a request for kTimeout is closed, even if the
+/// client sends single bytes. If there are kMaxConnections, the oldest one is closed for a new one.
+class MetricsConnections {
+ public:
+  explicit MetricsConnections(event_base* base)
+      : base_(base),
+        arrival_(base, -1, 0, [this] { take_arrived(); }),
+        sweep_(base, -1, EV_PERSIST, [this] { close_late(); }) {
+    sweep_.wait(std::chrono::seconds(1));
+  }
+
+  MetricsConnections(const MetricsConnections&) = delete;
+  MetricsConnections& operator=(const MetricsConnections&) = delete;
+
+  /// Returns the bufferevent for a new connection, or null if memory is exhausted.
+  bufferevent* add() {
+    bufferevent* const bev = bufferevent_socket_new(base_, -1, 0);
+    if (bev == nullptr) return nullptr;
+    // evhttp attaches the bufferevent to its own connection later, or frees it.
+    bufferevent_incref(bev);
+    arrived_.push_back(bev);
+    arrival_.fire();
+    return bev;
+  }
+
+  void took_request(const evhttp_connection* connection) {
+    const auto at = std::ranges::find(open_, connection, &OpenConnection::handle);
+    if (at == open_.end()) return;
+    at->since = steady_clock::now();
+    open_.splice(open_.end(), open_, at);
+  }
+
+ private:
+  struct OpenConnection {
+    evhttp_connection* handle;
+    steady_clock::time_point since;  // the last request, or the start
+  };
+
+  void take_arrived() {
+    for (bufferevent* const bev : std::exchange(arrived_, {})) {
+      void* handle = nullptr;
+      bufferevent_event_cb callback = nullptr;
+      bufferevent_getcb(bev, nullptr, nullptr, &callback, &handle);
+      // A bufferevent that evhttp has freed does not have a callback.
+      if (callback != nullptr) take(static_cast<evhttp_connection*>(handle));
+      bufferevent_decref(bev);
+    }
+  }
+
+  void take(evhttp_connection* handle) {
+    if (open_.size() >= kMaxConnections) close_oldest();
+    evhttp_connection_set_closecb(
+        handle,
+        [](evhttp_connection* closed, void* self) {
+          static_cast<MetricsConnections*>(self)->open_.remove_if(
+              [closed](const OpenConnection& each) { return each.handle == closed; });
+        },
+        this);
+    open_.push_back({handle, steady_clock::now()});
+  }
+
+  void close_oldest() {
+    evhttp_connection_free(open_.front().handle);  // calls the closecb
+    ++closed_;
+  }
+
+  void close_late() {
+    const auto start = steady_clock::now() - kTimeout;
+    while (!open_.empty() && open_.front().since < start) close_oldest();
+    if (const std::size_t closed = std::exchange(closed_, 0); closed > 0) {
+      base::log(base::LogLevel::kNotice,
+                "closed {} connections without a request for {} s, or to make room", closed,
+                kTimeout.count());
+    }
+  }
+
+  event_base* base_;
+  std::vector<bufferevent*> arrived_;
+  std::list<OpenConnection> open_;  // by `since`
+  std::size_t closed_ = 0;          // since the last message
+  base::Event arrival_;
+  base::Event sweep_;
+};
+
+struct MetricsServer {
+  const Make& make;
+  MetricsConnections connections;
+};
 
 void send_page(evhttp_request* request, int status, const MetricsPage& page) {
   evkeyvalq* const headers = evhttp_request_get_output_headers(request);
@@ -32,10 +129,12 @@ void send_page(evhttp_request* request, int status, const MetricsPage& page) {
   evhttp_send_reply(request, status, nullptr, nullptr);
 }
 
-void on_metrics(evhttp_request* request, void* make) {
+void on_metrics(evhttp_request* request, void* argument) {
+  auto* const server = static_cast<MetricsServer*>(argument);
+  server->connections.took_request(evhttp_request_get_connection(request));
   const char* const accept =
       evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
-  send_page(request, HTTP_OK, (*static_cast<const Make*>(make))(accept == nullptr ? "" : accept));
+  send_page(request, HTTP_OK, server->make(accept == nullptr ? "" : accept));
 }
 
 void on_other(evhttp_request* request, void* /*unused*/) {
@@ -61,6 +160,7 @@ int run_metrics(int listener, const Make& make, const std::function<void()>& reo
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
   const base::EventBasePtr base(event_base_new());
+  MetricsServer server{make, MetricsConnections(base.get())};
   const base::HttpServerPtr owner(base ? evhttp_new(base.get()) : nullptr);
   evhttp* const http = owner.get();
   evconnlistener* const accepting =
@@ -71,11 +171,16 @@ int run_metrics(int listener, const Make& make, const std::function<void()>& reo
     base::log(base::LogLevel::kError, "cannot create the HTTP server of the metrics");
     return 1;
   }
-  evhttp_set_timeout(http, kTimeoutSeconds);
+  evhttp_set_bevcb(
+      http,
+      [](event_base*, void* connections) {
+        return static_cast<MetricsConnections*>(connections)->add();
+      },
+      &server.connections);
   evhttp_set_max_headers_size(http, kMaxHeaders);
   evhttp_set_max_body_size(http, 0);
   evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-  evhttp_set_cb(http, "/metrics", on_metrics, const_cast<Make*>(&make));
+  evhttp_set_cb(http, "/metrics", on_metrics, &server);
   evhttp_set_gencb(http, on_other, nullptr);
   evconnlistener_set_error_cb(accepting,
                               [](evconnlistener* failed, void*) { pause_accepting(failed); });

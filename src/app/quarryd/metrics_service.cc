@@ -14,9 +14,6 @@ namespace {
 
 using scoreboard::Exposition;
 
-// Enough for the own descriptors of the process and some concurrent scrapers.
-constexpr std::uint64_t kMaxFiles = 128;
-
 template <typename Figures>
 struct PageMetric {
   std::string_view name;
@@ -150,7 +147,6 @@ base::Result<master::Service> metrics_service(const master::Config& config, Metr
   service.name = "metrics";
   service.kind = master::ServiceKind::kObserver;
   service.run_as = config.pools.front().run_as;
-  service.process.limits.files = kMaxFiles;
   // A scraper must not read older figures after newer ones.
   service.starts_alone = true;
   service.kept_memory = {sources.overview->fd(), scoreboard::Overview::kLayout};

@@ -1,15 +1,20 @@
 """The metrics of the whole server, read by strict parsers and by a real Prometheus, and the samples that use them."""
 
+import contextlib
 import http.client
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,6 +113,54 @@ def test_strict_parsers_accept_the_metrics(metrics):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
     with pytest.raises(urllib.error.HTTPError, match="404"):
         metrics.scrape(path="/metrics/x")
+
+
+def send_bytes(clients: list[socket.socket], is_enough: Callable[[], bool]) -> None:
+    """Sends a byte of an endless header on each connection every second."""
+    while not is_enough():
+        for client in clients:
+            with contextlib.suppress(OSError):
+                client.send(b"x", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        time.sleep(1)
+
+
+def begin_request(port: int) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    client.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+    return client
+
+
+def test_slow_clients_do_not_block_the_metrics(start):
+    port = free_port()
+    server = start(settings={"metrics.listen": f"127.0.0.1:{port}"})
+    metrics = Metrics(server, port, 0, Path())
+    done = threading.Event()
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(begin_request(port)) for _ in range(200)]
+        sender = threading.Thread(target=send_bytes, args=(clients, done.is_set))
+        sender.start()
+        try:
+            assert "quarry_build_info" in metrics.scrape()[1]
+        finally:
+            done.set()
+            sender.join()
+    server.wait_for_log("connections without a request")
+
+
+@pytest.mark.slow
+def test_a_request_to_the_metrics_has_a_time_limit(start):
+    port = free_port()
+    server = start(settings={"metrics.listen": f"127.0.0.1:{port}"})
+    with begin_request(port) as client:
+        send_bytes([client], lambda: "closed 1 connections without a request" in server.log())
+
+
+def test_the_metrics_work_with_few_files(start):
+    port = free_port()
+    may_not_raise_limits = ["setpriv", "--bounding-set=-sys_resource"] if os.geteuid() == 0 else None
+    server = start(settings={"metrics.listen": f"127.0.0.1:{port}", "rlimit_files": 64}, command=may_not_raise_limits)
+    assert "quarry_build_info" in Metrics(server, port, 0, Path()).scrape()[1]
+    assert "cannot set rlimit_files" not in server.log()
 
 
 def test_counters_continue_after_a_reload(metrics):
