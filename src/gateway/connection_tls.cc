@@ -17,6 +17,18 @@
 #include "quarry/http/request_id.h"
 
 namespace quarry::gateway {
+namespace {
+
+/// Returns whether ERROR means that the client's first bytes are not TLS. OpenSSL recognizes only some
+/// methods of HTTP.
+bool is_plain_text(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
+  const int reason = ERR_GET_REASON(error);
+  return reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST ||
+         reason == SSL_R_WRONG_VERSION_NUMBER;
+}
+
+}  // namespace
 
 void Connection::begin_handshake() {
   state_ = State::kHandshake;
@@ -40,7 +52,7 @@ void Connection::on_handshake(short what) {
 
 void Connection::on_handshake_failed() {
   const unsigned long error = bufferevent_get_openssl_error(bev_);
-  if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_HTTP_REQUEST) {
+  if (is_plain_text(error)) {
     refuse_plain_http();
   } else if (const char* const reason = ERR_reason_error_string(error)) {
     owner_.on_failed(*this, fmt::format("the TLS handshake failed: {}", reason));

@@ -298,10 +298,13 @@ def test_only_tls_1_2_and_1_3_without_renegotiation(start, authority):
     assert b"no renegotiation" in client.stderr
 
 
-def test_plain_http_on_the_tls_port_is_answered_with_a_reason(start, authority):
+@pytest.mark.parametrize("request_", [GET, b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", b"get / HTTP/1.0\r\n\r\n",
+                                      b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost:80\r\n\r\n"],
+                         ids=["GET", "OPTIONS", "lower case", "CONNECT"])
+def test_plain_http_on_the_tls_port_is_answered_with_a_reason(start, authority, request_):
     daemon = start(authority.issue("front").directives())
     with socket.create_connection(("127.0.0.1", daemon.port), timeout=60) as connection:
-        connection.sendall(GET)
+        connection.sendall(request_)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 400 Bad Request")
     assert b"this port requires HTTPS: use a URL with https://" in answer
