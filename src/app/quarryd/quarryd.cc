@@ -321,6 +321,12 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
     options.certificate = {.certificate = std::filesystem::absolute(line.certificate),
                            .key = std::filesystem::absolute(line.key)};
   }
+  if (options.http && options.https && *options.http == *options.https &&
+      options.http->port() != 0) {
+    fmt::print(stderr, "quarryd: --http and --https must be different addresses, not both {}\n",
+               options.http->str());
+    return kWrongUsage;
+  }
   const auto folder = app::private_folder(handover ? handover->notes[kFolderNote] : "");
   if (!folder) return could_not_start(line, handover, {folder.error().message});
   const auto config = app::config_to_serve(options, *folder);

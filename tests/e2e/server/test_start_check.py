@@ -423,6 +423,9 @@ def test_serve_can_be_tested(world):
     assert quarryd(*daemon.serve(world.folder), "--http", f"127.0.0.1:{free_port()}", "--test").returncode == 0
     done = quarryd(*daemon.serve(world.folder), "--http", "192.0.2.77:8080", "--test")
     assert done.returncode == 1 and "cannot bind 192.0.2.77:8080" in done.stderr
+    same = f"127.0.0.1:{free_port()}"
+    done = quarryd(*daemon.serve(world.folder), "--http", same, "--https", same, "--certificate", "x", "--key", "x")
+    assert (done.returncode, done.stderr) == (2, f"quarryd: --http and --https must be different addresses, not both {same}\n")
 
 
 @pytest.fixture
