@@ -149,24 +149,24 @@ base::Result<base::Fd> in_memory(const std::vector<X509Ptr>& chain, EVP_PKEY* ke
 
 base::Result<Certificate> read_certificate(const CertificateFiles& files) {
   Certificate certificate;
-  const auto of = [](const char* directive, base::Error error) {
-    error.message = fmt::format("{}: {}", directive, error.message);
+  const auto of = [](const std::string& name, base::Error error) {
+    error.message = fmt::format("{}: {}", name, error.message);
     return std::unexpected(std::move(error));
   };
   const auto chain = read_chain(files.certificate);
-  if (!chain) return of("ssl_certificate", chain.error());
+  if (!chain) return of(files.name_of_certificate, chain.error());
   const auto key = read_key(files.key, certificate.warnings);
-  if (!key) return of("ssl_certificate_key", key.error());
+  if (!key) return of(files.name_of_key, key.error());
   if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
     ERR_clear_error();
     return base::fail(ErrorCode::kInvalid,
-                      fmt::format("ssl_certificate_key: {} is not the key of the certificate in {}",
-                                  files.key, files.certificate));
+                      fmt::format("{}: {} is not the key of the certificate in {}",
+                                  files.name_of_key, files.key, files.certificate));
   }
   if (const auto accepted = make_context(*chain, key->get()); !accepted) {
     return base::fail(ErrorCode::kInvalid,
-                      fmt::format("ssl_certificate: cannot use {}: {}", files.certificate,
-                                  accepted.error().message));
+                      fmt::format("{}: cannot use {}: {}", files.name_of_certificate,
+                                  files.certificate, accepted.error().message));
   }
   for (const X509Ptr& each : *chain) {
     warn_of_time(each.get(), files.certificate, certificate.warnings);

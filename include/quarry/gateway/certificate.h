@@ -17,6 +17,9 @@ struct CertificateFiles {
   std::string certificate;
   /// The private key of the first certificate in PEM format, without a password.
   std::string key;
+  /// Names of the two files in error messages.
+  std::string name_of_certificate = "ssl_certificate";
+  std::string name_of_key = "ssl_certificate_key";
 };
 
 struct Certificate {

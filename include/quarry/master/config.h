@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,8 @@ struct HttpConfig {
   std::string group;
   ProcessSettings process;
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
+  /// FILE:LINE of each value of a directive, for error messages.
+  std::map<std::string, std::vector<std::string>> places;
 };
 
 struct AccessLogConfig {

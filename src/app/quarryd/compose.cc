@@ -177,7 +177,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
   service.process = http.process;
-  QUARRY_TRY_ASSIGN(auto certificates, read_certificates(config));
+  auto [certificates, errors] = read_certificates(config);
+  if (!errors.empty()) return base::fail(base::ErrorCode::kInvalid, errors.front());
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;

@@ -8,6 +8,18 @@
 #include "configuration.h"
 
 namespace quarry::app {
+namespace {
+
+/// Returns the place and the name of value NUMBER of DIRECTIVE.
+std::string name_of(const master::HttpConfig& http, const std::string& directive,
+                    std::size_t number) {
+  const std::string name = "[http] " + directive;
+  const auto places = http.places.find(directive);
+  if (places == http.places.end() || number >= places->second.size()) return name;
+  return fmt::format("{}: {}", places->second[number], name);
+}
+
+}  // namespace
 
 std::string certificates_error(const master::HttpConfig& http) {
   const gateway::GatewayOptions options = gateway_options_in(http);
@@ -36,19 +48,23 @@ std::string certificates_error(const master::HttpConfig& http) {
   return {};
 }
 
-base::Result<std::vector<gateway::Certificate>> read_certificates(const master::Config& config) {
-  std::vector<gateway::Certificate> certificates;
-  if (!config.http) return certificates;
+FrontCertificates read_certificates(const master::Config& config) {
+  FrontCertificates read;
+  if (!config.http) return read;
   const gateway::GatewayOptions options = gateway_options_in(*config.http);
   for (std::size_t i = 0; i < options.certificate_files.size(); ++i) {
-    auto read = gateway::read_certificate(
-        {.certificate = options.certificate_files[i], .key = options.key_files[i]});
-    if (!read) {
-      return base::fail(read.error().code, fmt::format("[http] {}", read.error().message));
+    auto certificate = gateway::read_certificate(
+        {.certificate = options.certificate_files[i],
+         .key = options.key_files[i],
+         .name_of_certificate = name_of(*config.http, "ssl_certificate", i),
+         .name_of_key = name_of(*config.http, "ssl_certificate_key", i)});
+    if (certificate) {
+      read.certificates.push_back(std::move(*certificate));
+    } else {
+      read.errors.push_back(certificate.error().message);
     }
-    certificates.push_back(std::move(*read));
   }
-  return certificates;
+  return read;
 }
 
 }  // namespace quarry::app

@@ -14,7 +14,12 @@ namespace quarry::app {
 /// Returns why the certificates and the addresses of the [http] section do not fit together, or "".
 std::string certificates_error(const master::HttpConfig& http);
 
-/// Reads the certificates of CONFIG's [http] section, if it has any. Errors: kIo, kInvalid.
-base::Result<std::vector<gateway::Certificate>> read_certificates(const master::Config& config);
+struct FrontCertificates {
+  std::vector<gateway::Certificate> certificates;
+  std::vector<std::string> errors;  // of the other certificates
+};
+
+/// Reads the certificates of CONFIG's [http] section, if it has any.
+FrontCertificates read_certificates(const master::Config& config);
 
 }  // namespace quarry::app

@@ -90,7 +90,7 @@ class Check {
     if (start_.in_background) note("daemonize", check_background(config_));
     check_logs();
     check_pid_file();
-    if (const auto read = read_certificates(config_); !read) found_.push_back(read.error().message);
+    std::ranges::move(read_certificates(config_).errors, std::back_inserter(found_));
     BoundAddresses addresses(start_.inheritable, /*ignores_used=*/!start_.master);
     addresses.bind_all(config_);
     std::ranges::copy(addresses.bind_failures(), std::back_inserter(found_));
@@ -332,12 +332,9 @@ Lines start_warnings(const master::Config& config) {
     }
   }
   for (std::string& each : unreadable_by_metrics(config)) found.push_back(std::move(each));
-  if (const auto certificates = read_certificates(config)) {
-    for (const gateway::Certificate& certificate : *certificates) {
-      for (const std::string& each : certificate.warnings) {
-        found.push_back("[http] " + each);
-      }
-    }
+  const FrontCertificates front = read_certificates(config);
+  for (const gateway::Certificate& certificate : front.certificates) {
+    for (const std::string& each : certificate.warnings) found.push_back("[http] " + each);
   }
   return found;
 }

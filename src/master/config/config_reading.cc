@@ -158,6 +158,7 @@ class Checker {
         if (set && entry.key == "listen") {
           target.listens.back().place = files_.place_of(entry.line);
         }
+        target.places[entry.key].push_back(files_.place_of(entry.line));
       }
       lines[entry.key] = entry.line;
     }

@@ -212,6 +212,13 @@ def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority,
         assert good.count(old) == 1, old
         daemon.config.write_text(good.replace(old, new))
         assert reason in check_of(daemon), check_of(daemon)
+    both = f"ssl_certificate = {other.certificate}\nssl_certificate_key = {one.key}\n"
+    none = f"ssl_certificate = /none\nssl_certificate_key = {one.key}\n"
+    daemon.config.write_text(good.replace(certificate + key, none + both))
+    lines = daemon.config.read_text().splitlines()
+    first, second = (lines.index(f"ssl_certificate = {each}") + 1 for each in ("/none", other.certificate))
+    assert f"{daemon.config}:{first}: [http] ssl_certificate: cannot read /none: " in check_of(daemon)
+    assert f"{daemon.config}:{second + 1}: [http] ssl_certificate_key: {one.key} is not the key of the" in check_of(daemon)
     daemon.config.write_text(good)
     assert check_of(daemon) == ""
     one.key.chmod(0o644)
