@@ -85,15 +85,15 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
   return done;
 }
 
-Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
+Result<void> bind_tcp(const Fd& fd, const SocketAddress& address, const ListenOptions& options) {
   const int on = 1;
-  const int off = 0;
+  const int ipv6_only = options.is_ipv6_only ? 1 : 0;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   // Set TCP_NODELAY here, because accepted connections inherit it, which saves a system call per
   // connection.
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (address.family() == AF_INET6) {
-    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &ipv6_only, sizeof ipv6_only);
   }
   if (::bind(fd.get(), address.get(), address.size()) == 0) return {};
   if (errno == EADDRINUSE) {
@@ -235,7 +235,7 @@ Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options)
   if (address.is_unix()) {
     QUARRY_TRY(bind_unix(fd, address, options));
   } else {
-    QUARRY_TRY(bind_tcp(fd, address));
+    QUARRY_TRY(bind_tcp(fd, address, options));
   }
   QUARRY_TRY(begin_listening(fd, address, options));
   return fd;

@@ -11,12 +11,12 @@ namespace quarry::master {
 
 namespace {
 
-/// Removes the socket for ADDRESS from INHERITED and returns it. Returns nullopt if INHERITED does
+/// Removes the socket with NAME from INHERITED and returns it. Returns nullopt if INHERITED does
 /// not contain such a socket.
-std::optional<InheritedSocket> take_inherited(const std::string& address,
+std::optional<InheritedSocket> take_inherited(const std::string& name,
                                               std::vector<InheritedSocket>* inherited) {
   if (inherited == nullptr) return std::nullopt;
-  const auto at = std::ranges::find(*inherited, address, &InheritedSocket::address);
+  const auto at = std::ranges::find(*inherited, name, &InheritedSocket::address);
   if (at == inherited->end()) return std::nullopt;
   InheritedSocket found = std::move(*at);
   inherited->erase(at);
@@ -25,11 +25,16 @@ std::optional<InheritedSocket> take_inherited(const std::string& address,
 
 }  // namespace
 
+std::string Listener::name_of(const base::SocketAddress& address,
+                              const base::ListenOptions& options) {
+  return address.str() + (options.is_ipv6_only ? " ipv6only" : "");
+}
+
 base::Result<Listener> Listener::open(const base::SocketAddress& address,
                                       const base::ListenOptions& options,
                                       std::vector<InheritedSocket>* inherited) {
   Listener listener;
-  listener.asked_for_ = address.str();
+  listener.asked_for_ = name_of(address, options);
   auto found = take_inherited(listener.asked_for_, inherited);
   if (found) {
     listener.fd_ = std::move(found->fd);

@@ -79,6 +79,8 @@ struct ListenOptions {
   /// Additional users and groups that can connect. If the list is not empty, owner and group are
   /// ignored.
   AccessList access = {};
+  /// Whether an IPv6 socket does not accept IPv4, because another socket does.
+  bool is_ipv6_only = false;
 };
 
 /// Returns a bound, listening, close-on-exec, non-blocking socket. Another process that shares the

@@ -22,6 +22,9 @@ class Listener {
   static base::Result<Listener> open(const base::SocketAddress& address,
                                      const base::ListenOptions& options = {},
                                      std::vector<InheritedSocket>* inherited = nullptr);
+  /// Returns the text that identifies the socket for ADDRESS with OPTIONS across reloads.
+  static std::string name_of(const base::SocketAddress& address,
+                             const base::ListenOptions& options);
   Listener() = default;
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
@@ -32,7 +35,7 @@ class Listener {
   bool is_ours() const { return is_ours_; }
   /// Returns the file of a Unix socket that is ours and was not replaced; otherwise nullopt.
   const std::optional<base::SocketFile>& file() const { return file_; }
-  /// Returns the configured address, or "" for an object without a socket.
+  /// Returns name_of() the configured address, or "" for an object without a socket.
   const std::string& asked_for() const { return asked_for_; }
   /// Returns the bound address. If port 0 is configured, the result has the actual port.
   const std::optional<base::SocketAddress>& address() const { return address_; }

@@ -183,7 +183,9 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
   for (const master::HttpListen& listen : http.listens) {
-    QUARRY_TRY_ASSIGN(auto listener, master::Listener::open(*listen.address, {}, &inherited));
+    QUARRY_TRY_ASSIGN(
+        auto listener,
+        master::Listener::open(*listen.address, {.is_ipv6_only = listen.is_ipv6_only}, &inherited));
     options.listeners.push_back({.descriptor = listener.fd(),
                                  .is_tls = listen.is_tls,
                                  .redirects = listen.redirects,

@@ -38,7 +38,7 @@ class BoundAddresses {
     bind(config.global.metrics_listen, config.global.metrics_listen_place, {});
     if (config.http) {
       for (const master::HttpListen& each : config.http->listens)
-        bind(each.address, each.place, {});
+        bind(each.address, each.place, {.is_ipv6_only = each.is_ipv6_only});
     }
     for (const master::PoolConfig& pool : config.pools) {
       bind(pool.listen, pool.listen_place, pool.listen_options);
@@ -64,7 +64,9 @@ class BoundAddresses {
  private:
   void bind(const std::optional<base::SocketAddress>& address, const std::string& location,
             const base::ListenOptions& options) {
-    if (!address || std::ranges::find(inheritable_, address->str()) != inheritable_.end()) return;
+    if (!address) return;
+    const std::string name = master::Listener::name_of(*address, options);
+    if (std::ranges::find(inheritable_, name) != inheritable_.end()) return;
     auto listener = master::Listener::open(*address, options);
     if (listener) {
       held_.push_back(std::move(*listener));

@@ -331,6 +331,14 @@ class Checker {
                     first));
   }
 
+  /// Returns whether ADDRESS is [::]:PORT and LISTENS contain 0.0.0.0:PORT.
+  static bool is_beside_ipv4(const base::SocketAddress& address,
+                             const std::vector<HttpListen>& listens) {
+    return address.ip() == "::" && std::ranges::any_of(listens, [&](const HttpListen& each) {
+             return each.address->ip() == "0.0.0.0" && each.address->port() == address.port();
+           });
+  }
+
   void check_listens() {
     const GlobalConfig& global = reading_.config.global;
     Listens listens;
@@ -340,8 +348,12 @@ class Checker {
     };
     add(global.control, "global", 0);
     add(global.metrics_listen, "global", 0);
-    if (const auto& http = reading_.config.http) {
-      for (const HttpListen& listen : http->listens) add(listen.address, "http", http->line);
+    if (auto& http = reading_.config.http) {
+      for (HttpListen& listen : http->listens) {
+        listen.is_ipv6_only = is_beside_ipv4(*listen.address, http->listens);
+        const auto conflict = listens.add(*listen.address, "http", listen.is_ipv6_only);
+        if (conflict) report(http->line, *conflict);
+      }
     }
     for (const PoolConfig& pool : reading_.config.pools) {
       add(pool.listen, pool.name, pool.line);

@@ -22,22 +22,10 @@ bool is_any(const SocketAddress& address) {
   return address.ip() == "0.0.0.0" || address.ip() == "::";
 }
 
-/// Returns whether ONE is a wildcard address that includes OTHER. [::] also includes IPv4.
-bool includes(const SocketAddress& one, const SocketAddress& other) {
-  return is_any(one) && (one.ip() == "::" || other.family() == AF_INET);
-}
-
 /// Returns the source address of a local connection to ADDRESS.
 SocketAddress source_for(const SocketAddress& address) {
   if (!is_any(address)) return address;
   return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
-}
-
-/// Returns whether a server cannot listen on both addresses.
-bool collide(const SocketAddress& one, const SocketAddress& other) {
-  if (one.is_unix() || other.is_unix()) return one == other;
-  if (one.port() != other.port() || one.port() == 0) return false;
-  return one.same_ip(other) || includes(one, other) || includes(other, one);
 }
 
 /// Returns whether a write to PATH goes to a regular file, which might have to be created.
@@ -57,11 +45,26 @@ bool is_same(const std::string& one, const std::string& other) {
 
 }  // namespace
 
-std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section) {
+/// Returns whether ONE is a wildcard address that includes OTHER. [::] usually includes IPv4.
+bool Listens::includes(const ListenEntry& one, const ListenEntry& other) {
+  const bool has_both = one.address.ip() == "::" && !one.is_ipv6_only;
+  return is_any(one.address) && (has_both || one.address.family() == other.address.family());
+}
+
+/// Returns whether a server cannot listen on both addresses.
+bool Listens::collide(const ListenEntry& one, const ListenEntry& other) {
+  if (one.address.is_unix() || other.address.is_unix()) return one.address == other.address;
+  if (one.address.port() != other.address.port() || one.address.port() == 0) return false;
+  return one.address.same_ip(other.address) || includes(one, other) || includes(other, one);
+}
+
+std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section,
+                                        bool is_ipv6_only) {
+  const ListenEntry added{address, section, is_ipv6_only};
   const auto other = std::ranges::find_if(
-      entries_, [&](const ListenEntry& entry) { return collide(entry.address, address); });
+      entries_, [&](const ListenEntry& entry) { return collide(entry, added); });
   if (other == entries_.end()) {
-    entries_.push_back({address, section});
+    entries_.push_back(added);
     return std::nullopt;
   }
   if (other->address == address) {

@@ -16,8 +16,9 @@ namespace quarry::master {
 class Listens {
  public:
   /// Adds the ADDRESS of SECTION. Returns an error if another section listens on the same address,
-  /// or on all addresses with the same port.
-  std::optional<std::string> add(const base::SocketAddress& address, const std::string& section);
+  /// or on all addresses with the same port. IS_IPV6_ONLY: see base::ListenOptions.
+  std::optional<std::string> add(const base::SocketAddress& address, const std::string& section,
+                                 bool is_ipv6_only = false);
   /// Returns the section that listens on the Unix socket PATH, or nullopt.
   std::optional<std::string> listener_at(const std::string& path) const;
 
@@ -25,7 +26,10 @@ class Listens {
   struct ListenEntry {
     base::SocketAddress address;
     std::string section;
+    bool is_ipv6_only;
   };
+  static bool collide(const ListenEntry& one, const ListenEntry& other);
+  static bool includes(const ListenEntry& one, const ListenEntry& other);
   std::vector<ListenEntry> entries_;
 };
 

@@ -1,6 +1,7 @@
 """All forms of a listen address, and the clients that are allowed to connect."""
 
 import contextlib
+import http.client
 import os
 import re
 import socket
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import fastcgi
-from support.process import free_port, wait_until
+from support.process import PATIENCE, free_port, wait_until
 
 
 def has_ipv6() -> bool:
@@ -49,6 +50,20 @@ def test_pool_is_reached_where_it_listens_and_nowhere_else(start, listen, expect
     port = free_port()
     start({"listen": listen.format(port), "ping.path": "/ping"})
     assert reached(port) == expected
+
+
+@needs_ipv6
+@pytest.mark.parametrize("listens", [("0.0.0.0", "[::]"), ("[::]", "0.0.0.0")], ids=" ".join)
+def test_the_front_listens_on_one_port_with_an_address_for_each_family(start, listens):
+    port = free_port()
+    server = start(http={"listen": [f"{each}:{port}" for each in listens]})
+    for _ in range(2):
+        for host in BOTH:
+            connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
+            connection.request("GET", "/")
+            assert connection.getresponse().status == 200
+            connection.close()
+        server.reload()
 
 
 @needs_ipv6

@@ -48,6 +48,11 @@ TEST_CASE("an address collides with itself and with all addresses that have its 
   CHECK(collide("127.0.0.1:9000", "[::]:9000"));
   CHECK(collide("[::]:9000", "[::1]:9000"));
   CHECK(collide("0.0.0.0:9000", "[::]:9000"));
+  Listens listens;
+  CHECK_FALSE(listens.add(*SocketAddress::parse("0.0.0.0:9000"), "http"));
+  CHECK_FALSE(listens.add(*SocketAddress::parse("[::]:9000"), "http", /*is_ipv6_only=*/true));
+  CHECK(listens.add(*SocketAddress::parse("[::1]:9000"), "a"));
+  CHECK(listens.add(*SocketAddress::parse("127.0.0.1:9000"), "a"));
   CHECK_FALSE(collide("0.0.0.0:9000", "[::1]:9000"));
   CHECK_FALSE(collide("[::]:9000", "[::]:9001"));
   CHECK_FALSE(collide("127.0.0.1:0", "127.0.0.1:0"));
