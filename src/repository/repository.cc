@@ -205,7 +205,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     if (options.is_unfinished) {
       state->database.execute(
           "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-32768");
-    } else {
+    } else if (!options.is_read_only) {
       limitation = use_write_ahead_log(*state);
     }
     if (const std::string made = complete_schema(state->database); !made.empty()) {
@@ -220,7 +220,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
           state->unwritable.front().string());
     }
     // Warn only after complete_schema(), which fails if the file cannot be read at all.
-    warn(path, limitation);
+    if (!options.is_read_only) warn(path, limitation);
     state->refresh();
     for (const char* suffix : kLogFiles) {
       const std::filesystem::path companion = with_suffix(path, suffix);

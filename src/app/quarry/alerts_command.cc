@@ -58,7 +58,8 @@ int run_alerts_send(const AlertsArguments& arguments) {
 
 base::Result<void> run_alerts_pending(const AlertsArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.file));
-  QUARRY_TRY_ASSIGN(const auto repository, Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository,
+                    Repository::open(arguments.file, {.is_read_only = true}));
   QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
   repository::Alerts alerts(*repository);
   QUARRY_TRY_ASSIGN(const bool are_set_up, alerts.are_set_up());

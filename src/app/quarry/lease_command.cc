@@ -39,7 +39,8 @@ nlohmann::json json_of_holder(std::int64_t pid, std::int64_t until) {
 
 base::Result<void> run_lease(const LeaseArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.file));
-  QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository,
+                    repository::Repository::open(arguments.file, {.is_read_only = true}));
   QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
   const auto row = repository->settings().get("backoffice");
   const auto lease = backoffice::Lease::parse(row.value_or(""));

@@ -24,9 +24,10 @@ using nlohmann::json;
 using repository::Repository;
 using repository::UserEntry;
 
-base::Result<std::unique_ptr<Repository>> open_as_owner(const std::string& file) {
+base::Result<std::unique_ptr<Repository>> open_as_owner(const std::string& file,
+                                                        bool is_read_only = false) {
   QUARRY_TRY(act_as_owner_of(file));
-  return Repository::open(file);
+  return Repository::open(file, {.is_read_only = is_read_only});
 }
 
 /// Asks twice on a terminal. Otherwise, reads the first line of standard input.
@@ -65,7 +66,7 @@ void print(const UserArguments& arguments, const UserEntry& user, const std::str
 }  // namespace
 
 base::Result<void> run_user_list(const UserArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file, true));
   QUARRY_TRY_ASSIGN(const auto users, repository::list_users(*repository));
   if (arguments.as_json) {
     json all = json::array();
@@ -95,7 +96,7 @@ base::Result<void> run_user_add(const UserArguments& arguments) {
 }
 
 base::Result<void> run_user_capabilities(const UserArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
+  QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file, !arguments.capabilities));
   if (arguments.capabilities) {
     QUARRY_TRY(repository::set_capabilities(*repository, arguments.login, *arguments.capabilities));
   }

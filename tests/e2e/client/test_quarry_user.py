@@ -198,3 +198,29 @@ def test_a_terminal_asks_twice_without_echo(path, second, outcome):
     assert b"sesame" not in shown and b"barley" not in shown
     expected = wire.shared_secret(repofile.project_code(path), "ada", "sesame" if outcome == 0 else "love")
     assert repofile.value(path, "SELECT pw FROM user WHERE login='ada'") == expected
+
+
+READING = ["user list {0}", "user capabilities {0} nobody", "lease {0}", "alerts pending {0}", "peer status {0}"]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_command_that_only_reads_keeps_the_journal_mode(small, words):
+    with repofile.database(small, write=True) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+    before = small.read_bytes()
+    assert before[18:20] == b"\1\1"
+    done = quarry(*words.format(small).split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert small.read_bytes() == before
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_command_that_only_reads_does_not_warn_about_a_read_only_file(small, open_folder, words):
+    if not places.is_open_to_others():
+        pytest.skip("needs a build folder that other users can enter")
+    path = repofile.copy(small, open_folder / "one.fossil")
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+    path.chmod(0o444)
+    done = quarry(*words.format(path).split())
+    assert (done.returncode, done.stderr) == (0, "")

@@ -89,7 +89,8 @@ class LocalQueue : public QueueAccess {
   }
   Result<void> freeze(const std::string& branch, bool is_frozen) override {
     if (is_frozen) {
-      QUARRY_TRY_ASSIGN(const auto repository, repository::Repository::open(repository_));
+      QUARRY_TRY_ASSIGN(const auto repository,
+                        repository::Repository::open(repository_, {.is_read_only = true}));
       QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());
       QUARRY_TRY(repository::CheckIns(*repository).require_branch(branch));
     }

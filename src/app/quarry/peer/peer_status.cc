@@ -52,7 +52,7 @@ Result<PeerState> read_state(Repository& repository, const std::string& row) {
 /// Reads the state of PEER from its repository, and sets the state and the time of the next sync in
 /// SHOWN.
 Result<void> look(const ConfiguredPeer& peer, Shown& shown) {
-  QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
+  QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file, {.is_read_only = true}));
   QUARRY_TRY_ASSIGN(shown.state, read_state(*file, backoffice::peer_row(peer.options.name)));
   QUARRY_TRY_ASSIGN(const auto snapshot, file->snapshot());
   QUARRY_TRY_ASSIGN(const std::string mark,
@@ -80,7 +80,7 @@ Result<std::vector<Shown>> of_configuration(const std::string& config) {
 }
 
 Result<void> add_all_of(const std::string& path, std::vector<Shown>& all) {
-  QUARRY_TRY_ASSIGN(const auto file, Repository::open(path));
+  QUARRY_TRY_ASSIGN(const auto file, Repository::open(path, {.is_read_only = true}));
   QUARRY_TRY_ASSIGN(const auto snapshot, file->snapshot());
   for (const std::string& row : file->settings().names_with(backoffice::kPeerRows)) {
     Shown shown{.name = row.substr(backoffice::kPeerRows.size()),
