@@ -15,13 +15,8 @@ namespace {
 
 using base::ErrorCode;
 
-/// Opens the repository PATH, and returns its mode in STATUS.
-base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& path,
-                                                        struct stat& status) {
-  if (::stat(path.c_str(), &status) != 0) {
-    const auto code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return base::fail(code, base::fail_errno(path.string()).error().message);
-  }
+base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& path) {
+  QUARRY_TRY(status_of_file(path));
   return guarded(path, [&]() -> base::Result<std::unique_ptr<Database>> {
     auto database = open_to_copy(path);
     if (!database->has_table("blob") || !database->has_table("plink")) {
@@ -46,6 +41,29 @@ base::Result<std::int64_t> copying(const std::filesystem::path& from,
   }
 }
 
+/// SQLite cannot change the page size of a file in WAL mode. If the page sizes of FROM and of TO,
+/// the file PATH, differ, leaves this mode. Fails with kBusy if another process uses PATH.
+base::Result<void> prepare_page_size(Database& from, Database& to,
+                                     const std::filesystem::path& path) {
+  const bool uses_log = to.first_text("PRAGMA journal_mode") == "wal";
+  const auto new_size = from.first_integer("PRAGMA page_size");
+  const auto old_size = to.first_integer("PRAGMA page_size");
+  if (!uses_log || new_size == old_size) return {};
+  try {
+    to.set_busy_timeout({});
+    to.execute("PRAGMA journal_mode=DELETE");
+    to.set_busy_timeout(OpenOptions().busy_timeout);
+    return {};
+  } catch (const SqliteError& error) {
+    if (!error.is_busy()) throw;
+    return base::fail(
+        ErrorCode::kBusy,
+        fmt::format("cannot change the page size of {} from {} to {} bytes while other programs "
+                    "use the file: stop the server, and restore again",
+                    path.string(), old_size, new_size));
+  }
+}
+
 base::Result<void> sync_to_disk(const std::filesystem::path& path, mode_t mode) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::fchmod(file.get(), mode & 0777) != 0 || ::fsync(file.get()) != 0) {
@@ -58,25 +76,13 @@ base::Result<void> sync_to_disk(const std::filesystem::path& path, mode_t mode) 
 
 base::Result<std::int64_t> back_up(const std::filesystem::path& from,
                                    const std::filesystem::path& to, const CopyWatch& watch) {
-  struct stat status {};
-  QUARRY_TRY_ASSIGN(const auto original, open_repository(from, status));
+  QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(from));
+  QUARRY_TRY_ASSIGN(const auto original, open_repository(from));
   // Create the file with this mode, because it contains hashes of passwords.
   if (!base::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))) {
     return base::fail_errno(fmt::format("cannot create {}", to.string()));
   }
-  const auto copied = copying(from, to, [&] {
-    std::int64_t size = 0;
-    {
-      Database copy(to, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
-      // The caller removes an incomplete file, so it needs neither a journal nor a sync.
-      copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
-      size = copy_database(*original, copy, watch);
-    }
-    // Otherwise, a reader of the backup would have to be able to write to its folder.
-    Database copy(to, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
-    copy.execute("PRAGMA synchronous=OFF; PRAGMA journal_mode=DELETE");
-    return size;
-  });
+  const auto copied = copying(from, to, [&] { return copy_to_file(*original, to, watch); });
   if (!copied) return copied;
   QUARRY_TRY(sync_to_disk(to, status.st_mode));
   return copied;
@@ -85,10 +91,10 @@ base::Result<std::int64_t> back_up(const std::filesystem::path& from,
 base::Result<std::int64_t> restore_into(const std::filesystem::path& to,
                                         const std::filesystem::path& backup,
                                         const CopyWatch& watch) {
-  struct stat status {};
-  QUARRY_TRY_ASSIGN(const auto original, open_repository(backup, status));
-  const auto copied = copying(backup, to, [&] {
+  QUARRY_TRY_ASSIGN(const auto original, open_repository(backup));
+  const auto copied = copying(backup, to, [&]() -> base::Result<std::int64_t> {
     Database target(to, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
+    QUARRY_TRY(prepare_page_size(*original, target, to));
     return copy_database(*original, target, watch);
   });
   if (!copied) return copied;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
@@ -186,14 +185,7 @@ Repository::~Repository() = default;
 
 base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem::path& path,
                                                            const OpenOptions& options) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    const auto code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return base::fail(code, base::fail_errno(path.string()).error().message);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{}: not a regular file", path.string()));
-  }
+  QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(path));
   return guarded(path, [&] {
     mend_modes_of_log(path, status.st_mode);
     auto state = std::make_unique<State>(path, options);

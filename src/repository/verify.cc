@@ -297,9 +297,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress,
                               const WalkBounds& bounds,
                               const std::function<bool()>& is_interrupted) {
-  if (!std::filesystem::exists(path)) {
-    return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
-  }
+  QUARRY_TRY(status_of_file(path));
   return guarded(path, [&]() -> base::Result<Verified> {
     const TemporaryFile copy;
     {
@@ -309,9 +307,8 @@ base::Result<Verified> verify(const std::filesystem::path& path,
                           fmt::format("{}: not a Fossil repository", path.string()));
       }
       QUARRY_TRY(check_aux_schema(path, *original));
-      Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
       writing_copy([&] {
-        copy_database(*original, target, {.progress = {}, .is_interrupted = is_interrupted});
+        copy_to_file(*original, copy.path(), {.progress = {}, .is_interrupted = is_interrupted});
       });
     }
     return writing_copy([&] { return verify_copy(copy.path(), progress, bounds, is_interrupted); });

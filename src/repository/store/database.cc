@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -47,6 +48,20 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
     default:
       return {base::ErrorCode::kIo, message};
   }
+}
+
+base::Result<struct stat> status_of_file(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+    return base::fail(is_missing ? base::ErrorCode::kNotFound : base::ErrorCode::kIo,
+                      base::fail_errno(path.string()).error().message);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("{}: not a regular file", path.string()));
+  }
+  return status;
 }
 
 Query::Query(Database* database, sqlite3_stmt* statement, bool* in_use)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <concepts>
@@ -39,6 +40,10 @@ class SqliteError : public std::runtime_error {
  private:
   int code_;
 };
+
+/// Returns the status of the regular file PATH. Errors: kNotFound, kInvalid (another kind of file),
+/// kIo.
+base::Result<struct stat> status_of_file(const std::filesystem::path& path);
 
 class Database;
 

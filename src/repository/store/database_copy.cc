@@ -53,4 +53,22 @@ std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch)
   return pages * page_size;
 }
 
+std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
+                          const CopyWatch& watch) {
+  const auto timeout = OpenOptions().busy_timeout;
+  std::int64_t size = 0;
+  {
+    Database copy(path, Database::Mode::kReadWrite, timeout);
+    // The caller removes an incomplete file, so it needs neither a journal nor a sync.
+    copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
+    size = copy_database(from, copy, watch);
+  }
+  // The copy of a file in WAL mode is in WAL mode too. Leave this mode, because a reader of the copy
+  // would have to be able to write to its folder. In exclusive mode, SQLite does not create a -shm
+  // file. A full disk has no space for this file, and access to its mapping ends the process.
+  Database copy(path, Database::Mode::kReadWrite, timeout);
+  copy.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
+  return size;
+}
+
 }  // namespace quarry::repository

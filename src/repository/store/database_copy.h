@@ -17,4 +17,9 @@ std::unique_ptr<Database> open_to_copy(const std::filesystem::path& path);
 /// also for an error of TO.
 std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch = {});
 
+/// Copies FROM into the empty file PATH, which is then not in WAL mode. Does not sync PATH. Needs
+/// disk space only for PATH. Returns the number of bytes. Throws SqliteError.
+std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
+                          const CopyWatch& watch = {});
+
 }  // namespace quarry::repository

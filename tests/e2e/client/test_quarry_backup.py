@@ -136,6 +136,25 @@ def test_a_full_disk(generated, small_disk):
     assert names(small_disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
 
 
+def test_an_almost_full_disk(small_disk, tmp_path):
+    """A backup needs space only for the file. The repository is in write-ahead-log mode."""
+    made, filler = tmp_path / "one.fossil", small_disk / "filler"
+    done("init", made)
+    for spare in range(-4, 40, 4):
+        with contextlib.suppress(OSError), filler.open("wb") as file:
+            file.write(bytes(1 << 19))
+        os.truncate(filler, filler.stat().st_size - made.stat().st_size - spare * 1024)
+        run = quarry("backup", "--no-verify", made, small_disk / "backup.fossil")
+        if spare < 0:
+            assert run.returncode == 1 and "database or disk is full" in run.stderr and names(small_disk) == ["filler"]
+        else:
+            assert run.returncode == 0, (spare, run.stderr)
+            assert names(small_disk) == ["backup.fossil", "filler"]
+            (small_disk / "backup.fossil").unlink()
+        verified = quarry("verify", made, env={**os.environ, "TMPDIR": str(small_disk)})
+        assert verified.returncode == 0 or f"in {small_disk}: database or disk is full" in verified.stderr, verified.stderr
+
+
 def test_a_full_disk_during_a_restore(generated, small_disk):
     made = small_disk / "one.fossil"
     done("init", made)
@@ -249,6 +268,29 @@ def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path
     bad.write_text("not a database, but longer than the header of a database " * 20)
     assert "file is not a database" in refusal("restore", "--force", backups / "small.fossil", bad)
     assert bad.read_text().startswith("not a database")
+
+
+def test_a_restore_changes_the_page_size(small, backups):
+    backup = backups / "small.fossil"
+    done("backup", small, backups)
+    with repofile.database(backup, write=True) as changed:
+        changed.execute(f"PRAGMA page_size={2 * repofile.value(small, 'PRAGMA page_size')}")
+        changed.execute("VACUUM")
+    before = repofile.everything(small)
+    with repofile.database(small, write=True) as user:
+        user.execute("PRAGMA journal_mode=WAL")
+        user.execute("SELECT * FROM config").fetchone()
+        error = refusal("restore", "--force", backup, small)
+        assert f"cannot change the page size of {small} from" in error and "stop the server" in error
+    assert repofile.everything(small) == before
+    repofile.execute(small, "UPDATE config SET value='lost' WHERE name='project-name'")
+    done("restore", "--force", backup, small)
+    assert repofile.value(small, "PRAGMA page_size") == repofile.value(backup, "PRAGMA page_size")
+    assert repofile.everything(small) == repofile.everything(backup) and small.read_bytes()[18:20] == b"\2\2"
+
+
+def test_a_folder_is_not_restored(backups, tmp_path):
+    assert refusal("restore", backups, tmp_path / "new.fossil") == f"quarry: {backups}: not a regular file\n"
 
 
 @pytest.mark.parametrize("words", ["verify {0}", "backup {0} {1}/backup", "restore {0} {1}/restored"])
