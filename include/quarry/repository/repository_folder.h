@@ -35,4 +35,13 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 /// unreadable folders.
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit);
 
+struct FoundFiles {
+  std::vector<std::filesystem::path> files;  // relative to the folder, sorted
+  std::vector<base::Error> errors;           // one for each folder that cannot be read
+};
+
+/// Returns all files in FOLDER and its subfolders whose names end in ".fossil", even if they cannot
+/// be served under these names. Does not follow symbolic links to folders.
+FoundFiles files_below(const std::filesystem::path& folder);
+
 }  // namespace quarry::repository

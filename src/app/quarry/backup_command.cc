@@ -28,7 +28,6 @@ using base::Result;
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMaxRepositories = 1'000'000;
 // Increment of the nice value of a backup, so that pushes have precedence.
 constexpr int kNiceness = 10;
 
@@ -107,21 +106,47 @@ Result<json> back_up(const BackupArguments& arguments, const std::string& from,
               {"seconds", seconds_since(begin)}};
 }
 
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
 std::string backup_of(const std::string& file, const std::string& destination) {
-  if (!fs::is_directory(destination)) return destination;
+  if (!is_folder(destination)) return destination;
   return fs::path(destination) / fs::path(file).filename();
+}
+
+/// Fails if DESTINATION is the folder SOURCE, or is inside it.
+Result<void> check_outside(const fs::path& source, const fs::path& destination) {
+  std::error_code ignored;
+  fs::path at = fs::weakly_canonical(fs::absolute(destination, ignored), ignored);
+  for (; !fs::equivalent(at, source, ignored); at = at.parent_path()) {
+    if (at == at.parent_path()) return {};
+  }
+  return base::fail(ErrorCode::kInvalid,
+                    fmt::format("{} is not outside of {}: the next backup would copy the backups "
+                                "too; choose another folder",
+                                destination.string(), source.string()));
 }
 
 /// Backs up each repository in the folder SOURCE to the same name in DESTINATION. After a failure,
 /// goes on with the next one.
 int back_up_folder(const BackupArguments& arguments, json& backups) {
+  if (const auto outside = check_outside(arguments.source, arguments.destination); !outside) {
+    return failed(outside.error());
+  }
+  const auto found = repository::files_below(arguments.source);
   int code = kDone;
-  for (const auto& name : repository::names_below(arguments.source, kMaxRepositories)) {
+  for (const base::Error& error : found.errors) code = failed(error);
+  if (found.files.empty() && found.errors.empty()) {
+    code = failed({.message = fmt::format("{}: no repository was found", arguments.source)});
+  }
+  for (const fs::path& file : found.files) {
     if (Interruption::signal() != 0) break;
-    const fs::path to = fs::path(arguments.destination) / name.file();
+    const fs::path to = fs::path(arguments.destination) / file;
     std::error_code error;
     fs::create_directories(to.parent_path(), error);
-    const auto backup = back_up(arguments, fs::path(arguments.source) / name.file(), to);
+    const auto backup = back_up(arguments, fs::path(arguments.source) / file, to);
     if (backup) {
       backups.push_back(*backup);
     } else {
@@ -133,7 +158,7 @@ int back_up_folder(const BackupArguments& arguments, json& backups) {
 
 void print_backups(const BackupArguments& arguments, const json& backups) {
   if (arguments.as_json) {
-    if (fs::is_directory(arguments.source)) return print_json(backups);
+    if (is_folder(arguments.source)) return print_json(backups);
     if (!backups.empty()) print_json(backups.front());
     return;
   }
@@ -177,7 +202,7 @@ int run_backup(const BackupArguments& arguments) {
   (void)!::nice(kNiceness);
   json backups = json::array();
   int code = kDone;
-  if (fs::is_directory(arguments.source)) {
+  if (is_folder(arguments.source)) {
     code = back_up_folder(arguments, backups);
   } else {
     const auto backup =

@@ -42,6 +42,40 @@ std::unexpected<base::Error> fail_looking(std::string message) {
   return failure;
 }
 
+constexpr std::string_view kSuffix = ".fossil";
+
+/// Reads FOLDER and its subfolders. Calls ENTERS with the path of each subfolder, and reads the
+/// subfolder if ENTERS returns true. Calls FOUND with the path of each file whose name ends in
+/// kSuffix. Calls FAILED with each folder that cannot be read, and the reason. The paths of ENTERS
+/// and FOUND are relative to FOLDER.
+template <typename Enters, typename Found, typename Failed>
+void walk(const std::filesystem::path& folder, Enters&& enters, Found&& found, Failed&& failed) {
+  // Maximum number of entries of any kind to read. The folder might be the root of a disk.
+  constexpr std::size_t kMaxEntries = 1'000'000;
+  std::vector<std::filesystem::path> folders{{}};
+  std::size_t entries = 0;
+  while (!folders.empty()) {
+    const std::filesystem::path below = std::move(folders.back());
+    folders.pop_back();
+    const std::filesystem::path place = below.empty() ? folder : folder / below;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(place, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      if (++entries > kMaxEntries) {
+        return failed(place, fmt::format("more than {} files were found", kMaxEntries));
+      }
+      const std::string path = below / entry->path().filename();
+      std::error_code ignored;
+      if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
+        if (enters(path)) folders.emplace_back(path);
+      } else if (path.ends_with(kSuffix)) {
+        found(path);
+      }
+    }
+    if (error) failed(place, error.message());
+  }
+}
+
 }  // namespace
 
 bool LocatedFile::is_same_now() const {
@@ -71,27 +105,32 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 }
 
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
-  constexpr std::string_view kSuffix = ".fossil";
-  // Maximum number of entries of any kind to read. The folder might be the root of a disk.
-  constexpr int kMaxEntries = 1'000'000;
   std::vector<RepositoryName> names;
-  std::error_code error;
-  using Walk = std::filesystem::recursive_directory_iterator;
-  Walk entry(folder, std::filesystem::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && entry != Walk() && seen < kMaxEntries; ++seen) {
-    const std::string path = entry->path().lexically_relative(folder).string();
-    if (path.ends_with(kSuffix) && names.size() < limit) {
-      auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
-      if (name) names.push_back(std::move(*name));
-    } else if (std::error_code ignored;
-               entry->is_directory(ignored) && !RepositoryName::parse(path)) {
+  walk(
+      folder,
       // Skip a folder that is hidden, or whose name cannot be part of a repository name.
-      entry.disable_recursion_pending();
-    }
-    entry.increment(error);
-  }
+      [](const std::string& path) { return RepositoryName::parse(path).has_value(); },
+      [&](const std::string& path) {
+        if (names.size() >= limit) return;
+        auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
+        if (name) names.push_back(std::move(*name));
+      },
+      [](const std::filesystem::path&, const std::string&) {});
   std::ranges::sort(names, {}, &RepositoryName::str);
   return names;
+}
+
+FoundFiles files_below(const std::filesystem::path& folder) {
+  FoundFiles found;
+  walk(
+      folder, [](const std::string&) { return true; },
+      [&](const std::string& path) { found.files.emplace_back(path); },
+      [&](const std::filesystem::path& unread, const std::string& why) {
+        found.errors.push_back(
+            {ErrorCode::kIo, fmt::format("cannot read the folder {}: {}", unread.string(), why)});
+      });
+  std::ranges::sort(found.files);
+  return found;
 }
 
 }  // namespace quarry::repository

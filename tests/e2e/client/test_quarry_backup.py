@@ -87,6 +87,50 @@ def test_a_folder(small, tmp_path, backups):
         assert repofile.everything(backups / name) == repofile.everything(small)
 
 
+def test_a_folder_with_names_that_cannot_be_served(small, tmp_path, backups):
+    served = tmp_path / "served"
+    files = sorted(["my project.fossil", ".hidden.fossil", "-dash.fossil", ".git/one.fossil", "a folder/-x/two.fossil"])
+    for name in files:
+        (served / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(small, served / name)
+    done("backup", "--no-verify", "--quiet", served, backups)
+    assert sorted(str(each.relative_to(backups)) for each in backups.rglob("*.fossil")) == files
+
+
+def test_a_folder_that_may_not_be_read_is_reported(small, open_folder):
+    if not places.is_open_to_others():
+        pytest.skip("needs a build folder that other users can enter")
+    served, backups = open_folder / "served", open_folder / "backups"
+    closed = served / "closed"
+    closed.mkdir(parents=True)
+    backups.mkdir()
+    shutil.copy(small, served / "one.fossil")
+    closed.chmod(0)
+    if os.geteuid() == 0:
+        for each in (served, closed, backups, served / "one.fossil"):
+            os.chown(each, 65534, 65534)
+    try:
+        run = quarry("backup", served, backups)
+        assert run.returncode == 1 and run.stderr == f"quarry: cannot read the folder {closed}: Permission denied\n"
+        assert names(backups) == ["one.fossil"]
+        served.chmod(0o300)
+        assert refusal("backup", served, backups) == f"quarry: cannot read the folder {served}: Permission denied\n"
+    finally:
+        served.chmod(0o700)
+        closed.chmod(0o700)
+
+
+def test_a_folder_without_repositories(tmp_path, backups):
+    assert refusal("backup", tmp_path, backups.parent.parent) == f"quarry: {tmp_path}: no repository was found\n"
+
+
+def test_a_folder_is_not_backed_up_into_itself(small, backups):
+    folder = small.parent
+    for inside in (folder, backups, backups / "new" / "folder"):
+        assert f"{inside} is not outside of {folder}" in refusal("backup", folder, inside)
+    assert names(backups) == []
+
+
 def test_a_faulty_repository_does_not_replace_a_good_backup(small, backups):
     done("backup", small, backups)
     good = (backups / "small.fossil").read_bytes()
