@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <string_view>
+#include <utility>
+
 #include "quarry/base/fd.h"
 #include "quarry/repository/repository.h"
 #include "schema_version.h"
@@ -86,6 +89,25 @@ base::Result<std::int64_t> back_up(const std::filesystem::path& from,
   if (!copied) return copied;
   QUARRY_TRY(sync_to_disk(to, status.st_mode));
   return copied;
+}
+
+base::Result<bool> is_backup_of(const std::filesystem::path& file,
+                                const std::filesystem::path& repository) {
+  const auto codes_of = [](Database& database) {
+    constexpr std::string_view kCode = "SELECT value FROM config WHERE name=?1";
+    return std::pair(database.first_text(kCode, "project-code"),
+                     database.first_text(kCode, "server-code"));
+  };
+  QUARRY_TRY_ASSIGN(const auto original, open_repository(repository));
+  QUARRY_TRY_ASSIGN(const auto codes, guarded(repository, [&] { return codes_of(*original); }));
+  if (!status_of_file(file)) return false;
+  const auto codes_of_file = guarded(file, [&] {
+    // Only a connection that may write removes the files of the write-ahead log at the end.
+    Database database(file, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
+    database.execute("PRAGMA locking_mode=EXCLUSIVE");
+    return codes_of(database);
+  });
+  return codes_of_file && *codes_of_file == codes;
 }
 
 base::Result<std::int64_t> restore_into(const std::filesystem::path& to,

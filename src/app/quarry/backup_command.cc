@@ -62,9 +62,9 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
                                 verified.faults.size() == 1 ? "" : "s", advice));
 }
 
-/// Fails if the backup TO would replace the repository FROM itself, or a repository that processes
-/// have open.
-Result<void> check_destination(const std::string& from, const std::string& to) {
+/// Fails if the backup TO would replace the repository FROM itself, a repository that processes have
+/// open, or without IS_FORCED any file that is not a backup of FROM.
+Result<void> check_destination(const std::string& from, const std::string& to, bool is_forced) {
   std::error_code ignored;
   if (fs::equivalent(from, to, ignored)) {
     return base::fail(
@@ -78,13 +78,19 @@ Result<void> check_destination(const std::string& from, const std::string& to) {
                                   "another name for the backup",
                                   to, to, suffix));
   }
-  return {};
+  if (is_forced || ::access(to.c_str(), F_OK) != 0) return {};
+  QUARRY_TRY_ASSIGN(const bool is_backup, repository::is_backup_of(to, from));
+  if (is_backup) return {};
+  return base::fail(ErrorCode::kInvalid,
+                    fmt::format("{} already exists and is not a backup of {}: choose another name, "
+                                "or use --force to replace the file",
+                                to, from));
 }
 
 /// Backs up FROM to TO. Returns a description of the backup.
 Result<json> back_up(const BackupArguments& arguments, const std::string& from,
                      const std::string& to) {
-  QUARRY_TRY(check_destination(from, to));
+  QUARRY_TRY(check_destination(from, to, arguments.is_forced));
   TemporaryRepository temporary(to, "backup");
   Progress progress(arguments.quiet);
   const auto begin = steady_clock::now();

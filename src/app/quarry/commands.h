@@ -40,6 +40,7 @@ struct BackupArguments {
   std::string source;       // a repository, or a folder of repositories
   std::string destination;  // a file or a folder
   bool is_unverified = false;
+  bool is_forced = false;  // replace existing files that are not backups of the same repository
   bool as_json = false;
   bool quiet = false;
 };

@@ -119,6 +119,8 @@ void add_backup(CLI::App& command, Run& run) {
       ->required();
   command.add_option("DEST", backup.destination, "File or folder for the backup")->required();
   command.add_flag("--no-verify", backup.is_unverified, "Do not verify the backup");
+  command.add_flag("--force", backup.is_forced,
+                   "Replace an existing file that is not a backup of the repository");
   add_output_options(command, backup);
 }
 

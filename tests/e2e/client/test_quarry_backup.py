@@ -131,6 +131,25 @@ def test_a_folder_is_not_backed_up_into_itself(small, backups):
     assert names(backups) == []
 
 
+@pytest.mark.parametrize("kind", ["text", "other project", "clone"])
+def test_a_backup_does_not_replace_any_other_file(small, backups, kind):
+    file = backups / "small.fossil"
+    if kind == "text":
+        file.write_text("important notes")
+    elif kind == "clone":
+        done("clone", small, file)
+    else:
+        done("init", file)
+    before = file.read_bytes()
+    for source, destination in ((small, file), (small, backups)):
+        error = refusal("backup", source, destination)
+        assert error == (f"quarry: {file} already exists and is not a backup of {small}: choose another name, or use --force to "
+                         "replace the file\n")
+        assert names(backups) == ["small.fossil"] and file.read_bytes() == before
+    done("backup", "--force", small, file)
+    assert repofile.everything(file) == repofile.everything(small)
+
+
 def test_a_faulty_repository_does_not_replace_a_good_backup(small, backups):
     done("backup", small, backups)
     good = (backups / "small.fossil").read_bytes()
@@ -175,7 +194,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(generated, small_disk):
     previous = small_disk / "backup.fossil"
     previous.write_text("the previous backup")
-    error = refusal("backup", generated, previous)
+    error = refusal("backup", "--force", generated, previous)
     assert error == f"quarry: cannot copy {generated} to {previous}: database or disk is full\n"
     assert names(small_disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
 
