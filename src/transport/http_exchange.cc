@@ -2,11 +2,13 @@
 
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <openssl/x509_vfy.h>
 
 #include <array>
 #include <memory>
 #include <utility>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 
 namespace quarry::transport {
@@ -75,7 +77,23 @@ std::string text_of(CURL* curl, CURLINFO info) {
   return text != nullptr ? text : "";
 }
 
+/// Returns whether the server's certificate was refused because no trusted CA has issued it.
+bool is_issuer_unknown(CURL* curl) {
+  long result = X509_V_OK;
+  curl_easy_getinfo(curl, CURLINFO_SSL_VERIFYRESULT, &result);
+  return result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
+         result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         result == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE ||
+         result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+         result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+}
+
 }  // namespace
+
+std::string plain_text_of(const HttpReply& reply) {
+  if (!reply.content_type.starts_with("text/plain")) return {};
+  return base::printable_message(reply.body.substr(0, reply.body.find_first_of("\r\n")), 500);
+}
 
 HttpClient::HttpClient(TransportOptions options)
     : options_(std::move(options)), curl_(curl_easy_init()) {
@@ -115,9 +133,11 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (code == CURLE_ABORTED_BY_CALLBACK) return fail(ErrorCode::kIo, "interrupted");
   const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+    const bool lacks_ca = code == CURLE_SSL_CACERT_BADFILE || is_issuer_unknown(curl_);
     return fail(
         ErrorCode::kDenied,
-        fmt::format("{}: {} (to trust another CA, use --ca-file, or ca_file in [peer])", url, why));
+        fmt::format("{}: {}{}", url, why,
+                    lacks_ca ? " (to trust another CA, use --ca-file, or ca_file in [peer])" : ""));
   }
   if (code != CURLE_OK) return fail(ErrorCode::kIo, fmt::format("{}: {}", url, why));
   HttpReply& reply = receiving.reply;

@@ -15,9 +15,10 @@ namespace {
 
 constexpr int kMaxRedirects = 20;
 
-/// Returns an explanation of STATUS for users.
-std::string_view meaning(long status) {
-  switch (status) {
+/// Returns an explanation of the error REPLY for users: for a status that does not explain itself,
+/// the server's text.
+std::string meaning(const HttpReply& reply) {
+  switch (reply.status) {
     case 401:
     case 403:
       return "access denied";
@@ -30,6 +31,9 @@ std::string_view meaning(long status) {
     case 504:
       return "the server is overloaded or restarting";
     default:
+      if (const std::string text = plain_text_of(reply); !text.empty()) {
+        return "the server says: " + text;
+      }
       return "not a sync server, or a server error";
   }
 }
@@ -54,7 +58,7 @@ Result<TransportReply> HttpTransport::exchange(const sync::ClientRequest& reques
   if (status == 301 || status == 302 || status == 307 || status == 308) return follow(reply);
   if (status != 200) {
     return fail(status == 404 ? ErrorCode::kNotFound : ErrorCode::kIo,
-                fmt::format("{}: HTTP status {}: {}", url_, status, meaning(status)));
+                fmt::format("{}: HTTP status {}: {}", url_, status, meaning(reply)));
   }
   redirects_ = 0;
   return TransportReply{.content_type = std::move(reply.content_type),

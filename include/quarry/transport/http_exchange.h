@@ -26,6 +26,10 @@ struct HttpReply {
   std::string body;
 };
 
+/// Returns the first line of a plain-text reply, escaped for printing. Returns an empty string if
+/// the reply has another type.
+std::string plain_text_of(const HttpReply& reply);
+
 /// An HTTP client that keeps its connection open between requests.
 class HttpClient {
  public:

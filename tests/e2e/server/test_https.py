@@ -136,13 +136,24 @@ def test_clients_refuse_a_wrong_name_and_an_expired_certificate_and_say_why(star
         daemon = start(issued.directives())
         status, output = client.attempt("clone", "--no-open", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil")
         assert status != 0 and "Unable to verify SSL cert from localhost" in output and shown in output, output
-        assert said in quarry.refused("clone", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil", "--ca-file",
-                                      authority.certificate)
+        error = quarry.refused("clone", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil", "--ca-file",
+                               authority.certificate)
+        assert said in error and "to trust another CA" not in error
         with pytest.raises(ssl.SSLCertVerificationError, match=f"(?i){reason}"):
             connect(daemon.port, authority.context())
         daemon.wait_for_log("the TLS handshake failed")
     assert "clients refuse the certificate /CN=expired, because it expired on Feb  1 00:00:00 2020 GMT" in \
         start(expired.directives()).log()
+
+
+def test_our_client_says_why_it_cannot_clone(start, authority, quarry, tmp_path):
+    daemon = start(authority.issue("front").directives())
+    error = quarry.refused("clone", f"https://localhost:{daemon.port}/", tmp_path / "refused.fossil")
+    assert "to trust another CA, use --ca-file" in error
+    for command in (["clone", f"http://localhost:{daemon.port}/", tmp_path / "refused.fossil"],
+                    ["queue", "status", "--to", f"http://localhost:{daemon.port}/"]):
+        error = quarry.refused(*command)
+        assert "the server says: 400 Bad Request: this port requires HTTPS: use a URL with https://" in error, error
 
 
 def test_a_client_gets_the_certificate_for_the_name_that_it_asks_for(start, authority):

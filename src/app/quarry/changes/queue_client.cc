@@ -41,6 +41,11 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
                 fmt::format("{} redirects to another URL (HTTP status {}): use that URL", url,
                             reply.status));
   }
+  const std::string text = reply.status == 404 ? "" : transport::plain_text_of(reply);
+  if (!text.empty()) {
+    return fail(http::error_code_of(reply.status),
+                fmt::format("{}: HTTP status {}: the server says: {}", url, reply.status, text));
+  }
   return fail(http::error_code_of(reply.status),
               fmt::format("{}: HTTP status {}: there is no change-set queue at this URL", url,
                           reply.status));
