@@ -1,9 +1,11 @@
 // Creates a repository: the tables, Fossil's initial settings and users, and an empty initial
 // check-in on trunk.
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <functional>
@@ -13,7 +15,9 @@
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/hex.h"
+#include "quarry/repository/users.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
 #include "store/hash_policy.h"
@@ -106,6 +110,7 @@ FROM ticket'))sql");
 /// Checks that USER is a valid login, and that a repository can be created at PATH.
 base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
   if (user.empty()) return base::fail(ErrorCode::kInvalid, "the name of the first user is missing");
+  QUARRY_TRY(check_login(user));
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
     if (user != reserved) continue;
     return base::fail(
@@ -124,8 +129,13 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
 /// Creates the file with all tables. FILL adds the initial rows.
 base::Result<void> make_file(const std::filesystem::path& path,
                              const std::function<void(Database&)>& fill) {
+  // SQLite would not report why it cannot create the file.
+  constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
+  if (!base::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode))) {
+    return base::fail_errno(fmt::format("cannot create {}", path.string()));
+  }
   const auto made = guarded(path, [&] {
-    Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
+    Database database(path, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
     for (const char* schema : {kTruthSchema, kDerivedSchema, kTicketSchema}) {
       database.execute(schema);

@@ -19,6 +19,8 @@ struct UserEntry {
   std::int64_t modified = 0;  // seconds since 1970; 0 if unknown
 };
 
+/// Fails with kInvalid if LOGIN is empty or contains control characters.
+base::Result<void> check_login(std::string_view login);
 /// Returns all users, sorted by login.
 base::Result<std::vector<UserEntry>> list_users(Repository& repository);
 /// Adds USER with PASSWORD. If USER does not have capabilities, it gets those of the repository's

@@ -27,14 +27,6 @@ base::Result<void> check_letters(std::string_view capabilities) {
                                 base::printable(capabilities.substr(unknown, 1)), kLetters));
 }
 
-base::Result<void> check_login(std::string_view login) {
-  const auto is_control = [](unsigned char byte) { return byte < ' ' || byte == 0x7f; };
-  if (!login.empty() && std::ranges::none_of(login, is_control)) return {};
-  return base::fail(ErrorCode::kInvalid, login.empty()
-                                             ? "the login is empty"
-                                             : "the login must not contain control characters");
-}
-
 base::Result<void> require_user(Database& database, std::string_view login) {
   if (database.has_row("SELECT 1 FROM user WHERE login=?1", login)) return {};
   return base::fail(ErrorCode::kNotFound,
@@ -67,6 +59,14 @@ base::Result<void> change_user(Repository& repository, std::string_view login, C
 }
 
 }  // namespace
+
+base::Result<void> check_login(std::string_view login) {
+  const auto is_control = [](unsigned char byte) { return byte < ' ' || byte == 0x7f; };
+  if (!login.empty() && std::ranges::none_of(login, is_control)) return {};
+  return base::fail(ErrorCode::kInvalid, login.empty()
+                                             ? "the login is empty"
+                                             : "the login must not contain control characters");
+}
 
 base::Result<std::vector<UserEntry>> list_users(Repository& repository) {
   return guarded(repository.internals(), [&](Database& database) {

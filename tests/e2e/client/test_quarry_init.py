@@ -149,3 +149,24 @@ def test_an_existing_file_is_unchanged(made):
 def test_a_missing_folder(tmp_path):
     done = quarry("init", tmp_path / "no" / "such" / "folder.fossil")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("login", ["a\nb", "a\x1b[31m", "\x7f"])
+def test_a_login_with_control_characters_is_refused(tmp_path, login):
+    done = quarry("init", tmp_path / "x.fossil", "--user", login)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == "quarry: the login must not contain control characters\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_write_permission(open_folder):
+    if not places.is_open_to_others():
+        pytest.skip("needs a build folder that other users can enter")
+    folder = open_folder / "closed"
+    folder.mkdir()
+    folder.chmod(0o555)
+    if os.geteuid() == 0:
+        os.chown(folder, 65534, 65534)
+    done = quarry("init", folder / "x.fossil")
+    assert done.returncode == 1
+    assert done.stderr == f"quarry: cannot create {folder}/x.fossil: Permission denied\n"
