@@ -38,10 +38,11 @@ struct Reload {
   std::vector<InheritedBoard> boards;
   ServiceCounters counters;
   /// Whether this program could not start its services after the execve(2). The master then starts
-  /// no children, and does not ask the previous children to exit. It keeps `sockets`, and repeats
-  /// the reload until it succeeds.
+  /// no children, and does not ask the previous children to exit. It keeps `sockets` and `memories`,
+  /// and repeats the reload until it succeeds.
   bool keeps_previous = false;
   std::vector<InheritedSocket> sockets;
+  std::vector<InheritedMemory> memories;
 };
 
 /// The socket on which the master answers `quarry status`.

@@ -1,6 +1,8 @@
 #include "pages_service.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -72,7 +74,8 @@ base::Fd EarlierFigures::take_memory(std::string_view service, std::uint64_t lay
     return each.service == service && each.layout == layout &&
            each.writer == master::writer_for(run_as);
   });
-  return found == memories.end() ? base::Fd() : std::move(found->fd);
+  if (found == memories.end()) return {};
+  return base::Fd(::fcntl(found->fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,

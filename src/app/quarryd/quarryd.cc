@@ -138,6 +138,7 @@ int could_not_start(const CommandLine& line, std::optional<master::Handover>& ha
   master::Reload reload = reload_of(line, handover);
   reload.keeps_previous = true;
   reload.sockets = sockets;
+  reload.memories = std::move(handover->memories);
   const auto done = master::run_master(global, {}, std::move(reload));
   remove_files(sockets);
   return done ? 0 : failed(done.error().message);
@@ -214,6 +215,7 @@ int run(const master::Config& config, const CommandLine& line,
   app::EarlierFigures earlier;
   if (handover) earlier = {handover->counters, std::move(handover->memories)};
   auto services = app::compose(config, path, start, inherited, earlier);
+  if (handover) handover->memories = std::move(earlier.memories);
   if (!services) {
     return could_not_start(line, handover,
                            errors_of_composing(config, inheritable, services.error()));
@@ -225,7 +227,10 @@ int run(const master::Config& config, const CommandLine& line,
   // Remove the inherited sockets that are not used any more, because their pools were removed.
   remove_files(inherited);
   inherited.clear();
-  if (handover) handover->sockets.clear();
+  if (handover) {
+    handover->sockets.clear();
+    handover->memories.clear();
+  }
   master::Reload reload = reload_of(line, handover);
   const std::string old_pid_file =
       std::exchange(reload.notes[kPidFileNote], config.global.pid_file);

@@ -83,6 +83,10 @@ void hand_over(const Reload& kept, Handover& handover) {
     handover.boards.push_back(
         {board.service, base::Fd(board.fd.get()), board.layout, board.writer, board.state});
   }
+  for (const InheritedMemory& memory : kept.memories) {
+    handover.memories.push_back(
+        {memory.service, base::Fd(memory.fd.get()), memory.layout, memory.writer});
+  }
   handover.counters = kept.counters;
 }
 
