@@ -121,9 +121,8 @@ int could_not_start(const CommandLine& line, std::optional<master::Handover>& ha
   }
   base::LogOptions log;
   if (handover->notes[kJsonLogNote] == "yes") log.form = base::LogForm::kJson;
-  const auto opened = base::set_log_target(log, handover->notes[kLogNote]).and_then([&log] {
-    return base::open_log(log);
-  });
+  auto opened = base::set_log_target(log, handover->notes[kLogNote]);
+  if (opened) opened = base::open_log(log);
   if (!opened) base::log(base::LogLevel::kError, "{}", opened.error().message);
   base::log(base::LogLevel::kError,
             "not reloaded: the configuration has become invalid since its check; the previous "
