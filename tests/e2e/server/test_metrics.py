@@ -188,7 +188,8 @@ def test_unreadable_files_of_the_courier_are_not_shown_as_a_stopped_courier(star
     port = free_port()
     more = (section("courier", {"socket": open_folder / "courier.sock", "spool.directory": spool, "user": "root"})
             + section("destination archive", {"type": "file", "path": open_folder / "events.json"}))
-    daemon = start({"user": "nobody", "changes": "on"}, repository=repository, more=more, settings={"metrics.listen": f"127.0.0.1:{port}"})
+    daemon = start({"user": "nobody", "changes": "on"}, repository=repository, more=more,
+                   settings={"metrics.listen": f"127.0.0.1:{port}"})
     wait_until(lambda: any(spool.iterdir()), "the courier")
     metrics = Metrics(daemon, port, 0, repository)
     assert metrics.value("quarry_generation") == 1 and metrics.value("quarry_courier_up") is None
@@ -227,12 +228,13 @@ def test_figures_of_peers_continue_after_a_reload(metrics, tmp_path):
 @pytest.mark.parametrize("what", ["sync", "page"])
 def test_a_request_that_ends_after_a_reload_is_counted(metrics, what):
     """The request belongs to a process of the previous generation."""
-    name, labels = ("quarry_pages_requests_total", {}) if what == "page" else ("quarry_sync_requests_total", {"operation": "pull"})
-    metrics.wait_for(0, name, **labels)
-    body = b"a=b" if what == "page" else wire.body(f"pull {wire.SERVER_CODE} {repofile.project_code(metrics.repository)}")
-    kind = "application/x-www-form-urlencoded" if what == "page" else wire.PLAIN
-    path = "/one/timeline" if what == "page" else "/one"
-    process_name = "pages www" if what == "page" else "pool www"
+    if what == "page":
+        name, labels, process_name = "quarry_pages_requests_total", {}, "pages www"
+        path, kind, body = "/one/timeline", "application/x-www-form-urlencoded", b"a=b"
+    else:
+        name, labels, process_name = "quarry_sync_requests_total", {"operation": "pull"}, "pool www"
+        path, kind = "/one", wire.PLAIN
+        body = wire.body(f"pull {wire.SERVER_CODE} {repofile.project_code(metrics.repository)}")
     old = metrics.daemon.children(process_name)
     with fastcgi.connect(metrics.daemon.socket) as connection:
         connection.sendall(fastcgi.head("POST", path, CONTENT_TYPE=kind, CONTENT_LENGTH=str(len(body)), PATH_INFO=path))

@@ -105,7 +105,8 @@ class Visitor:
         assert reply.getheader("X-Request-ID") == self.ids[-1]
         return answer
 
-    def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes | None,
+                  headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
         if self._connection is None:
             self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE) if self.context is None \
                 else http.client.HTTPSConnection("localhost", self.port, timeout=PATIENCE, context=self.context)
@@ -136,13 +137,15 @@ class Scraper:
         self.port, self.counters = port, {}
 
     def scrape(self) -> dict[tuple[str, ...], float]:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/metrics", headers={"Accept": "application/openmetrics-text"})
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/metrics",
+                                         headers={"Accept": "application/openmetrics-text"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
             text = reply.read().decode()
         samples = {(sample.name, *sorted(sample.labels.values())): sample.value
                    for family in text_string_to_metric_families(text) if family.type in ("counter", "histogram")
                    for sample in family.samples if not sample.name.startswith("quarry_repository_")}
-        decreased = [(name, before, samples.get(name)) for name, before in self.counters.items() if samples.get(name, -1) < before]
+        decreased = [(name, before, samples.get(name)) for name, before in self.counters.items()
+                     if samples.get(name, -1) < before]
         self.counters = samples
         assert not decreased, decreased
         return samples
@@ -172,7 +175,7 @@ def descriptors(pid: int) -> list[str]:
 
 
 class Night:
-    """A quarryd with all services and two sections of clients: the stock fossil, and our own."""
+    """A quarryd with all services."""
 
     def __init__(self, folder: Path, fresh: Path, fossil: Fossil):
         self.folder = folder
@@ -318,8 +321,8 @@ def test_a_night_in_two_minutes(night, fossil, tmp_path):
     requests = syncs.requests + sum(len(peer.ids) for peer in peers)
     assert collections.Counter(each["operation"] == "page" for each in logged) == {True: pages, False: requests}
     # The pools' figures are published once a second.
-    wait_until(lambda: night.scraper.scrape()[("quarry_requests_total", "www")] >= before[("quarry_requests_total", "www")] + requests,
-               "all requests in the metrics", pause=0.1)
+    total = ("quarry_requests_total", "www")
+    wait_until(lambda: night.scraper.scrape()[total] >= before[total] + requests, "all requests in the metrics", pause=0.1)
     after = night.scraper.scrape()
     counted = collections.Counter()
     for (name, *labels), value in after.items():
