@@ -4,7 +4,6 @@ available."""
 import contextlib
 import errno
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,21 +13,17 @@ import pytest
 import proof
 from support import changes, places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
+from support.disk import small_disk
 from support.process import Process, wait_until
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 OVER = ("done", "fail", "term", "abandon")
 FULL = "the disk of the queue is full"
 
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=0700", "tmpfs", folder], check=False).returncode != 0:
-        pytest.skip("no tmpfs can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    with small_disk(tmp_path / "disk", "6m,mode=0700") as made:
+        yield made
 
 
 def fill(folder: Path, keep: int = 0) -> None:

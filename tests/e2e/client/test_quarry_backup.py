@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support import places, repofile, wire
+from support.disk import small_disk
 from support.fossil import clone_and_open
 from support.process import wait_until
 from support.program import on_terminal, quarry
@@ -182,21 +182,17 @@ def test_a_backup_does_not_replace_a_repository_in_use(small, generated):
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "disk"
-    path.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", path], capture_output=True).returncode != 0:
-        pytest.skip("mounts are not allowed here")
-    yield path
-    subprocess.run(["umount", "--lazy", path], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", "512k") as made:
+        yield made
 
 
-def test_a_full_disk(generated, small_disk):
-    previous = small_disk / "backup.fossil"
+def test_a_full_disk(generated, disk):
+    previous = disk / "backup.fossil"
     previous.write_text("the previous backup")
     error = refusal("backup", "--force", generated, previous)
     assert error == f"quarry: cannot copy {generated} to {previous}: database or disk is full\n"
-    assert names(small_disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
+    assert names(disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
 
 
 def test_an_almost_full_disk(small_disk, tmp_path):
@@ -222,10 +218,10 @@ def test_a_full_disk_during_a_restore(generated, small_disk):
     made = small_disk / "one.fossil"
     done("init", made)
     before = repofile.everything(made)
-    assert "database or disk is full" in refusal("restore", generated, small_disk / "new.fossil")
+    assert "database or disk is full" in refusal("restore", generated, disk / "new.fossil")
     assert "database or disk is full" in refusal("restore", "--force", generated, made)
     assert repofile.everything(made) == before
-    assert [each for each in names(small_disk) if not each.endswith(("-wal", "-shm"))] == ["one.fossil"]
+    assert [each for each in names(disk) if not each.endswith(("-wal", "-shm"))] == ["one.fossil"]
 
 
 def test_an_unwritable_folder(small, tmp_path):

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import zlib
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 import proof
 from support import repofile
+from support.disk import small_disk
 from support.fossil import Checkout
 from support.program import on_terminal, quarry
 
@@ -83,19 +83,12 @@ def test_a_missing_temporary_folder(small, tmp_path):
     assert f"{small}: TMPDIR must name a folder for temporary files, but {tmp_path}/none is not a folder" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 def test_a_full_temporary_folder(generated, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode != 0:
-        pytest.skip("mounts are not allowed here")
-    try:
+    with small_disk(tmp_path / "disk", "64k") as disk:
         done = quarry("verify", generated, env={**os.environ, "TMPDIR": str(disk)})
         assert done.returncode == 1
         assert f"cannot write the temporary copy in {disk}: " in done.stderr and "(set TMPDIR" in done.stderr
         assert not list(disk.iterdir()), "nothing is left"
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def test_a_pushed_history(launch, small, fossil, tmp_path):

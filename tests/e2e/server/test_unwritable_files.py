@@ -3,15 +3,15 @@
 import os
 import shutil
 import signal
-import subprocess
 
 import pytest
 
 import proof
 from support import process, repofile, wire
+from support.disk import small_disk
 from support.fossil import Checkout
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away or to mount a small disk")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
 @pytest.fixture
@@ -71,19 +71,14 @@ def test_a_push_succeeds_after_the_file_became_writable(launch, fresh, open_fold
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    path = tmp_path / "disk"
-    path.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", path], capture_output=True).returncode != 0:
-        pytest.skip("mounts are not allowed here")
-    yield path
-    subprocess.run(["umount", "--lazy", path], check=True)
+def disk(tmp_path):
+    with small_disk(tmp_path / "disk", "4m") as made:
+        yield made
 
 
-@needs_root
 @pytest.mark.ours("it says nothing to the client")
-def test_a_full_disk_refuses_the_push_and_nothing_else(launch, fresh, small_disk, fossil, peer_of):
-    path = repofile.copy(fresh, small_disk / "full.fossil")
+def test_a_full_disk_refuses_the_push_and_nothing_else(launch, fresh, disk, fossil, peer_of):
+    path = repofile.copy(fresh, disk / "full.fossil")
     server = launch(path)
     peer = peer_of(server)
     assert not peer.push(wire.file_card(b"there was room for this")).errors()

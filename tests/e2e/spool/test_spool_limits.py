@@ -1,16 +1,14 @@
 """Limits of `quarry spool`: a full disk, a full queue, and lines that are too long."""
 
-import os
 import re
 import subprocess
 
 import pytest
 
 from support import places
+from support.disk import small_disk
 from support.process import wait_until
-from support.spool import following, lines, small_disk
-
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
+from support.spool import following, lines
 
 
 def fill_disk(spool) -> None:
@@ -19,9 +17,8 @@ def fill_disk(spool) -> None:
             fill.write(bytes(4096))
 
 
-@needs_root
 def test_full_disk_blocks_the_feeder_and_loses_nothing(spool, tmp_path):
-    with small_disk(spool, "256k"):
+    with small_disk(spool.folder, "256k"):
         count = 40000
         given, reported, out = tmp_path / "given", tmp_path / "reported", tmp_path / "out"
         given.write_bytes(lines(1, count))
@@ -35,9 +32,8 @@ def test_full_disk_blocks_the_feeder_and_loses_nothing(spool, tmp_path):
         assert out.read_bytes() == lines(1, count)
 
 
-@needs_root
 def test_read_only_file_system_can_be_inspected(spool):
-    with small_disk(spool, "1m"):
+    with small_disk(spool.folder, "1m"):
         spool("feed", given=lines(1, 100))
         subprocess.run(["mount", "-o", "remount,ro", spool.folder], check=True)
         for command in ("feed", "drain", "purge", "replay"):
@@ -47,11 +43,10 @@ def test_read_only_file_system_can_be_inspected(spool):
         assert spool("drain") == lines(1, 100)
 
 
-@needs_root
 @pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
 def test_feed_and_drain_work_with_room_for_one_file(spool, tmp_path, options):
     """The reader frees the space that the writer waits for, although both use the same file."""
-    with small_disk(spool, "256k"), (tmp_path / "reported").open("wb") as reported:
+    with small_disk(spool.folder, "256k"), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, 40000))
         with given.open("rb") as source:
@@ -63,9 +58,8 @@ def test_feed_and_drain_work_with_room_for_one_file(spool, tmp_path, options):
         assert spool("drain") == b""
 
 
-@needs_root
 def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
-    with small_disk(spool, "64k"):
+    with small_disk(spool.folder, "64k"):
         spool("feed", given=lines(1, 10))
         fill_disk(spool)
         assert spool("drain") == lines(1, 10)
@@ -73,11 +67,10 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 
 
 @pytest.mark.slow
-@needs_root
 @pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
     """The feeder waits for the drain, which does not have enough space to save its position."""
-    with small_disk(spool, size), (tmp_path / "reported").open("wb") as reported:
+    with small_disk(spool.folder, size), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
         with following(spool, out, stderr=reported), given.open("rb") as source:
@@ -86,10 +79,9 @@ def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, 
         assert out.read_bytes() == given.read_bytes()
 
 
-@needs_root
 def test_drain_continues_when_a_full_disk_has_room_again(spool, tmp_path):
     out = tmp_path / "out"
-    with small_disk(spool, "64k"), spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
+    with small_disk(spool.folder, "64k"), spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
         with following(spool, out):
             feeder.stdin.write(lines(1, 1))
             feeder.stdin.flush()

@@ -8,8 +8,6 @@ import subprocess
 import termios
 from collections.abc import Iterator
 
-import pytest
-
 from support import places
 
 
@@ -52,20 +50,6 @@ def unread(pipe) -> int:
 
 def lines(first: int, last: int) -> bytes:
     return b"".join(b"line %d\n" % number for number in range(first, last + 1))
-
-
-@contextlib.contextmanager
-def small_disk(spool: Spool, size: str) -> Iterator[None]:
-    """Mounts a file system of SIZE on SPOOL's folder. Requires root."""
-    spool.folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", spool.folder], capture_output=True,
-                             check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", spool.folder], check=True)
 
 
 @contextlib.contextmanager
