@@ -9,8 +9,7 @@ import time
 import pytest
 
 from support import artifacts, changes, delta, documents, mail, places, repofile, wire
-from support.courier import QUICK, Webhook, running
-from support.daemon import section
+from support.courier import QUICK, Webhook, running, sections
 from support.fossil import Checkout
 from support.process import free_port, wait_until
 from support.program import quarry, quarry_as_user
@@ -186,11 +185,9 @@ def take_lease(path):
 
 def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
     port = free_port()
-    (tmp_path / "spool").mkdir()
     secret = repofile.add_user(fresh, "hand", "written", "giox")
     with Webhook() as hook:
-        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-        courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
+        courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, **QUICK}})
         start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
@@ -205,11 +202,9 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
 
 def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
     port = free_port()
-    (tmp_path / "spool").mkdir()
     secret = repofile.add_user(fresh, "hand", "written", "s")
     with Webhook() as hook:
-        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-        courier += section("destination hook", {"type": "webhook", "url": hook.url, "events": "security", **QUICK})
+        courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, "events": "security", **QUICK}})
         start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
@@ -228,10 +223,8 @@ def test_a_push_to_a_program_of_its_own_is_published_by_the_servers_courier(star
     repository.parent.mkdir(parents=True)
     fossil.new(repository)
     repofile.set_capabilities(repository, "nobody", "gio")
-    (tmp_path / "spool").mkdir()
     with Webhook() as hook:
-        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-        courier += section("destination hook", {"type": "webhook", "url": hook.url, "repositories": "team/one", **QUICK})
+        courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, "repositories": "team/one", **QUICK}})
         server = start({"backoffice": "yes", "repository": None, "repositories": served}, more=courier)
         wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         target, path = (served, "/team/one") if command == "http" else (repository, "/")
@@ -251,10 +244,8 @@ def test_a_push_to_a_program_of_its_own_is_published_by_the_servers_courier(star
 def test_a_landed_change_set_is_published_without_another_request(fresh, fossil, start, tmp_path):
     Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
     port = free_port()
-    (tmp_path / "spool").mkdir()
     with Webhook() as hook:
-        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-        courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
+        courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, **QUICK}})
         start({"backoffice": "yes", "changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
@@ -289,11 +280,9 @@ def test_events_of_periodic_runs_contain_the_name_on_the_server(start, fossil, t
     repository = tmp_path / "served" / "team" / "one.fossil"
     repository.parent.mkdir(parents=True)
     fossil.new(repository)
-    (tmp_path / "spool").mkdir()
     events = tmp_path / "events"
-    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-    courier += section("destination all", {"type": "file", "path": events, "repositories": "team/one",
-                                               "events": "security", **QUICK})
+    courier = sections(tmp_path, {"all": {"type": "file", "path": events, "repositories": "team/one", "events": "security",
+                                          **QUICK}})
     start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s", "repository": None,
            "repositories": tmp_path / "served"}, more=courier)
     wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from support import documents, fastcgi, mail, repofile, wire
-from support.daemon import section
+from support.courier import sections
 from support.process import wait_until
 from support.program import quarry, unprivileged
 
@@ -75,9 +75,8 @@ def test_hooks_wait_for_the_end_of_a_push(fresh, serve_hooks, fossil, tmp_path):
 
 def test_without_hooks_they_wait_for_fossil(fresh, start, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "out")
-    (tmp_path / "spool").mkdir()
-    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool", "hooks": "no"})
-    server = start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=fresh, more=courier)
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=fresh,
+                   more=sections(tmp_path, {}, hooks="no"))
     fastcgi.ask(server.socket, "/")
     wait_until(lambda: "quarry-told" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
     assert not (tmp_path / "spool.hooks").exists()

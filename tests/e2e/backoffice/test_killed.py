@@ -13,8 +13,7 @@ import time
 import pytest
 
 from support import documents, mail, process, repofile, wire
-from support.courier import QUICK, Webhook
-from support.daemon import section
+from support.courier import QUICK, Webhook, sections
 from support.process import free_port, wait_until
 from support.program import quarry, unprivileged
 
@@ -32,11 +31,8 @@ class World:
         fossil("user", "capabilities", "ann", "s", "-R", path)
         mail.subscribe(path, TO, "w", "ann")
         repofile.set_config(path, "backoffice-disable", 0)
-        spool = folder / "spool"
-        spool.mkdir()
-        courier = section("courier", {"socket": folder / "courier.sock", "spool.directory": spool})
-        courier += section("destination hook", {"type": "webhook", "url": hook.url, **QUICK})
-        courier += section("destination file", {"type": "file", "path": self.lines, **QUICK})
+        courier = sections(folder, {"hook": {"type": "webhook", "url": hook.url, **QUICK},
+                                    "file": {"type": "file", "path": self.lines, **QUICK}})
         port = free_port()
         self.server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "pm.max_children": 2, "user": None},
                             repository=path, http={"listen": f"127.0.0.1:{port}"}, more=courier, command=unprivileged())

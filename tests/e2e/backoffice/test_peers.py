@@ -12,6 +12,7 @@ import pytest
 
 import proof
 from support import changes, client, process, repofile
+from support.courier import sections
 from support.daemon import Daemon, section
 from support.fossil import ADMIN, Checkout, beside_others
 from support.process import free_port, wait_until
@@ -105,10 +106,8 @@ class World:
 
     def courier(self, events: str) -> tuple[str, Path]:
         """Returns the configuration of a courier that writes EVENTS to a file, and the path of that file."""
-        spool, file = self.folder / "spool", self.folder / "events"
-        spool.mkdir()
-        return (section("courier", {"socket": self.folder / "courier.sock", "spool.directory": spool}) +
-                section("destination file", {"type": "file", "path": file, "events": events}), file)
+        file = self.folder / "events"
+        return sections(self.folder, {"file": {"type": "file", "path": file, "events": events}}), file
 
     def status(self, place: Place, name: str | None = None) -> dict:
         done = run_quarry("peer", "status", "--json", "--config", place.daemon.config)

@@ -7,7 +7,7 @@ import pytest
 
 from support import changes, repofile
 from support.changes import Queue, somebody, tarball
-from support.daemon import section
+from support.courier import sections
 from support.fossil import Checkout
 from support.mailserver import MailServer
 from support.process import free_port, wait_until
@@ -36,14 +36,12 @@ def people(fresh, fossil, tmp_path):
 
 
 def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people, tmp_path):
-    port, folder, events = free_port(), tmp_path / "spool", tmp_path / "events"
-    folder.mkdir()
+    port, events = free_port(), tmp_path / "events"
     with MailServer() as server:
         post = {"type": "mail", "url": server.url, "from": "quarry@example.org"}
-        more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
-        more += section("destination people", post | {"to": "submitter", "events": "change-set"})
-        more += section("destination boss", post | {"to": "boss@example.org", "events": "change-set"})
-        more += section("destination all", {"type": "file", "path": events})
+        more = sections(tmp_path, {"people": post | {"to": "submitter", "events": "change-set"},
+                                   "boss": post | {"to": "boss@example.org", "events": "change-set"},
+                                   "all": {"type": "file", "path": events}})
         daemon = start({"changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=more)
         boss = somebody(port, people, "boss")
         assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
@@ -81,8 +79,6 @@ def test_invalid_destinations_for_submitters_are_refused(tmp_path):
                         ({"type": "mail", "from": "a@b.c", "to": "submitter", "events": "push"}, "change-set"),
                         ({"type": "mail", "from": "a@b.c", "to": "submitter, d@e.f"}, "not an address"),
                         ({"type": "mail", "from": "submitter", "to": "d@e.f"}, "not an address")):
-        more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path})
-        more += section("destination people", words)
-        (tmp_path / "q.conf").write_text(more)
+        (tmp_path / "q.conf").write_text(sections(tmp_path, {"people": words}))
         done = quarryd("--config", tmp_path / "q.conf", "--test")
         assert done.returncode != 0 and part in done.stdout + done.stderr, done

@@ -2,8 +2,6 @@
 
 import shutil
 
-import pytest
-
 import proof
 from support import repofile
 from support.changes import Queue, somebody, tarball

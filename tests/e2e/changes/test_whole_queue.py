@@ -13,7 +13,7 @@ import pytest
 import proof
 from support import places, repofile
 from support.changes import Queue, somebody, tarball
-from support.daemon import section
+from support.courier import sections
 from support.fossil import Checkout
 from support.process import free_port, wait_until
 
@@ -184,11 +184,8 @@ def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
     work = Checkout(fossil, fresh, tmp_path / "work")
     work.commit_file("a.txt", "a\n", "base")
     port = free_port()
-    folder = tmp_path / "spool"
-    folder.mkdir()
     events = tmp_path / "events"
-    more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
-    more += section("destination all", {"type": "file", "path": events, "events": "change-set"})
+    more = sections(tmp_path, {"all": {"type": "file", "path": events, "events": "change-set"}})
     repofile.set_config(fresh, "project-name", "the queue's")
     repofile.set_config(fresh, "email-url", "https://example.org/q")
     start(ON, http={"listen": f"127.0.0.1:{port}"}, more=more)

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.courier import QUICK, Courier, Webhook, event, running, running_hooks
-from support.daemon import section
+from support.courier import QUICK, Courier, Webhook, event, running, running_hooks, sections
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
 from support.process import exists, wait_until
@@ -651,11 +650,9 @@ def test_a_courier_that_delivers_events_runs_no_hooks(tmp_path: Path):
 
 
 def test_a_program_ends_with_the_server(start, tmp_path: Path):
-    (tmp_path / "spool").mkdir()
     pid = tmp_path / "pid"
     program = script(tmp_path / "program", f"trap '' TERM\necho $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 600\n:\n")
-    server = start({}, more=section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-                   + section("destination endless", {"type": "program", "command": program}))
+    server = start({}, more=sections(tmp_path, {"endless": {"type": "program", "command": program}}))
     with subprocess.Popen([places.program("quarry"), "courier", "test", "endless", "--config", server.config],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as waiting:
         wait_until(pid.exists, "the program")

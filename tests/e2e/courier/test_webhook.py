@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.courier import QUICK, Courier, Webhook, event, is_signed, running
+from support.courier import QUICK, Webhook, event, is_signed, running
 from support.process import wait_until
 from support.program import quarry
 
@@ -86,7 +86,7 @@ def test_a_rejected_request_is_a_dead_letter_that_can_be_replayed(tmp_path: Path
             assert "/hook" not in courier.log(), "a URL's path may be a secret"
             courier.stop()
             refuses = False
-            done = quarry("spool", "replay", courier.words["spool.directory"], "--filename", "events", "--dead", "chat")
+            done = quarry("spool", "replay", courier.folder / "spool", "--filename", "events", "--dead", "chat")
             assert done.returncode == 0, done.stderr
             courier.start()
             courier.wait_until_delivered("chat")

@@ -10,7 +10,7 @@ import pytest
 
 from support import changes, chromium, daemon, fake_fossil, fastcgi, process
 from support.browser import Browser
-from support.courier import Webhook
+from support.courier import Webhook, sections
 from support.program import quarry
 
 ALL = "/status?live&all"
@@ -87,10 +87,8 @@ def test_it_is_only_at_the_status_path(two):
 
 
 def courier(folder: Path, port: int) -> str:
-    return daemon.section("courier", {"socket": folder / "courier.sock", "spool.directory": folder / "spool"}) + \
-        daemon.section("destination chat", {"type": "webhook", "url": f"http://127.0.0.1:{port}/path-is-secret",
-                                            "retry.delay": "100ms"}) + \
-        daemon.section("destination quiet", {"type": "file", "path": folder / "quiet"})
+    return sections(folder, {"chat": {"type": "webhook", "url": f"http://127.0.0.1:{port}/path-is-secret",
+                                      "retry.delay": "100ms"}, "quiet": {"type": "file", "path": folder / "quiet"}})
 
 
 def destinations(port: int) -> dict[str, dict]:

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from support import documents, fastcgi, places, repofile, wire
-from support.daemon import section
+from support.courier import sections
 from support.process import wait_until
 
 PROGRAMS = ("quarry", "quarryd", "quarry-courier", "quarry-changes")
@@ -69,8 +69,7 @@ def test_the_server_works_under_the_restrictions_of_its_unit(open_folder, start,
     for each in (folder, repository):
         shutil.chown(each, "nobody")
     # The courier runs as root, because the user `nobody` cannot read the configuration in the test's folder.
-    courier = section("courier", {"socket": open_folder / "courier.sock", "spool.directory": open_folder / "spool",
-                                  "user": "root"})
+    courier = sections(open_folder, {}, user="root")
     server = start({"user": "nobody", "backoffice": "yes", "backoffice.lease_time": "1s", "pages": "fossil",
                     "changes": "on", "process.priority": -1, "listen.mode": "0600"},
                    repository=repository, more=courier, command=restricted("/usr/bin/env"))

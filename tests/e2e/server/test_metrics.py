@@ -22,6 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from support import fastcgi, places, repofile, wire
 from support.changes import somebody, tarball
+from support.courier import sections
 from support.daemon import Daemon, section
 from support.process import PATIENCE, Process, free_port, wait_until
 from support.program import quarryd
@@ -73,12 +74,10 @@ class Metrics:
 def metrics(start, fresh, tmp_path):
     served = tmp_path / "served"
     served.mkdir()
-    (tmp_path / "spool").mkdir()
     repository = shutil.copy(fresh, served / "one.fossil")
     shutil.copy(fresh, tmp_path / "other.fossil")
     port, http_port = free_port(), free_port()
-    more = (section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-            + section("destination archive", {"type": "file", "path": tmp_path / "events.json"})
+    more = (sections(tmp_path, {"archive": {"type": "file", "path": tmp_path / "events.json"}})
             + section("peer mirror", {"pool": "www", "repository": "one", "url": f"file://{tmp_path}/other.fossil"}))
     daemon = start({"repository": None, "repositories": served, "pages": "fossil", "changes": "on", "backoffice": "yes",
                     "pm.max_children": 2},

@@ -31,25 +31,28 @@ def event(number: int, type_: str = "push", **more: object) -> dict:
     return head | {part: members | more.pop("part", {})} | more
 
 
+def sections(folder: Path, destinations: dict[str, dict[str, object]], **words: object) -> str:
+    """Returns [courier] with the directives WORDS, and a section [destination NAME] for each of DESTINATIONS. The spool is
+    in FOLDER and is created."""
+    (folder / "spool").mkdir(exist_ok=True)
+    text = section("courier", {"socket": folder / "courier.sock", "spool.directory": folder / "spool"} | words)
+    return text + "".join(section(f"destination {name}", each) for name, each in destinations.items())
+
+
 class Courier:
-    """quarry-courier with the directives WORDS in [courier], and a section [destination NAME] for each of
-    DESTINATIONS."""
+    """quarry-courier with sections()."""
 
     def __init__(self, folder: Path, destinations: dict[str, dict[str, object]], **words: object):
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.socket = folder / "courier.sock"
         self.config = folder / "quarry.conf"
-        self.words = {"socket": self.socket, "spool.directory": folder / "spool"} | words
+        self.words = words
         self.main: Process | None = None
         self.configure(destinations)
 
     def configure(self, destinations: dict[str, dict[str, object]]) -> None:
-        text = section("courier", self.words)
-        for name, words in destinations.items():
-            lists = "".join(f"header[] = {header}\n" for header in words.get("header[]", []))
-            text += section(f"destination {name}", {key: value for key, value in words.items() if key != "header[]"}) + lists
-        self.config.write_text(text)
+        self.config.write_text(sections(self.folder, destinations, **self.words))
 
     def arguments(self) -> list[object]:
         return ["--config", self.config]
@@ -101,8 +104,7 @@ class HooksCourier(Courier):
         super().__init__(folder, {})
         self.timeout = timeout
         self.hooks = folder / "spool.hooks" / "www"
-        for each in (self.hooks, folder / "spool"):
-            each.mkdir(parents=True)
+        self.hooks.mkdir(parents=True)
 
     def arguments(self) -> list[object]:
         return ["--hooks", self.hooks, "--socket", self.socket, "--timeout", str(self.timeout)]
