@@ -215,10 +215,9 @@ def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
 
 @pytest.mark.parametrize("front", ["web server", "gateway"])
 def test_a_page_is_followed_by_a_run(start, fresh, logged, tmp_path, front):
-    port = free_port()
-    server = start({**logged, "pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    server = start({**logged, "pages": "fossil"}, http={})
     if front == "gateway":
-        assert Browser(port).get("/timeline").status == 200
+        assert Browser(server.port).get("/timeline").status == 200
     else:
         assert "Timeline" in fastcgi.ask(server.socket, "/timeline").text
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")

@@ -184,14 +184,13 @@ def take_lease(path):
 
 
 def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
-    port = free_port()
     secret = repofile.add_user(fresh, "hand", "written", "giox")
     with Webhook() as hook:
         courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, **QUICK}})
-        start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        server = start({"backoffice": "yes"}, http={}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
-        peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(fresh))
+        peer = wire.Peer(server.port, "/", "hand", secret, repofile.project_code(fresh))
         pages = [documents.wiki_page(f"Page-{number}", "2026-01-02T00:00:00", "text") for number in range(3)]
         for count, page in enumerate(pages, 1):
             answer = peer.push(wire.file_card(page))
@@ -201,15 +200,14 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
 
 
 def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
-    port = free_port()
     secret = repofile.add_user(fresh, "hand", "written", "s")
     with Webhook() as hook:
         courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, "events": "security", **QUICK}})
-        start({"backoffice": "yes"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        server = start({"backoffice": "yes"}, http={}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
         row = f"{int(time.time())} 'ann' pw 'secret' cap 'ei' info '' photo NULL".encode()
-        peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(fresh))
+        peer = wire.Peer(server.port, "/", "hand", secret, repofile.project_code(fresh))
         answer = peer.push(b"config /user %d\n%s\n" % (len(row), row))
         assert answer.status == 200 and not answer.errors(), answer.raw
         wait_until(lambda: by_type(hook.taken, "security"), "the event")
@@ -243,13 +241,12 @@ def test_a_push_to_a_program_of_its_own_is_published_by_the_servers_courier(star
 
 def test_a_landed_change_set_is_published_without_another_request(fresh, fossil, start, tmp_path):
     Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
-    port = free_port()
     with Webhook() as hook:
         courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, **QUICK}})
-        start({"backoffice": "yes", "changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=courier)
+        server = start({"backoffice": "yes", "changes": "on", "changes.scan": "1s"}, http={}, more=courier)
         wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
         take_lease(fresh)
-        answer = changes.somebody(port, fresh).submit(changes.tarball({"a.txt": b"b\n"}))
+        answer = changes.somebody(server.port, fresh).submit(changes.tarball({"a.txt": b"b\n"}))
         assert answer.status == 202, answer.body
         wait_until(lambda: by_type(hook.taken, "artifact.check-in"), "the event of the check-in")
         assert by_type(hook.taken, "artifact.check-in")[0]["artifact"]["comment"].startswith("a change")

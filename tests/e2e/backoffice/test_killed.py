@@ -37,7 +37,7 @@ class World:
         self.server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "pm.max_children": 2, "user": None},
                             repository=path, http={"listen": f"127.0.0.1:{port}"}, more=courier, command=unprivileged())
         secret = repofile.add_user(path, "hand", "written", "giox")
-        self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
+        self.peer = wire.Peer(self.server.port, "/", "hand", secret, repofile.project_code(path))
         self.pages = {}
         # The first run only records which content exists already, and does not send events.
         self.poke_until(lambda: repofile.value(path, "SELECT value FROM config WHERE name='quarry-told'"), "a first run")

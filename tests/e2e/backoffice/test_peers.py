@@ -362,14 +362,13 @@ def test_repositories_of_a_folder_have_their_own_peers(world, start, fossil):
     world.serve(far_two)
     words = {"interval": "1h"}
     peers = world.peer("a", far_one, repository="one", **words) + world.peer("b", far_two, repository="deep/two", **words)
-    port = free_port()
-    daemon = start({"repository": None, "repositories": folder}, http={"listen": f"127.0.0.1:{port}"}, more=peers)
-    wait_until(lambda: process.port_answers(port), "the HTTP front")
+    daemon = start({"repository": None, "repositories": folder}, http={}, more=peers)
+    wait_until(lambda: process.port_answers(daemon.port), "the HTTP front")
     one.daemon = two.daemon = daemon
     for name in ("a", "b"):
         world.wait_for_status(one, name, lambda seen: seen["condition"] == "in step", "a sync")
     clone = world.folder / "client.fossil"
-    fossil.clone(f"http://peer:pen@127.0.0.1:{port}/deep/two", clone)
+    fossil.clone(f"http://peer:pen@127.0.0.1:{daemon.port}/deep/two", clone)
     made = world.commit_in(clone)
     fossil("push", "-R", clone)
     far_two.wait_for(made)

@@ -10,7 +10,7 @@ from support.changes import Queue, somebody, tarball
 from support.courier import sections
 from support.fossil import Checkout
 from support.mailserver import MailServer
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.program import quarryd
 
 ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "gone": "gone@example.org",
@@ -36,13 +36,14 @@ def people(fresh, fossil, tmp_path):
 
 
 def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people, tmp_path):
-    port, events = free_port(), tmp_path / "events"
+    events = tmp_path / "events"
     with MailServer() as server:
         post = {"type": "mail", "url": server.url, "from": "quarry@example.org"}
         more = sections(tmp_path, {"people": post | {"to": "submitter", "events": "change-set"},
                                    "boss": post | {"to": "boss@example.org", "events": "change-set"},
                                    "all": {"type": "file", "path": events}})
-        daemon = start({"changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=more)
+        daemon = start({"changes": "on", "changes.scan": "1s"}, http={}, more=more)
+        port = daemon.port
         boss = somebody(port, people, "boss")
         assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
         ids = {login: somebody(port, people, login).submit(tarball({"none.txt": None})).json["id"]

@@ -15,7 +15,7 @@ from support import places, repofile
 from support.changes import Queue, somebody, tarball
 from support.courier import sections
 from support.fossil import Checkout
-from support.process import free_port, wait_until
+from support.process import wait_until
 
 ON = {"changes": "on", "changes.scan": "1s"}
 
@@ -183,13 +183,12 @@ def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, t
 def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
     work = Checkout(fossil, fresh, tmp_path / "work")
     work.commit_file("a.txt", "a\n", "base")
-    port = free_port()
     events = tmp_path / "events"
     more = sections(tmp_path, {"all": {"type": "file", "path": events, "events": "change-set"}})
     repofile.set_config(fresh, "project-name", "the queue's")
     repofile.set_config(fresh, "email-url", "https://example.org/q")
-    start(ON, http={"listen": f"127.0.0.1:{port}"}, more=more)
-    writer = somebody(port, fresh)
+    server = start(ON, http={}, more=more)
+    writer = somebody(server.port, fresh)
     id_ = writer.submit(tarball({"a.txt": b"b\n"})).json["id"]
     assert outcome(writer, id_)["stage"] == "done"
 

@@ -7,15 +7,14 @@ import pytest
 
 from support import fastcgi, repofile
 from support.browser import Browser
-from support.process import free_port, wait_until
+from support.process import wait_until
 
 
 @pytest.fixture
 def served(start, fresh):
-    port = free_port()
     repofile.set_config(fresh, "remote_user_ok", 1)
-    server = start({"pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
-    return server, port
+    server = start({"pages": "fossil"}, http={})
+    return server, server.port
 
 
 def exchange(port: int, request: bytes) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from support import fake_fossil
 from support.browser import Browser
 from support.daemon import nice
-from support.process import children, exists, free_port, name, wait_until
+from support.process import children, exists, name, wait_until
 
 
 @pytest.fixture
@@ -24,11 +24,10 @@ def serve(start, tmp_path):
     program = fake_fossil.scripted(tmp_path)
 
     def begin(**pool):
-        port = free_port()
         server = start({"pages": "fossil", "pages.program": program, "pages.confine": "no", "pages.spare_children": 1,
                         **pool},
-                       http={"listen": f"127.0.0.1:{port}"})
-        return server, Browser(port)
+                       http={})
+        return server, Browser(server.port)
     return begin
 
 
@@ -210,9 +209,8 @@ def test_a_stop_or_reload_loses_no_page(serve, background, number):
 
 
 def test_a_missing_program_is_logged(start, tmp_path):
-    port = free_port()
-    server = start({"pages": "fossil", "pages.program": "/nowhere/fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    server = start({"pages": "fossil", "pages.program": "/nowhere/fossil"}, http={})
     server.wait_for_log("cannot start /nowhere/fossil")
-    page = Browser(port).get("/")
+    page = Browser(server.port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
     server.wait_for_log("retrying in 800 ms")

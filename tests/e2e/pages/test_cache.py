@@ -16,7 +16,7 @@ from support.browser import AGENT as BROWSER
 from support.browser import Browser, plain
 from support.daemon import Daemon
 from support.fossil import Checkout
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.program import page_figures, quarry
 
 PAGES = ("/timeline", "/timeline?y=w", "/brlist", "/taglist", "/dir?ci=tip", "/file?name=a.txt&ci=tip", "/wiki?name=Page", "/wcontent",
@@ -48,11 +48,10 @@ def serve(start, tmp_path):
     """Returns a function that starts a server with the repository `fresh`. This function returns the server and a
     Browser."""
     def begin(**pool) -> tuple[Daemon, Browser]:
-        port = free_port()
-        server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"},
-                       settings={"control.socket": tmp_path / f"control-{port}.sock"})
-        server.control = tmp_path / f"control-{port}.sock"
-        return server, Browser(port)
+        control = tmp_path / f"control-{len(list(tmp_path.iterdir()))}.sock"
+        server = start({"pages": "fossil", **pool}, http={}, settings={"control.socket": control})
+        server.control = control
+        return server, Browser(server.port)
     return begin
 
 

@@ -34,10 +34,9 @@ def serve(start, project):
     """Returns a function that starts a server of the repository with the given directives. This function returns the
     server and a Browser in which `boss` is logged in."""
     def begin(**pool):
-        port = process.free_port()
         more = {name: pool.pop(name) for name in ("command",) if name in pool}
-        server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"}, repository=project, **more)
-        browser = Browser(port)
+        server = start({"pages": "fossil", **pool}, http={}, repository=project, **more)
+        browser = Browser(server.port)
         assert browser.log_in("/login", "boss", "word").status == 302
         return server, browser
     return begin

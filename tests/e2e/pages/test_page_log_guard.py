@@ -12,7 +12,7 @@ import pytest
 
 from support import process, repofile, wire
 from support.browser import Browser
-from support.process import free_port, wait_until
+from support.process import wait_until
 
 # Bytes of the log's index that SQLite locks. A checkpoint requests an exclusive lock on a reader's byte before it
 # copies frames.
@@ -27,10 +27,9 @@ COPY = re.compile(r"pwrite64\(\d+<[^>]*/fresh\.fossil>, ")
 @pytest.fixture
 def serve(start):
     def begin(**more):
-        port = free_port()
         server = start({"pages": "fossil", "pages.cache_ttl": "0s", "pm.max_children": 4, **more.pop("pool", {})},
-                       http={"listen": f"127.0.0.1:{port}"}, **more)
-        return server, port
+                       http={}, **more)
+        return server, server.port
     return begin
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import proof
-from support import process, repofile
+from support import repofile
 from support.browser import Browser
 from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
@@ -153,11 +153,9 @@ def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):
     """The log contains the URL as the client sent it. The log is reopened in the same way as for syncs."""
-    port = process.free_port()
     log = tmp_path / "access.log"
-    server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},
-                   http={"listen": f"127.0.0.1:{port}"})
-    visitor = Browser(port)
+    server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"}, http={})
+    visitor = Browser(server.port)
     visitor.get("/timeline?n=3")
     visitor.get("/nowhere")
     wait_until(lambda: len(log.read_text().splitlines()) == 2, "two lines")

@@ -158,8 +158,7 @@ def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme
 
 def test_behind_a_proxy_with_tls(start, small, tmp_path):
     """A trusted proxy forwards the scheme and the client's address."""
-    port = free_port()
-    start({"pages": "fossil"}, repository=small, http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
-    page = Browser(port).get("/timeline", X_Forwarded_Proto="https", X_Forwarded_For="192.0.2.77", Host="code.example")
+    server = start({"pages": "fossil"}, repository=small, http={"trusted_proxies": "127.0.0.1"})
+    page = Browser(server.port).get("/timeline", X_Forwarded_Proto="https", X_Forwarded_For="192.0.2.77", Host="code.example")
     assert "<base href=\"https://code.example/timeline\"" in page.text
-    assert Browser(port).get("/", X_Forwarded_Proto="https", Host="code.example").headers["location"] == "https://code.example/index"
+    assert Browser(server.port).get("/", X_Forwarded_Proto="https", Host="code.example").headers["location"] == "https://code.example/index"

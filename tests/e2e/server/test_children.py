@@ -22,7 +22,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
     """Starts a worker and the gateway with the directives WORDS. Returns both process IDs."""
-    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    server = start(words, http=words)
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
 
 
@@ -32,7 +32,7 @@ def title(pid: int) -> str:
 
 def test_ps_shows_what_each_process_is(start):
     words = {"env[GREETING]": "good morning"}
-    server = start({"pages": "fossil", **words}, http={"listen": f"127.0.0.1:{free_port()}"})
+    server = start({"pages": "fossil", **words}, http={})
     for _ in range(2):
         assert title(server.main.pid) == f"quarry: master process ({server.config})"
         titles = {kind: title(server.child(kind)) for kind in ("pool www", "gateway", "pages www")}
@@ -92,8 +92,7 @@ def test_a_limit_above_the_system_maximum_is_capped_with_a_warning(start):
 
 
 def test_priority_of_master_workers_and_gateway(start):
-    server = start({"process.priority": 7}, settings={"process.priority": 3},
-                   http={"listen": f"127.0.0.1:{free_port()}"})
+    server = start({"process.priority": 7}, settings={"process.priority": 3}, http={})
     assert daemon.nice(server.main.pid) == 3
     assert daemon.nice(server.child("gateway")) == 3
     assert daemon.nice(server.child()) == 7
@@ -152,11 +151,10 @@ def test_gateway_in_a_chroot_reaches_a_pool_that_listens_on_an_address(start, tm
     import urllib.request
     jail = tmp_path / "jail"
     jail.mkdir()
-    port = free_port()
-    server = start({"listen": f"127.0.0.1:{free_port()}"}, http={"listen": f"127.0.0.1:{port}", "chroot": jail})
+    server = start({"listen": f"127.0.0.1:{free_port()}"}, http={"chroot": jail})
     assert Path(f"/proc/{server.child('gateway')}/root").readlink() == jail
     assert Path(f"/proc/{server.child()}/root").readlink() == Path("/")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=60) as reply:
         assert b"A Fossil repository" in reply.read()
 
 
@@ -171,8 +169,7 @@ def test_workers_get_only_the_configured_environment(start):
 
 def test_without_clear_env_workers_inherit_the_environment(start):
     words = {"clear_env": "no", "env[QUARRY_ORIGIN]": "mine"}
-    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words},
-                   env={"QUARRY_ORIGIN": "the master's", "QUARRY_OTHER": "kept"})
+    server = start(words, http=words, env={"QUARRY_ORIGIN": "the master's", "QUARRY_OTHER": "kept"})
     for kind in ("pool www", "gateway"):
         seen = daemon.environment(server.child(kind))
         assert seen["QUARRY_ORIGIN"] == "mine" and seen["QUARRY_OTHER"] == "kept"
@@ -296,7 +293,7 @@ def say(pid: int, stream: int, text: bytes) -> None:
 
 def test_output_of_workers_and_gateway_is_logged(start):
     words = {"catch_workers_output": "yes"}
-    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    server = start(words, http=words)
     for kind in ("pool www", "gateway"):
         pid = server.child(kind)
         say(pid, 1, b"first\nsec")

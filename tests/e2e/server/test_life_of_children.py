@@ -98,8 +98,7 @@ def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp
 
 
 def test_process_max_limits_all_pools_together(start, fresh, tmp_path):
-    server = start({"pm.max_children": 3}, settings={"process.max": 4}, http={"listen": f"127.0.0.1:{free_port()}",
-                                                                               "pool": "www"},
+    server = start({"pm.max_children": 3}, settings={"process.max": 4}, http={"pool": "www"},
                    more=daemon.section("other", {"listen": tmp_path / "other.sock", "repository": fresh,
                                                  "pm.max_children": 3, **daemon.user()}))
 
@@ -169,7 +168,7 @@ def crash(server: Daemon, pid: int, number: int) -> None:
 
 def test_many_crashes_replace_all_children(start):
     server = start({"pm.max_children": 3}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
-                   http={"listen": f"127.0.0.1:{free_port()}"}, env=WITHOUT_HANDLERS)
+                   http={}, env=WITHOUT_HANDLERS)
     wait_until(lambda: len(server.children()) == 3, "three workers")
     gateway = server.child("gateway")
     one, two, three = server.children()

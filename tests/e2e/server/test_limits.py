@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from support import fastcgi, process, repofile, wire
+from support import fastcgi, repofile, wire
 from support.daemon import processor_seconds, user
 
 
@@ -31,10 +31,8 @@ def test_content_cache(start, generated):
                                                          " ORDER BY rid LIMIT 200")]
     spent = {}
     for size in ("1", "64M"):
-        port = process.free_port()
-        server = start({"repository.content_cache": size}, repository=generated,
-                       http={"listen": f"127.0.0.1:{port}", **user()})
-        peer = wire.Peer(port, project_code=code)
+        server = start({"repository.content_cache": size}, repository=generated, http=user())
+        peer = wire.Peer(server.port, project_code=code)
         for _ in range(5):
             assert len(peer.pull(*[f"gimme {name}" for name in names]).names("file")) == len(names)
         spent[size] = processor_seconds(server.child())

@@ -79,10 +79,9 @@ def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
 def test_errors_of_clients_are_notices(start, sent, logged):
     """Scanners constantly send requests like these, so they are not logged as errors."""
-    port = free_port()
-    server = start(http={"listen": f"127.0.0.1:{port}"})
-    wait_until(lambda: process.port_answers(port), "the front")
-    with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(ConnectionError):
+    server = start(http={})
+    wait_until(lambda: process.port_answers(server.port), "the front")
+    with socket.create_connection(("127.0.0.1", server.port)) as client, contextlib.suppress(ConnectionError):
         client.sendall(sent)
         if logged.startswith(":"):
             client.recv(1000)
@@ -258,10 +257,9 @@ def test_each_placeholder_has_its_value(start, access, fresh):
 
 
 def test_users_and_operations_are_logged(start, access, fresh):
-    port = free_port()
-    start({"access.log": access, "access.format": "%u %x %{Content-Length}o"}, http={"listen": f"127.0.0.1:{port}"})
+    server = start({"access.log": access, "access.format": "%u %x %{Content-Length}o"}, http={})
     secret = repofile.add_user(fresh, "ann", "pen", "gio")
-    answer = Peer(port, "/", "ann", secret, repofile.project_code(fresh)).pull()
+    answer = Peer(server.port, "/", "ann", secret, repofile.project_code(fresh)).pull()
     wait_for_line(access, f"ann pull {len(answer.raw)}")
 
 
@@ -414,25 +412,23 @@ def test_a_starting_worker_reopens_its_logs(start, access):
 
 
 def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
-    port = free_port()
-    server = start(http={"listen": f"127.0.0.1:{port}"})
+    server = start(http={})
     error, gateway = server.log_path, server.child("gateway")
     moved = move_away(error)
     reopen(server)
     wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")
-    assert Peer(port).exchange_bytes(b"no HTTP\r\n\r\n")
+    assert Peer(server.port).exchange_bytes(b"no HTTP\r\n\r\n")
     assert LINE.fullmatch(wait_for_line(error, "127.0.0.1"))[3] == "gateway"
 
 
 def test_pages_are_logged_with_their_repository_and_404s_at_level_debug(start, access, fresh, tmp_path):
-    port = free_port()
     (tmp_path / "served").mkdir()
     repository = shutil.copy(fresh, tmp_path / "served" / "one.fossil")
     server = start({"access.log": access, "access.format": "json", "pages": "fossil", "repository": None,
                     "repositories": tmp_path / "served"},
-                   http={"listen": f"127.0.0.1:{port}"}, settings={"log_level": "debug"})
+                   http={}, settings={"log_level": "debug"})
     for path in ("/one/timeline", "/none/timeline", "/one/xfer"):
-        Browser(port).get(path)
+        Browser(server.port).get(path)
     wait_until(lambda: len(lines(access)) == 3, "all requests")
     found = {each["uri"]: each["repository"] for each in map(json.loads, lines(access))}
     assert found == {"/one/timeline": str(repository), "/none/timeline": "", "/one/xfer": str(repository)}
@@ -471,13 +467,12 @@ def of_nobody(fresh, fossil) -> Iterator[OfNobody]:
         repository = shutil.copy(fresh, folder / "served" / "fresh.fossil")
         for path in (folder / "served", repository):
             shutil.chown(path, "nobody", "nogroup")
-        port = free_port()
         server = Daemon(folder / "daemon", Path(repository),
                         {"access.log": folder / "logs" / "access.log", "access.format": "%r", "user": "nobody",
                          "pages": "fossil", "pm.status_listen": folder / "status.sock", "pm.status_path": "/status"},
-                        settings={"error_log": folder / "logs" / "error.log"}, http={"listen": f"127.0.0.1:{port}"},
+                        settings={"error_log": folder / "logs" / "error.log"}, http={},
                         env=fossil.environment).wait_until_ready()
-        yield OfNobody(server, port, Path(repository), folder / "logs" / "error.log", folder / "logs" / "access.log")
+        yield OfNobody(server, server.port, Path(repository), folder / "logs" / "error.log", folder / "logs" / "access.log")
         server.stop()
 
 

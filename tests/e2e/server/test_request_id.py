@@ -46,10 +46,9 @@ def test_the_id_is_a_member_of_json_lines_and_a_placeholder_of_the_access_log(st
 
 def test_the_front_takes_an_id_only_from_a_trusted_proxy(start, tmp_path):
     for name, trusted, expected in (("one", "127.0.0.1", re.escape(GIVEN)), ("two", None, MADE)):
-        port = free_port()
         access = tmp_path / name
-        start({"access.log": access, "access.format": "json"}, http={"listen": f"127.0.0.1:{port}", "trusted_proxies": trusted})
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        server = start({"access.log": access, "access.format": "json"}, http={"trusted_proxies": trusted})
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("GET", "/", headers={"X-Request-ID": GIVEN})
         reply = connection.getresponse()
         assert re.fullmatch(expected, reply.getheader("X-Request-ID")), reply.getheaders()
@@ -58,9 +57,8 @@ def test_the_front_takes_an_id_only_from_a_trusted_proxy(start, tmp_path):
 
 
 def test_an_error_reply_of_the_front_has_the_id(start):
-    port = free_port()
-    server = start(http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    server = start(http={"trusted_proxies": "127.0.0.1"})
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request("GET", "/%zz", headers={"X-Request-ID": GIVEN})
     reply = connection.getresponse()
     assert (reply.status, reply.getheader("X-Request-ID")) == (400, GIVEN)

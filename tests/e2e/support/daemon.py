@@ -32,8 +32,8 @@ def serve(path: object) -> list[object]:
 
 class Daemon:
     """A quarryd with one pool, `www`, that serves REPOSITORY on a Unix socket with the directives POOL. SETTINGS are
-    directives of [global], and HTTP are directives of [http]. MORE is further configuration. COMMAND is a program with
-    arguments that starts quarryd."""
+    directives of [global], and HTTP are directives of [http], which listens on the free port `port` by default. MORE is
+    further configuration. COMMAND is a program with arguments that starts quarryd."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object] | None = None, *,
                  settings: dict[str, object] | None = None, http: dict[str, object] | None = None,
@@ -52,7 +52,8 @@ class Daemon:
         words |= user()
         text = section("global", settings)
         if http is not None:
-            text += section("http", http)
+            self.port = process.free_port()
+            text += section("http", {"listen": f"127.0.0.1:{self.port}"} | http)
         self.config.write_text(text + section("www", words | (pool or {})) + more)
         self.main = Process([*(command or []), places.program("quarryd"), "--config", self.config], folder / "output", env=env)
 

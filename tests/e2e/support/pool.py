@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import fastcgi
 from .daemon import Daemon
-from .process import free_port, port_answers, wait_until
+from .process import port_answers, wait_until
 
 WORKERS = 3
 BACKLOG = 77
@@ -22,9 +22,7 @@ class Pool(Daemon):
     """A pool of WORKERS workers behind the HTTP front."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object], **more: object):
-        self.port = free_port()
-        super().__init__(folder, repository, {"pm.max_children": WORKERS, **pool},
-                         http={"listen": f"127.0.0.1:{self.port}"}, **more)
+        super().__init__(folder, repository, {"pm.max_children": WORKERS, **pool}, http={}, **more)
         wait_until(lambda: port_answers(self.port) or not self.main.is_running(), "quarryd")
         assert self.main.is_running(), self.log()
         wait_until(lambda: len(self.children()) == WORKERS, "all workers")

@@ -18,9 +18,8 @@ def served(start, fresh):
     """Starts a server with one worker. Returns a client, and a function that returns the worker's peak memory in
     MiB."""
     repofile.set_capabilities(fresh, "nobody", "oi")
-    port = process.free_port()
-    server = start(http={"listen": f"127.0.0.1:{port}", **user()})
-    peer = wire.Peer(port, project_code=repofile.project_code(fresh))
+    server = start(http=user())
+    peer = wire.Peer(server.port, project_code=repofile.project_code(fresh))
     assert peer.pull().errors() == []
     return peer, lambda: process.memory_kib(server.child(), "VmHWM") // 1024
 
@@ -72,8 +71,7 @@ def test_a_request_without_a_valid_login_takes_little_memory(served, compressed)
 def test_the_limit_can_be_configured(start, fresh):
     """The limit applies to requests without a login. A logged-in user can send larger pushes."""
     repofile.set_capabilities(fresh, "nobody", "oi")
-    port = process.free_port()
-    start({"sync.max_body_without_login": "1M"}, http={"listen": f"127.0.0.1:{port}", **user()})
+    port = start({"sync.max_body_without_login": "1M"}, http=user()).port
     code = repofile.project_code(fresh)
     large, small = b"large" * 300_000, b"small" * 100_000
     nobody = wire.Peer(port, project_code=code)
