@@ -125,25 +125,6 @@ def test_the_page_says_everything_in_words(server, writer, fresh, visit):
     assert [*dict.fromkeys(re.findall(r'class="state">(\w+)<', history))][-2:] == ["running", "landed"]
 
 
-def test_a_set_that_waits_for_a_user_has_no_expected_time(writer, fresh, visit):
-    submit(writer, fresh, "done")
-    boss = somebody(writer.port, fresh, "boss")
-    assert boss.post("/queue/freeze?branch=trunk&r=1", kind=ACTION).status == 200
-    frozen = submit(writer, fresh, *WAITING)
-    assert boss.post("/queue/thaw?branch=trunk&r=2", kind=ACTION).status == 200
-    wait_until(lambda: Queue.of(fresh).is_in(frozen, "done", "fail"), "the frozen one is executed")
-    approval = submit(writer, fresh, *WAITING, kind="BF")
-    assert boss.post("/queue/freeze?branch=trunk&r=3", kind=ACTION).status == 200
-    late = submit(writer, fresh, *WAITING)
-    held = submit(writer, fresh, *WAITING)
-    assert boss.act(held, "hold", text="not now").status == 200
-    jobs = {each["id"]: each for each in writer.get("/queue.json").json["jobs"]}
-    for id_, reason in ((approval, "approval"), (late, "frozen"), (held, "held by boss: not now")):
-        assert "expected_ms" not in jobs[id_] and reason in jobs[id_]["remark"], jobs[id_]
-    page = visit("looker").get("/queue").text
-    assert "expected" not in page and all(reason in page for reason in ("branch trunk is frozen", "held by boss: not now"))
-
-
 def test_buttons_are_shown_to_users_with_the_rights(writer, fresh, visit):
     id_ = submit(writer, fresh, *WAITING, kind="BF")
     pages = {user: visit(user).get(f"/queue/{id_}") for user in ("boss", "looker", "writer")}

@@ -17,11 +17,3 @@ def test_a_file_that_is_not_a_repository(tmp_path, command, content, reason):
     assert done.returncode == 1
     assert reason in done.stderr.lower() and str(path) in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert (path.read_bytes() if path.exists() else None) == content
-
-
-@pytest.mark.parametrize("words", [[], ["no-such-command"], *[[command] for command in (*COMMANDS, "init", "backoffice")],
-                                   ["compact", "--budget", "-1", "x.fossil"], ["backoffice", "--poll", "x", "f"],
-                                   ["backoffice", "--min", "1.5", "f"]])
-def test_wrong_usage(words):
-    done = quarry(*words)
-    assert done.returncode == 2 and done.stderr

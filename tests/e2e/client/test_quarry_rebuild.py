@@ -1,7 +1,6 @@
 """`quarry rebuild` has the same results as `fossil rebuild`, except for rows that depend on the order of processing. A
 failed rebuild changes nothing."""
 
-import os
 import re
 import signal
 import subprocess

@@ -181,12 +181,6 @@ def test_the_exit_code_of_a_program(tmp_path: Path, code: int, is_dead: bool):
         assert courier.status()["build"]["dead"] == int(is_dead)
 
 
-def test_the_manual_explains_exit_codes_and_numbers():
-    text = (places.TOP / "man" / "quarry-events.7").read_text()
-    for word in ("QUARRY_EVENT", "QUARRY_DELIVERY", "X-Quarry-Delivery", "EX_TEMPFAIL", "exit code 75", "after 100"):
-        assert word in text, word
-
-
 def test_a_newline_in_an_error_is_escaped_once(tmp_path: Path):
     program = script(tmp_path / "sendmail", 'printf "two\\nlines\\n"; exit 69\n')
     words = {"type": "mail", "sendmail": program, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK
@@ -224,18 +218,6 @@ def test_a_program_may_print_much_and_read_nothing(tmp_path: Path):
         courier.hand_over([event(i, "security", part={"detail": "x" * 60000}) for i in range(3)])
         courier.wait_until_delivered("build")
         assert len(courier.log()) < 60_000
-
-
-def test_security_events_go_only_where_they_are_named(tmp_path: Path):
-    events = {"default": None, "every": "all", "wildcard": "*", "named": "push, security"}
-    files = {name: {"type": "file", "path": tmp_path / name} | ({"events": value} if value else {})
-             for name, value in events.items()}
-    with running(tmp_path / "c", files) as courier:
-        courier.hand_over([event(1, "security"), event(2)])
-        for name in events:
-            courier.wait_until_delivered(name)
-            types = [json.loads(line)["type"] for line in (tmp_path / name).read_text().splitlines()]
-            assert types == (["security", "push"] if name == "named" else ["push"]), name
 
 
 def test_only_the_events_of_a_destination_are_counted(tmp_path: Path):
@@ -394,16 +376,6 @@ def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Pat
         assert not [each for each in (courier.folder / "spool").iterdir() if "gone" in each.name]
         courier.hand_over([event(2)])
         courier.wait_until_delivered("file")
-
-
-def test_an_incomplete_last_event_is_reported(tmp_path: Path):
-    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "no" / "events"} | QUICK}) as courier:
-        courier.hand_over([event(1), event(2)])
-        courier.stop()
-        segment = max((courier.folder / "spool").glob("events.0*"))
-        os.truncate(segment, segment.stat().st_size - 5)
-        courier.start()
-        assert f"{segment.name}: the last message is incomplete" in courier.log()
 
 
 def test_dead_letters_are_replayed_while_the_courier_runs(tmp_path: Path):

@@ -224,15 +224,12 @@ def test_access_log_has_php_fpms_format_by_default(start, access):
     assert access.stat().st_mode & 0o777 == 0o640
 
 
-def test_each_placeholder_has_its_value(start, access, fresh):
-    names = {"percent": "%%", "cpu": "%C", "user_cpu": "%{user}C", "system_cpu": "%{system}C", "total_cpu": "%{total}C",
-             "seconds": "%d", "s": "%{seconds}d", "ms": "%{milli}d", "ms2": "%{milliseconds}d", "us": "%{micro}d",
-             "us2": "%{microseconds}d", "agent": "%{HTTP_USER_AGENT}e", "none": "%{HTTP_NONE}e", "file": "%f",
-             "length": "%l", "method": "%m", "memory": "%M", "b": "%{bytes}M", "kb": "%{kilo}M",
-             "kb2": "%{kilobytes}M", "mb": "%{mega}M", "mb2": "%{megabytes}M", "pool": "%n",
-             "type": "%{Content-Type}o", "no_header": "%{X-None}o", "pid": "%p", "parent": "%P", "path": "%r", "q": "%Q",
-             "query": "%q", "address": "%R", "status": "%s", "came": "%{%s}t", "written": "%{%s}T",
-             "zone": "%{%Z}t", "user": "%u", "operation": "%x"}
+def test_placeholders_have_the_values_of_the_request_and_its_worker(start, access, fresh):
+    """The forms of the values are tested in tests/unit/base/access_format_test.cc."""
+    names = {"cpu": "%C", "user_cpu": "%{user}C", "system_cpu": "%{system}C", "ms": "%{milli}d", "agent": "%{HTTP_USER_AGENT}e",
+             "file": "%f", "length": "%l", "method": "%m", "kb": "%{kilo}M", "pool": "%n", "type": "%{Content-Type}o",
+             "pid": "%p", "parent": "%P", "path": "%r", "q": "%Q", "query": "%q", "address": "%R", "status": "%s",
+             "came": "%{%s}t", "written": "%{%s}T", "zone": "%{%Z}t"}
     server = start({"access.log": access, "access.format": '"' + "|".join(names.values()) + '"'}, env={"TZ": "UTC0"})
     server.ask("POST", "/xfer?a=b&c", b"# a comment\n", CONTENT_TYPE="application/x-fossil-debug",
                REMOTE_ADDR="192.0.2.7", HTTP_USER_AGENT="Fossil/2.20")
@@ -241,18 +238,12 @@ def test_each_placeholder_has_its_value(start, access, fresh):
     server.stop()
     line, = lines(access)
     logged = dict(zip(names, line.split("|"), strict=True))
-
-    exact = {"percent": "%", "agent": "Fossil/2.20", "none": "-", "file": str(fresh), "length": "12", "method": "POST",
-             "pool": "www", "type": "application/x-fossil-debug", "no_header": "-", "pid": str(worker),
-             "parent": str(server.main.pid), "path": "/xfer", "q": "?", "query": "a=b&c", "address": "192.0.2.7",
-             "status": "200", "zone": "UTC"}
+    exact = {"agent": "Fossil/2.20", "file": str(fresh), "length": "12", "method": "POST", "pool": "www",
+             "type": "application/x-fossil-debug", "pid": str(worker), "parent": str(server.main.pid), "path": "/xfer",
+             "q": "?", "query": "a=b&c", "address": "192.0.2.7", "status": "200", "zone": "UTC"}
     assert {name: logged[name] for name in exact} == exact
-    assert logged["s"] == logged["seconds"] and logged["ms"] == logged["ms2"] and logged["us"] == logged["us2"]
-    assert float(logged["ms"]) == int(logged["us"]) / 1000 and abs(float(logged["s"]) - float(logged["ms"]) / 1000) < 0.001
-    assert 0 <= int(logged["written"]) - int(logged["came"]) <= 1 + float(logged["s"])
-    assert logged["memory"] == logged["b"] and logged["kb"] == logged["kb2"] == str(int(logged["b"]) // 1024)
-    assert logged["mb"] == logged["mb2"] == str(int(logged["b"]) // 1024 ** 2) and 0 < int(logged["kb"]) <= peak
-    assert logged["cpu"] == logged["total_cpu"] and 0 < float(logged["cpu"]) < 200
+    assert 0 <= int(logged["written"]) - int(logged["came"]) <= 1 + float(logged["ms"]) / 1000
+    assert 0 < int(logged["kb"]) <= peak and 0 < float(logged["cpu"]) < 200
     assert abs(float(logged["user_cpu"]) + float(logged["system_cpu"]) - float(logged["cpu"])) < 0.02
 
 
@@ -261,13 +252,6 @@ def test_users_and_operations_are_logged(start, access, fresh):
     secret = repofile.add_user(fresh, "ann", "pen", "gio")
     answer = Peer(server.port, "/", "ann", secret, repofile.project_code(fresh)).pull()
     wait_for_line(access, f"ann pull {len(answer.raw)}")
-
-
-def test_a_client_cannot_forge_an_access_line(start, access):
-    server = start({"access.log": access, "access.format": '"%R %m %r%Q%q %{HTTP_X}e"'})
-    server.ask(path='/ping"\n1.2.3.4 GET /forged?\r\x1b[2J\\', REMOTE_ADDR="::1", HTTP_X="a\nb")
-    server.stop()
-    assert lines(access) == [r"::1 GET /ping\x22\x0a1.2.3.4 GET /forged?\x0d\x1b[2J\x5c a\x0ab"]
 
 
 def test_only_successful_plain_probes_are_suppressed(start, access):
@@ -285,22 +269,6 @@ def test_only_successful_plain_probes_are_suppressed(start, access):
     server.stop()
     assert lines(access) == ["GET /ping 200", "GET /ping?why 200", "GET /ping/ 404", "GET /nothing/here 404",
                              "DELETE /ping 405", "GET /status 200"]
-
-
-def test_access_format_json_is_an_object_with_all_fields(start, access, fresh):
-    server = start({"access.log": access, "access.format": "json"})
-    server.ask(path='/xfer?"\n', REMOTE_ADDR="192.0.2.7")
-    worker = server.child()
-    server.stop()
-    line, = lines(access)
-    logged = json.loads(line)
-    assert re.fullmatch(TIME, logged["time"]) and re.fullmatch(TIME, logged["written"]) and logged["time"] <= logged["written"]
-    exact = {"pool": "www", "pid": worker, "parent_pid": server.main.pid, "remote_address": "192.0.2.7", "user": "",
-             "method": "GET", "uri": "/xfer", "query": '"\n', "status": 200, "content_length": 0,
-             "repository": str(fresh), "operation": ""}
-    assert {name: logged[name] for name in exact} == exact
-    assert logged["duration_us"] > 0 and logged["memory_peak"] > 1 << 20 and logged["reply_size"] > 10
-    assert logged["cpu_user_us"] + logged["cpu_system_us"] > 0
 
 
 def test_lines_of_many_workers_never_mix(start, access):

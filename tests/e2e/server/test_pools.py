@@ -5,7 +5,6 @@ import ctypes
 import fcntl
 import json
 import os
-import re
 import signal
 import socket
 import time
@@ -95,20 +94,6 @@ def test_dynamic_pool_keeps_idle_workers_in_reserve(start):
     for each in held:
         each.close()
     wait_until(lambda: len(pool.children()) == 3, "no more than three idle ones")
-
-
-def test_a_dynamic_pool_at_max_children_is_reported(start):
-    pool = start({"pm.max_children": 3, "pm": "dynamic", "pm.min_spare_servers": 1, "pm.max_spare_servers": 2})
-    held = [fastcgi.hold(pool.socket) for _ in range(3)]
-    wait_until(lambda: "has reached pm.max_children (3)" in pool.log(), "the advice")
-    assert len(pool.children()) == 3
-    for each in held:
-        each.close()
-
-
-def test_start_servers_of_a_dynamic_pool_defaults_to_the_mean(start):
-    pool = start({"pm.max_children": 8, "pm": "dynamic", "pm.min_spare_servers": 2, "pm.max_spare_servers": 6})
-    assert re.search(r"ready: process \d+ with 4 children", pool.log())
 
 
 @pytest.mark.slow

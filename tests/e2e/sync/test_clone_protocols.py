@@ -83,12 +83,6 @@ def test_legacy_clone(launch, small, peer_of):
 
 
 @pytest.mark.slow
-def test_clone_of_the_real_history_is_byte_exact(launch, hiredis, peer_of):
-    received, _ = follow_clone(peer_of(launch(hiredis), login=""), 3)
-    assert_complete(received, hiredis)
-
-
-@pytest.mark.slow
 def test_clone_of_the_large_repository_is_byte_exact(launch, generated, peer_of):
     received, answers = follow_clone(peer_of(launch(generated), login=""), 3)
     assert_complete(received, generated)
