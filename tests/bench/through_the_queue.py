@@ -44,8 +44,7 @@ def is_built() -> bool:
 
 
 def new_repository(fossil: Fossil, place: Path) -> Path:
-    repository = place / "queue.fossil"
-    fossil.new(repository)
+    repository = fossil.new(place / "queue.fossil")
     repofile.add_user(repository, "writer", "pen", "giox")
     checkout = Checkout(fossil, repository, place / "base")
     checkout.write(HELD, "held\n")
@@ -230,8 +229,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
         for run in range(runs):
             landed.append(landed_per_second(writer, repository, project, 40 * seconds))
             times += milliseconds_to_land(server, writer, repository, project, 4 * seconds)
-            beside = place / f"commits-{run}.fossil"
-            fossil.new(beside)
+            beside = fossil.new(place / f"commits-{run}.fossil")
             commits.append(commits_per_second(fossil, beside, place / "work", 4 * seconds))
             print(f"  commits {commits[-1]:.1f}/s, landed {landed[-1]:.0f}/s, one {statistics.median(times):.1f} ms",
                   file=sys.stderr)

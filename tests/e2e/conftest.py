@@ -179,8 +179,7 @@ def hiredis(tmp_path: Path) -> Path:
 def fresh(fossil: Fossil, tmp_path: Path) -> Path:
     """A new repository with a user `writer`. The user has the password `pen` and all capabilities except
     administration."""
-    path = tmp_path / "fresh.fossil"
-    fossil.new(path, "--project-name", "fresh")
+    path = fossil.new(tmp_path / "fresh.fossil", "--project-name", "fresh")
     repofile.add_user(path, "writer", "pen", "giox")
     return path
 

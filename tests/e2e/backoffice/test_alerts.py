@@ -13,8 +13,7 @@ LETTERS = {"ann": "acftwx", "bob": "acftwx", "cid": "acftwx", "dot": "fx", "eve"
 @pytest.fixture
 def world(tmp_path, fossil):
     """A repository with events of every kind, and subscribers with different capabilities and selections."""
-    path = tmp_path / "made.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "made.fossil")
     mail.set_up(path, fossil, tmp_path / "nowhere")
     for user, capabilities in USERS.items():
         fossil("user", "new", user, f"{user.title()} Müller <{user}@example.net>", "secret", "-R", path)

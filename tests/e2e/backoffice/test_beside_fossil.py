@@ -110,8 +110,7 @@ class Both:
 
 @pytest.fixture
 def both(tmp_path, fossil, start):
-    path = tmp_path / "both.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "both.fossil")
     made = Both(path, fossil, tmp_path, start)
     yield made
     made.stop()

@@ -49,8 +49,7 @@ class Pools:
         for name, user in USERS.items():
             home = folder / name
             home.mkdir()
-            path = self.repository(name)
-            fossil.new(path)
+            path = fossil.new(self.repository(name))
             fossil("hook", "add", "--command", f"id -un >> {home}/ran", "--type", "after-receive", "-R", path)
             self.secrets[name] = repofile.add_user(path, "hand", "written", "giox")
             for each in (home, path):

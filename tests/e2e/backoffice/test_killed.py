@@ -121,8 +121,7 @@ class Killer:
 
 @pytest.fixture
 def world(tmp_path, fossil, start):
-    path = tmp_path / "killed.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "killed.fossil")
     with Webhook() as hook:
         yield World(path, fossil, tmp_path, start, hook)
 

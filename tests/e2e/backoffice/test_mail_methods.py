@@ -22,8 +22,7 @@ ADDRESSES = [f"person{number}@example.net" for number in range(5)]
 
 @pytest.fixture
 def world(tmp_path, fossil):
-    path = tmp_path / "made.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "made.fossil")
     mail.set_up(path, fossil, tmp_path / "mail")
     for address in ADDRESSES:
         mail.subscribe(path, address, "c")

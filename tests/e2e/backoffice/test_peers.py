@@ -367,8 +367,7 @@ def test_repositories_of_a_folder_have_their_own_peers(world, start, fossil):
     one.daemon = two.daemon = daemon
     for name in ("a", "b"):
         world.wait_for_status(one, name, lambda seen: seen["condition"] == "in step", "a sync")
-    clone = world.folder / "client.fossil"
-    fossil.clone(f"http://peer:pen@127.0.0.1:{daemon.port}/deep/two", clone)
+    clone = fossil.clone(f"http://peer:pen@127.0.0.1:{daemon.port}/deep/two", world.folder / "client.fossil")
     made = world.commit_in(clone)
     fossil("push", "-R", clone)
     far_two.wait_for(made)

@@ -34,8 +34,7 @@ def page(server, path, kind="text/html"):
 
 def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, quarry, tmp_path):
     there = ["--to", server.url, "--user", "writer", "--password-file", quarry.password("pen")]
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
+    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
     work = Checkout(fossil, clone, tmp_path / "work")
     work.write("a.txt", "from a check-out\n")
     done = subprocess.run([places.program("quarry"), "submit", *there, "--target", "trunk", "--comment", "through it",

@@ -289,8 +289,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: Path, by_id: dict[str, Set],
                order: list[str]) -> None:
     """Checks that a clone by fossil has the same files and timeline, and passes fossil's checks."""
-    clone = folder / "clone.fossil"
-    fossil.clone(server.url_for("user0", "pen"), clone)
+    clone = fossil.clone(server.url_for("user0", "pen"), folder / "clone.fossil")
     checkout = Checkout(fossil, clone, folder / "cloned")
     found = {str(path.relative_to(checkout.folder)): path.read_bytes() for path in checkout.folder.rglob("*")
              if path.is_file() and path.name != ".fslckout"}

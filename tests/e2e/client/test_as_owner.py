@@ -50,8 +50,7 @@ def test_commands_on_a_repository(home, words):
 
 
 def test_background_work_for_several_repositories(home, fossil):
-    second = home.folder / "two.fossil"
-    fossil.new(second)
+    second = fossil.new(home.folder / "two.fossil")
     home.give()
     home.run("backoffice", "--logfile", home.folder / "log", home.repository, second)
     assert len((home.folder / "log").read_text().splitlines()) == 2

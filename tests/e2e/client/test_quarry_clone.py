@@ -177,8 +177,7 @@ def test_over_ssh_from_fossil(quarry, small, fossil, clone):
 
 def test_the_path_in_an_ssh_url_runs_no_command(quarry, fossil, clone, tmp_path):
     trap = tmp_path / "trap"
-    target = tmp_path / "it's; touch $(echo trap) `touch trap` &.fossil"
-    fossil.new(target)
+    target = fossil.new(tmp_path / "it's; touch $(echo trap) `touch trap` &.fossil")
     url = f"ssh://host/{target}".replace(" ", "%20").replace("`", "%60")
     quarry("clone", url, clone)
     assert repofile.project_code(clone) == repofile.project_code(target)

@@ -168,8 +168,7 @@ def test_commits_pushes_and_clones_during_a_run(launch_gateway, generated, fossi
     repofile.add_user(generated, "boss", "word", "agio")
     repofile.set_config(generated, "max-download", 200000)  # the clone then takes many requests
     server = launch_gateway(generated)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)
+    clone = fossil.clone(server.url_for("boss", "word"), tmp_path / "clone.fossil", "--admin-user", ADMIN)
     checkout = Checkout(fossil, clone, tmp_path / "work")
     for number in range(3):
         running = start_compacting(generated, "--budget", "0.3")
@@ -179,8 +178,7 @@ def test_commits_pushes_and_clones_during_a_run(launch_gateway, generated, fossi
         checkout("sync")
         assert running.wait(60) == 0
     running = start_compacting(generated)
-    second = tmp_path / "second.fossil"
-    fossil.clone(server.url_for("boss", "word"), second, "--admin-user", ADMIN)
+    second = fossil.clone(server.url_for("boss", "word"), tmp_path / "second.fossil", "--admin-user", ADMIN)
     assert running.wait(60) == 0
     server.stop()
     compact(generated)

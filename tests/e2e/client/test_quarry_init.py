@@ -59,8 +59,7 @@ def test_password_is_overwritten_in_the_list_of_processes(tmp_path):
 
 def test_the_schema_is_fossils(made, fossil, tmp_path):
     """The repository has every table, index and view that fossil creates, with the same columns."""
-    theirs = tmp_path / "theirs.fossil"
-    fossil.new(theirs)
+    theirs = fossil.new(tmp_path / "theirs.fossil")
     fossil("rebuild", theirs)  # this adds a view that `fossil new` does not create
 
     def shape(path):
@@ -72,8 +71,7 @@ def test_the_schema_is_fossils(made, fossil, tmp_path):
 
 
 def test_users_and_settings_are_fossils(made, fossil, tmp_path):
-    theirs = tmp_path / "theirs.fossil"
-    fossil.new(theirs, "--admin-user", "ada")
+    theirs = fossil.new(tmp_path / "theirs.fossil", "--admin-user", "ada")
     people = "SELECT login, cap FROM user ORDER BY login"
     assert repofile.query(made, people) == repofile.query(theirs, people)
     settings = "SELECT name FROM config WHERE name NOT IN ('project-name','project-description') ORDER BY name"
@@ -84,8 +82,7 @@ def test_users_and_settings_are_fossils(made, fossil, tmp_path):
 
 
 def test_ticket_reports_are_fossils(made, fossil, tmp_path):
-    theirs = tmp_path / "theirs.fossil"
-    fossil.new(theirs)
+    theirs = fossil.new(tmp_path / "theirs.fossil")
     titles = "SELECT title, cols, mtime, owner FROM reportfmt"
     assert repofile.query(made, titles) == repofile.query(theirs, titles)
     fossil("user", "default", "ada", "-R", made)

@@ -155,8 +155,7 @@ def test_a_user_who_may_only_read_pulls(pair, quarry, fresh, fossil, tmp_path):
 def test_wrong_password_unknown_project_and_no_server_change_nothing(pair, quarry, fresh, fossil, tmp_path):
     server, checkout = pair
     add(checkout, "a.txt", "a\n")
-    other = tmp_path / "another-project.fossil"
-    fossil.new(other)
+    other = fossil.new(tmp_path / "another-project.fossil")
     url = f"http://writer@127.0.0.1:{server.port}/"
     nowhere = f"http://127.0.0.1:{process.free_port()}/"
     with repofile.unchanged(fresh), repofile.unchanged(checkout.repository):

@@ -93,8 +93,7 @@ def test_a_full_temporary_folder(generated, tmp_path):
 
 def test_a_pushed_history(launch, small, fossil, tmp_path):
     """The server's file is correct after a whole history was pushed, without a rebuild by fossil."""
-    served = tmp_path / "served.fossil"
-    fossil.new(served)
+    served = fossil.new(tmp_path / "served.fossil")
     repofile.make_empty(served, repofile.project_code(small))
     repofile.add_user(served, "writer", "pen", "gio")
     server = launch(served)
@@ -105,8 +104,7 @@ def test_a_pushed_history(launch, small, fossil, tmp_path):
 
 
 def test_rows_that_depend_on_the_processing_order_are_counted(fossil, tmp_path):
-    path = tmp_path / "amended.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "amended.fossil")
     checkout = Checkout(fossil, path, tmp_path / "checkout")
     checkout.commit("ancestor", "--allow-empty")
     ancestor = checkout.head()

@@ -18,8 +18,7 @@ def world(launch_shared, fossil, tmp_path_factory):
     fossil.new(root / "open.fossil")
     fossil.new(root / "sub" / "inner.fossil")
     (top / "outside").mkdir()
-    secret = top / "outside" / "secret.fossil"
-    fossil.new(secret)
+    secret = fossil.new(top / "outside" / "secret.fossil")
     fossil.new(root / ".hidden.fossil")
     for path in (secret, root / ".hidden.fossil"):
         repofile.set_config(path, "project-code", wire.sha1(SECRET.encode()))
@@ -94,8 +93,7 @@ def test_a_link_that_replaces_an_open_repository_is_not_followed(launch, fossil,
     root = tmp_path / "root"
     root.mkdir()
     fossil.new(root / "a.fossil")
-    secret = tmp_path / "secret.fossil"
-    fossil.new(secret)
+    secret = fossil.new(tmp_path / "secret.fossil")
     server = launch(root)
     peer = wire.Peer(server.port, "/a")
     assert peer.post(CLONE).status == 200
@@ -109,10 +107,8 @@ def test_a_link_that_replaces_an_open_repository_is_not_followed(launch, fossil,
 @pytest.mark.ours("it opens the file for each request")
 def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path, peer_of):
     """The file is replaced by `mv`. The next request uses the new file, and both files stay intact."""
-    path = tmp_path / "r.fossil"
-    fossil.new(path)
-    other = tmp_path / "other.fossil"
-    fossil.new(other)
+    path = fossil.new(tmp_path / "r.fossil")
+    other = fossil.new(tmp_path / "other.fossil")
     code = repofile.project_code(other)
     server = launch(path, workers=1)
     peer = peer_of(server)

@@ -15,8 +15,7 @@ LIMIT = 8 << 20
 
 @pytest.fixture(scope="module")
 def siege(launch_shared, fossil, tmp_path_factory):
-    path = tmp_path_factory.mktemp("siege") / "r.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path_factory.mktemp("siege") / "r.fossil")
     secret = repofile.add_user(path, "hand", "written", "giox")
     server = launch_shared(path, settings={"max_body": "8M", "sync.max_body": "8M", "http.max_body": "8M",
                                            "repository.max_artifact_size": "8M", "read_timeout": "3s",

@@ -62,8 +62,7 @@ def test_the_restrictions_take_effect():
 def test_the_server_works_under_the_restrictions_of_its_unit(open_folder, start, fossil):
     folder = open_folder / "one"
     folder.mkdir()
-    repository = folder / "one.fossil"
-    fossil.new(repository)
+    repository = fossil.new(folder / "one.fossil")
     secret = repofile.add_user(repository, "hand", "written", "giox")
     fossil("hook", "add", "--command", f"id -un > {folder}/ran", "--type", "after-receive", "-R", repository)
     for each in (folder, repository):

@@ -71,8 +71,7 @@ def test_an_ondemand_worker_that_refused_a_client_ends_when_idle(start):
 
 def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp_path):
     """The reply is larger than the socket's buffer, and the client does not read."""
-    path = tmp_path / "large.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path / "large.fossil")
     checkout = tmp_path / "large"
     checkout.mkdir()
     fossil("open", path, cwd=checkout)

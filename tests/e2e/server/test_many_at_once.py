@@ -25,8 +25,7 @@ def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
     server = launch(small)
     pushers, readers = [], []
     for name in ("left", "right"):
-        clone = tmp_path / f"{name}.fossil"
-        fossil.clone(server.url_for("writer", "pen"), clone)
+        clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / f"{name}.fossil")
         checkout = Checkout(fossil, clone, tmp_path / name, "tail-19")
         for index in range(500):
             checkout.write(f"{name}/{index}.txt", f"{name} {index}\n" * 30)

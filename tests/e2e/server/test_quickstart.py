@@ -29,16 +29,14 @@ def test_demonstration_repository(quickstart, fossil, tmp_path):
     assert url and user and password, text
 
     plain = re.sub(r"//[^/@]*@", "//", url[0])
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(plain.replace("//", f"//{user[1]}:{password[1]}@"), clone)
+    clone = fossil.clone(plain.replace("//", f"//{user[1]}:{password[1]}@"), tmp_path / "clone.fossil")
     assert repofile.value(clone, "SELECT count(*) FROM event WHERE type='ci'") >= 3, "a few check-ins"
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout.write("mine.txt", "my first file\n")
     checkout("add", "mine.txt")
     checkout.commit("my first check-in")
     checkout("push")
-    other = tmp_path / "other.fossil"
-    fossil.clone(plain, other)
+    other = fossil.clone(plain, tmp_path / "other.fossil")
     assert checkout.head() in repofile.artifacts(other)
     interrupt(server)
 
@@ -69,8 +67,7 @@ def test_a_repository_of_ones_own(quickstart, fresh, fossil, tmp_path):
     port = free_port()
     server = quickstart(path, "--port", port)
     wait_for_port(server, port)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(f"http://writer:pen@127.0.0.1:{port}/", clone)
+    clone = fossil.clone(f"http://writer:pen@127.0.0.1:{port}/", tmp_path / "clone.fossil")
     assert repofile.artifacts(clone) == repofile.artifacts(path)
     interrupt(server)
     proof.check(path, fossil)

@@ -28,8 +28,7 @@ def kept_for_reading(fresh, open_folder):
 def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_reading, fossil, tmp_path):
     server = launch(kept_for_reading, settings={"user": "nobody", "http.user": "root"})
     before = kept_for_reading.read_bytes()
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
+    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
     assert repofile.artifacts(clone) == repofile.artifacts(kept_for_reading)
     fossil("pull", "-R", clone)
     checkout = Checkout(fossil, clone, tmp_path / "work")
@@ -52,8 +51,7 @@ def test_a_push_succeeds_after_the_file_became_writable(launch, fresh, open_fold
         os.chown(each, 65534, 65534)
     path.chmod(0o444)
     server = launch(path, settings={"user": "nobody", "http.user": "root"})
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
+    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout.commit_file("new.txt", "new\n", "wants to go")
     assert "the repository is read-only on this server" in fossil.attempt("push", "-R", clone)[1]

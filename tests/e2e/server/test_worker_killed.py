@@ -94,8 +94,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
     # Without these rows, the client does not send igot cards, and each push contains only its own batch.
     repofile.execute(client, "DELETE FROM unclustered")
-    served = tmp_path / "served.fossil"
-    fossil.new(served)
+    served = fossil.new(tmp_path / "served.fossil")
     repofile.make_empty(served, repofile.project_code(client))
     repofile.add_user(served, "writer", "pen", "gio")
     server = launch(served, workers=1, settings={"pm.max_requests": "0"})

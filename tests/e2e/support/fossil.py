@@ -47,11 +47,13 @@ class Fossil:
             raise FossilFailed([str(word) for word in arguments], status, output)
         return output
 
-    def clone(self, url: str, path: Path, *options: object) -> str:
-        return self("clone", "--no-open", "--save-http-password", *options, url, path)
+    def clone(self, url: str, path: Path, *options: object) -> Path:
+        self("clone", "--no-open", "--save-http-password", *options, url, path)
+        return path
 
-    def new(self, path: Path, *options: object) -> None:
+    def new(self, path: Path, *options: object) -> Path:
         self("new", *options, path)
+        return path
 
     def timeline(self, repository: Path) -> str:
         """Returns every event as a line. Tags are sorted, because their order in fossil's output is not part of the
@@ -119,6 +121,5 @@ class Checkout:
 
 
 def clone_and_open(fossil: Fossil, url: str, folder: Path) -> tuple[Path, Checkout]:
-    clone = folder / "clone.fossil"
-    fossil.clone(url, clone)
+    clone = fossil.clone(url, folder / "clone.fossil")
     return clone, Checkout(fossil, clone, folder / "work")

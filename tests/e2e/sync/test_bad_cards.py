@@ -20,8 +20,7 @@ SOURCE_HASH = wire.sha3(SOURCE)
 @pytest.fixture(scope="module")
 def siege(launch_shared, fossil, tmp_path_factory):
     """A repository with the artifact SOURCE, served with low limits."""
-    path = tmp_path_factory.mktemp("siege") / "r.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path_factory.mktemp("siege") / "r.fossil")
     secret = repofile.add_user(path, "hand", "written", "gioxy")
     server = launch_shared(path, settings={"sync.max_body": "32M", "sync.max_cards": "5000",
                                            "repository.max_artifact_size": "16M"})

@@ -25,8 +25,7 @@ def checkouts(launch, fresh, fossil, tmp_path):
     made = []
     for name in ("anna", "bert"):
         repofile.add_user(fresh, name, "word", "gio")
-        clone = tmp_path / f"{name}.fossil"
-        fossil.clone(server.url_for(name, "word"), clone)
+        clone = fossil.clone(server.url_for(name, "word"), tmp_path / f"{name}.fossil")
         checkout = Checkout(fossil, clone, tmp_path / name)
         checkout("settings", "autosync", "on")
         checkout.write(f"{name}.txt", name)

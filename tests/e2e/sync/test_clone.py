@@ -17,16 +17,14 @@ def assert_is_whole_clone(fossil, clone, original):
 
 def test_clone_of_the_generated_repository_is_complete(launch, generated, fossil, tmp_path):
     server = launch(generated)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
+    clone = fossil.clone(server.url, tmp_path / "clone.fossil")
     assert_is_whole_clone(fossil, clone, generated)
     assert repofile.project_code(clone) == repofile.project_code(generated)
 
 
 def test_clone_of_a_real_history_is_complete(launch, hiredis, fossil, tmp_path):
     server = launch(hiredis)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
+    clone = fossil.clone(server.url, tmp_path / "clone.fossil")
     # The clone has all artifacts of the history, and perhaps clusters that the server has added.
     assert len(repofile.artifacts(clone)) >= 5640
     assert_is_whole_clone(fossil, clone, hiredis)
@@ -38,8 +36,7 @@ def test_clone_with_a_password_if_anonymous_users_may_not(launch, small, fossil,
     repofile.set_capabilities(small, "nobody", "")
     repofile.add_user(small, "reader1", "secret word", "go")
     server = launch(small)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("reader1", "secret%20word"), clone)
+    clone = fossil.clone(server.url_for("reader1", "secret%20word"), tmp_path / "clone.fossil")
     assert_is_whole_clone(fossil, clone, small)
 
 
@@ -67,8 +64,7 @@ def test_folder_of_repositories(launch, small, fossil, tmp_path):
 
 def test_open_update_and_pull_after_a_clone(launch, small, fossil, tmp_path):
     server = launch(small)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
+    clone = fossil.clone(server.url, tmp_path / "clone.fossil")
     checkout = Checkout(fossil, clone, tmp_path / "work", "tail-19")
     assert "tail 19" in (checkout.folder / "three.txt").read_text()
     assert "0" in checkout("pull")

@@ -11,8 +11,7 @@ def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
     """Makes two clones of the repository of SERVER, each with a check-out."""
     checkouts = []
     for name in ("left", "right"):
-        clone = tmp_path / f"{name}.fossil"
-        fossil.clone(server.url_for(login, password), clone)
+        clone = fossil.clone(server.url_for(login, password), tmp_path / f"{name}.fossil")
         checkouts.append(Checkout(fossil, clone, tmp_path / name))
     return checkouts
 

@@ -39,8 +39,7 @@ def served(launch, fresh, fossil, tmp_path):
     """Returns the server and an administrator's clone."""
     repofile.add_user(fresh, "boss", "word", "agio")
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("boss", "word"), clone)
+    clone = fossil.clone(server.url_for("boss", "word"), tmp_path / "clone.fossil")
     return server, clone
 
 
@@ -70,8 +69,7 @@ def test_area_is_pushed_pulled_and_synced(served, fresh, fossil, tmp_path, area)
     assert mine
     fossil("configuration", "push", area, "-R", clone)
     assert state(fresh, area) == mine
-    other = tmp_path / "other.fossil"
-    fossil.clone(server.url_for("boss", "word"), other)
+    other = fossil.clone(server.url_for("boss", "word"), tmp_path / "other.fossil")
     fossil("configuration", "pull", area, "-R", other)
     assert state(other, area) == mine
     if area in ("skin", "project"):
@@ -89,8 +87,7 @@ def test_all_at_once_and_from_a_file(served, fresh, fossil, tmp_path):
     fossil("configuration", "push", "all", "-R", clone)
     assert {area: state(fresh, area) for area in AREAS} == {area: state(clone, area) for area in AREAS}
     fossil("configuration", "export", "all", tmp_path / "exported", "-R", clone)
-    merged = tmp_path / "merged.fossil"
-    fossil.clone(server.url_for("boss", "word"), merged)
+    merged = fossil.clone(server.url_for("boss", "word"), tmp_path / "merged.fossil")
     fossil("configuration", "merge", tmp_path / "exported", "-R", merged)
     fossil("configuration", "sync", "all", "-R", merged)
     assert {area: state(merged, area) for area in AREAS} == {area: state(fresh, area) for area in AREAS}
@@ -105,8 +102,7 @@ def test_artifact_shunned_by_a_push_is_not_sent_and_removed_by_a_rebuild(served,
     assert name in repofile.artifacts(fresh)
     repofile.execute(clone, "INSERT INTO shun VALUES(?,2000000000,'')", name)
     fossil("configuration", "push", "shun", "-R", clone)
-    visitor = tmp_path / "visitor.fossil"
-    fossil.clone(server.url, visitor)
+    visitor = fossil.clone(server.url, tmp_path / "visitor.fossil")
     assert name not in repofile.artifacts(visitor)
     server.stop()
     fossil("rebuild", fresh)

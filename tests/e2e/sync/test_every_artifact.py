@@ -21,8 +21,7 @@ def served(fresh, launch):
 
 @pytest.fixture
 def client(served, fossil, tmp_path):
-    path = tmp_path / "client.fossil"
-    fossil.clone(served.url_for("writer", "pen"), path)
+    path = fossil.clone(served.url_for("writer", "pen"), tmp_path / "client.fossil")
     return path
 
 
@@ -58,8 +57,7 @@ def test_from_client_to_client(served, client, fossil, tmp_path):
     assert {kind for kind, in repofile.query(served.target, "SELECT DISTINCT type FROM event")} >= {"ci", "w", "e", "t"}
     assert not fossil.timeline_differences(served.target, client)
 
-    other = tmp_path / "other.fossil"
-    fossil.clone(served.url_for("writer", "pen"), other)
+    other = fossil.clone(served.url_for("writer", "pen"), tmp_path / "other.fossil")
     page = tmp_path / "exported"
     fossil("wiki", "export", "A Page", page, "-R", other)
     assert page.read_text() == "# The second\n\nSee [this](beef1234).\n"

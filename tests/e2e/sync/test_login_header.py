@@ -82,8 +82,7 @@ def newer(launch, fresh) -> Iterator[HeaderProxy]:
 
 
 def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, fresh, fossil, tmp_path):
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(f"http://writer:pen@{newer.address}/", clone)
+    clone = fossil.clone(f"http://writer:pen@{newer.address}/", tmp_path / "clone.fossil")
     assert newer.uses_header and set(newer.sent) == {"writer"}
     assert repofile.artifacts(clone) == repofile.artifacts(fresh)
     checkout = Checkout(fossil, clone, tmp_path / "work")

@@ -45,8 +45,7 @@ def test_clone_sync_and_rebuild(launch, fresh, fossil, tmp_path, lacks):
     there("close", "--force")
     make_old(fresh, lacks)
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)
+    clone = fossil.clone(server.url_for("boss", "word"), tmp_path / "clone.fossil", "--admin-user", ADMIN)
     assert "an old check-in" in fossil.timeline(clone)
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout.commit_file("new.txt", "new\n", f"a new check-in, see [{checkout.head()}]")

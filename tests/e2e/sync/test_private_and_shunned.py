@@ -23,8 +23,7 @@ def with_private(small):
 
 def test_private_branch_is_not_sent_to_a_user_without_x(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("plain", "word"), clone)
+    clone = fossil.clone(server.url_for("plain", "word"), tmp_path / "clone.fossil")
     assert not repofile.artifacts(clone) & private_names(with_private)
     fossil("pull", server.url_for("plain", "word"), "-R", clone)
     assert not repofile.artifacts(clone) & private_names(with_private)
@@ -40,8 +39,7 @@ def test_requesting_private_branches_without_x_is_refused(launch, with_private, 
 
 def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("trusted", "word"), clone, "--private")
+    clone = fossil.clone(server.url_for("trusted", "word"), tmp_path / "clone.fossil", "--private")
     # Replies to a clone never contain private artifacts. The client requests private artifacts afterwards.
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
@@ -70,8 +68,7 @@ def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp
     checkout("sync", "--private")
     assert private_names(fresh) == private_names(clone) != set()
     proof.check(fresh, fossil)
-    visitor = tmp_path / "visitor.fossil"
-    fossil.clone(server.url, visitor)
+    visitor = fossil.clone(server.url, tmp_path / "visitor.fossil")
     assert not repofile.artifacts(visitor) & private_names(fresh)
 
 
@@ -130,8 +127,7 @@ def test_shunned_artifact_is_never_sent(launch, small, fossil, tmp_path, peer_of
     name = some_file(small)
     repofile.shun(small, name)
     server = launch(small)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
+    clone = fossil.clone(server.url, tmp_path / "clone.fossil")
     assert name not in repofile.artifacts(clone)
     peer = peer_of(server)
     answer = peer.pull(f"gimme {name}")
@@ -148,8 +144,7 @@ def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
                                             " JOIN blob target ON target.rid=delta.rid ORDER BY srcid LIMIT 1")[0]
     repofile.shun(small, name)
     server = launch(small)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
+    clone = fossil.clone(server.url, tmp_path / "clone.fossil")
     assert repofile.artifacts(clone) >= repofile.public_artifacts(small) - {name}
     assert name not in repofile.artifacts(clone)
     peer = peer_of(server)
@@ -195,8 +190,7 @@ def test_artifact_shunned_while_clients_still_have_it(launch, small, fossil, tmp
     """The client offers the artifact in every sync. The server neither accepts nor requests the artifact."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
+    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
     name = some_file(small)
     repofile.shun(small, name)
     repofile.execute(small, "DELETE FROM delta WHERE rid=(SELECT rid FROM blob WHERE uuid=?)", name)

@@ -109,8 +109,7 @@ def test_sync_without_the_right_to_write_only_pulls(launch, fresh, fossil, tmp_p
     """The pull continues, and the client gets a message that nothing is pushed."""
     repofile.add_user(fresh, "reader1", "word", "go")
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("reader1", "word"), clone)
+    clone = fossil.clone(server.url_for("reader1", "word"), tmp_path / "clone.fossil")
     direct = Checkout(fossil, fresh, tmp_path / "direct")
     direct.commit_file("theirs.txt", "theirs\n", "to be pulled")
     output = fossil("sync", "-R", clone)
@@ -127,8 +126,7 @@ def test_sync_of_a_new_check_in_without_the_right_to_write_is_refused(committed,
 
 
 def test_wrong_project_code(launch, fresh, fossil, tmp_path):
-    stranger = tmp_path / "stranger.fossil"
-    fossil.new(stranger)
+    stranger = fossil.new(tmp_path / "stranger.fossil")
     server = launch(fresh)
     with repofile.unchanged(fresh):
         for command in ("push", "pull", "sync"):

@@ -80,8 +80,7 @@ COMPARED_IF_THERE = {
 def original(tmp_path_factory, fossil):
     """A repository with a few check-ins, private and shunned artifacts, settings, users and unversioned files."""
     folder = tmp_path_factory.mktemp("original")
-    path = folder / "original.fossil"
-    fossil.new(path, "--date-override", "2020-01-01T00:00:00")
+    path = fossil.new(folder / "original.fossil", "--date-override", "2020-01-01T00:00:00")
     checkout = Checkout(fossil, path, folder / "work")
     for step in range(5):
         checkout.write("file.txt", "".join(f"line {line} of {step}\n" for line in range(40 + step)))

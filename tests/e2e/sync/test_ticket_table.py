@@ -77,8 +77,7 @@ nonsense
 
 @pytest.fixture(scope="module")
 def with_tickets(fossil, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("tickets") / "tickets.fossil"
-    fossil.new(path)
+    path = fossil.new(tmp_path_factory.mktemp("tickets") / "tickets.fossil")
     repofile.add_user(path, "boss", "word", "agios")
     for title in ("one", "two"):
         fossil("ticket", "add", "title", title, "status", "Open", "comment", "words", "-R", path)
@@ -242,8 +241,7 @@ def test_clone_of_a_project_with_its_own_views_and_tables(serve, quarry, with_ti
 def test_pushed_setting_is_executed_every_time(launch, with_tickets, fossil, tmp_path):
     served = repofile.copy(with_tickets, tmp_path / "served.fossil")
     server = launch(served)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("boss", "word"), clone)
+    clone = fossil.clone(server.url_for("boss", "word"), tmp_path / "clone.fossil")
     for number, column in enumerate(("title", "extra")):
         set_table(clone, f"{TICKET} CREATE VIEW ticket_v AS SELECT {column} AS shown FROM ticket", 2000000000 + number)
         fossil("configuration", "push", "ticket", "-R", clone)

@@ -25,8 +25,7 @@ def without_private(fossil, path, tmp_path):
 
 def empty_like(fossil, original, tmp_path):
     """Returns a new empty repository of the same project as ORIGINAL."""
-    empty = tmp_path / "empty.fossil"
-    fossil.new(empty)
+    empty = fossil.new(tmp_path / "empty.fossil")
     repofile.make_empty(empty, repofile.project_code(original))
     return empty
 
@@ -58,8 +57,7 @@ def test_real_history(launch, hiredis, fossil, tmp_path):
 def test_a_pushed_history_can_be_cloned(launch, small, fossil, tmp_path):
     received = push_everything(launch, fossil, small, tmp_path)
     server = launch(received)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
+    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
     assert repofile.artifacts(clone) >= repofile.public_artifacts(small)
     proof.check(clone, fossil)
 
