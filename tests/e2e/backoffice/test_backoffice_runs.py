@@ -82,9 +82,8 @@ def jobs(server):
 
 
 def figures(server, pool="backoffice www"):
-    done = quarry("status", "--socket", server.folder / "control.sock", "--json")
-    assert done.returncode == 0, done.stderr
-    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == pool)["jobs"]
+    output = succeeds("status", "--socket", server.folder / "control.sock", "--json")
+    return next(each for each in json.loads(output)["services"] if each["service"] == pool)["jobs"]
 
 
 def wait_for_startup_job(server, *pools):

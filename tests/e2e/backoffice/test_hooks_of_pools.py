@@ -15,7 +15,7 @@ from support import documents, fastcgi, places, repofile, wire
 from support.courier import event
 from support.daemon import section
 from support.process import Process, wait_until
-from support.program import quarry, quarryd
+from support.program import quarry, quarryd, succeeds
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not places.is_open_to_others(),
                                 reason="needs root, and a build folder that other users can enter")
@@ -123,9 +123,8 @@ def test_hooks_run_as_the_user_of_their_pool(pools: Pools):
         ran = pools.folder / name / "ran"
         wait_until(lambda ran=ran: ran.exists() and ran.read_text(), f"the hook of {name}")
         assert set(ran.read_text().split()) == {user.pw_name}
-    done = quarry("courier", "status", "--json", "--config", pools.config)
-    assert done.returncode == 0, done.stderr
-    assert {each["name"]: each["type"] for each in json.loads(done.stdout)["destinations"]} \
+    output = succeeds("courier", "status", "--json", "--config", pools.config)
+    assert {each["name"]: each["type"] for each in json.loads(output)["destinations"]} \
         == {"all": "file", "hooks one": "hooks", "hooks two": "hooks"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from support import documents, mail, places
 from support.daemon import section
-from support.program import quarry
+from support.program import quarry, succeeds
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not places.is_open_to_others(),
                                 reason="needs root, and a build folder that other users can enter")
@@ -31,11 +31,10 @@ class Home:
             os.chown(each, OWNER, OWNER, follow_symlinks=False)
 
     def run(self, *words: object, **more: object) -> str:
-        done = quarry(*words, **more)
-        assert done.returncode == 0, done.stderr
+        output = succeeds(*words, **more)
         others = [f"{each} of {each.stat().st_uid}" for each in self.folder.rglob("*") if each.stat().st_uid != OWNER]
         assert not others
-        return done.stdout
+        return output
 
 
 @pytest.fixture

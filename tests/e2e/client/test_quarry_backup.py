@@ -16,13 +16,7 @@ from support import places, repofile, wire
 from support.disk import small_disk
 from support.fossil import clone_and_open
 from support.process import wait_until
-from support.program import on_terminal, quarry
-
-
-def done(*words: object, **more: object) -> str:
-    run = quarry(*words, **more)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+from support.program import on_terminal, quarry, succeeds
 
 
 def refusal(*words: object, **more: object) -> str:
@@ -44,7 +38,7 @@ def backups(tmp_path: Path) -> Path:
 
 def test_a_backup_is_the_repository(small, backups, fossil):
     small.chmod(0o640)
-    shown = json.loads(done("backup", "--json", small, backups / "one.fossil"))
+    shown = json.loads(succeeds("backup", "--json", small, backups / "one.fossil"))
     assert names(backups) == ["one.fossil"], "nothing else is left"
     backup = backups / "one.fossil"
     assert (shown["file"], shown["backup"], shown["bytes"]) == (str(small), str(backup), backup.stat().st_size)
@@ -58,17 +52,17 @@ def test_a_backup_is_the_repository(small, backups, fossil):
 def test_a_backup_needs_no_other_file(small, backups):
     """The backup is not in write-ahead-log mode, so that it can be read in a folder that cannot be written."""
     repofile.execute(small, "PRAGMA journal_mode=WAL")
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     backup = backups / "small.fossil"
     assert backup.read_bytes()[18:20] == b"\1\1"
     assert repofile.artifacts(backup) == repofile.artifacts(small)
 
 
 def test_a_backup_replaces_the_last_one(small, backups):
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     inode = (backups / "small.fossil").stat().st_ino
     repofile.set_config(small, "project-name", "renamed")
-    done("backup", "--no-verify", "--quiet", small, backups)
+    succeeds("backup", "--no-verify", "--quiet", small, backups)
     assert (backups / "small.fossil").stat().st_ino != inode
     assert repofile.value(backups / "small.fossil", "SELECT value FROM config WHERE name='project-name'") == "renamed"
 
@@ -151,14 +145,14 @@ def test_a_backup_does_not_replace_any_other_file(small, backups, kind):
 
 
 def test_a_faulty_repository_does_not_replace_a_good_backup(small, backups):
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     good = (backups / "small.fossil").read_bytes()
     repofile.execute(small, "DELETE FROM leaf")
     error = refusal("backup", small, backups)
     assert "leaf: missing row" in error
     assert f"{backups}/small.fossil was not changed" in error.splitlines()[-1] and "--no-verify" in error
     assert (backups / "small.fossil").read_bytes() == good and names(backups) == ["small.fossil"]
-    done("backup", "--no-verify", small, backups)
+    succeeds("backup", "--no-verify", small, backups)
     assert repofile.value(backups / "small.fossil", "SELECT count(*) FROM leaf") == 0
 
 
@@ -248,7 +242,7 @@ def test_pushes_during_a_backup_are_wholly_in_it_or_not(generated, launch, peer_
             wait_until(lambda: len(pushed) > count, "a push")
             before = len(pushed)
             backup = backups / f"{number}.fossil"
-            done("backup", "--no-verify", generated, backup)
+            succeeds("backup", "--no-verify", generated, backup)
             inside = repofile.artifacts(backup)
             assert all(set(pair) <= inside for pair in pushed[:before]), "all that was acknowledged before"
             assert all(len(set(pair) & inside) in (0, 2) for pair in list(pushed))
@@ -261,9 +255,9 @@ def test_pushes_during_a_backup_are_wholly_in_it_or_not(generated, launch, peer_
 
 def test_a_restored_repository_is_the_backup(small, backups, tmp_path, fossil):
     small.chmod(0o640)
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     restored = tmp_path / "restored.fossil"
-    shown = json.loads(done("restore", "--json", backups / "small.fossil", restored))
+    shown = json.loads(succeeds("restore", "--json", backups / "small.fossil", restored))
     assert shown == {"file": str(restored), "backup": str(backups / "small.fossil"), "bytes": restored.stat().st_size}
     assert restored.stat().st_mode & 0o777 == 0o640
     assert repofile.everything(restored) == repofile.everything(small)
@@ -281,11 +275,11 @@ def test_a_restore_keeps_owner_and_mode(small, open_folder):
     served.chmod(0o640)
     for each in (open_folder, served):
         os.chown(each, 65534, 65534)
-    done("backup", served, backup)
+    succeeds("backup", served, backup)
     assert backup.stat().st_uid == 65534
     backup.chmod(0o644)
     os.chown(backup, 0, 0)
-    done("restore", "--force", backup, served)
+    succeeds("restore", "--force", backup, served)
     assert (served.stat().st_uid, served.stat().st_mode & 0o777) == (65534, 0o640)
 
 
@@ -296,11 +290,11 @@ def test_a_server_serves_the_restored_repository_at_once(generated, launch, foss
     peer = peer_of(server)
     kept, lost, later = (wire.file_card(f"{word} {os.urandom(8).hex()}".encode()) for word in ("kept", "lost", "later"))
     assert not peer.push(kept).errors()
-    done("backup", generated, backups)
+    succeeds("backup", generated, backups)
     inode = generated.stat().st_ino
     assert not peer.push(lost).errors()
     before = repofile.artifacts(generated)
-    done("restore", "--force", backups / "generated.fossil", generated)
+    succeeds("restore", "--force", backups / "generated.fossil", generated)
     assert generated.stat().st_ino == inode
     assert repofile.everything(generated) == repofile.everything(backups / "generated.fossil")
     assert len(before - repofile.artifacts(generated)) == 1
@@ -312,7 +306,7 @@ def test_a_server_serves_the_restored_repository_at_once(generated, launch, foss
 
 
 def test_a_damaged_backup_is_not_restored(small, backups, tmp_path):
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     backup = backups / "small.fossil"
     repofile.execute(backup, "UPDATE blob SET content=zeroblob(20) WHERE rid=2")
     error = refusal("restore", backup, tmp_path / "new.fossil")
@@ -322,7 +316,7 @@ def test_a_damaged_backup_is_not_restored(small, backups, tmp_path):
 
 
 def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path):
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     bad = tmp_path / "bad.fossil"
     bad.write_text("not a database, but longer than the header of a database " * 20)
     assert "file is not a database" in refusal("restore", "--force", backups / "small.fossil", bad)

@@ -11,7 +11,7 @@ import proof
 from support import fastcgi, places, repofile, wire
 from support.fossil import ADMIN, Checkout
 from support.process import wait_until
-from support.program import quarry
+from support.program import quarry, succeeds
 
 CHAINS = """WITH RECURSIVE chain(rid, length) AS (SELECT rid, 0 FROM blob WHERE rid NOT IN (SELECT rid FROM delta)
     UNION ALL SELECT delta.rid, length+1 FROM chain JOIN delta ON srcid=chain.rid) SELECT max(length) FROM chain"""
@@ -44,9 +44,7 @@ def progress(path):
 
 
 def compact(path, *options):
-    done = quarry("compact", *options, path)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return succeeds("compact", *options, path)
 
 
 def start_compacting(path, *options):

@@ -13,14 +13,13 @@ import proof
 from support import places, repofile, wire
 from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
-from support.program import quarry
+from support.program import quarry, succeeds
 
 
 @pytest.fixture
 def made(tmp_path):
     path = tmp_path / "made.fossil"
-    done = quarry("init", path, "--project-name", "a new project", "--user", "ada", "--password", "love lace")
-    assert done.returncode == 0, done.stderr
+    succeeds("init", path, "--project-name", "a new project", "--user", "ada", "--password", "love lace")
     return path
 
 
@@ -100,11 +99,10 @@ def test_passwords_are_stored_as_in_fossil(made):
 
 def test_random_password_is_printed_and_works(launch, fossil, tmp_path):
     path = tmp_path / "made.fossil"
-    done = quarry("init", path, "--user", "ada")
-    assert done.returncode == 0
+    output = succeeds("init", path, "--user", "ada")
     assert quarry("init", tmp_path / "other.fossil").returncode == 0
     assert repofile.project_code(path) != repofile.project_code(tmp_path / "other.fossil")
-    password = re.search(r"password is [\"']?([^\s\"')]+)", done.stdout)[1]
+    password = re.search(r"password is [\"']?([^\s\"')]+)", output)[1]
     assert len(password) >= 10
     server = launch(path)
     _, checkout = clone_and_open(fossil, server.url_for("ada", password), tmp_path)

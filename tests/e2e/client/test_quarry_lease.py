@@ -8,7 +8,7 @@ import pytest
 
 from support import repofile
 from support.process import wait_until
-from support.program import quarry
+from support.program import quarry, succeeds
 
 
 def as_fossil_says(fossil, path):
@@ -20,10 +20,9 @@ def as_fossil_says(fossil, path):
 
 
 def as_quarry_says(path):
-    done = quarry("lease", path)
-    assert done.returncode == 0, done.stderr
-    lines = dict(line.split(":", 1) for line in done.stdout.splitlines())
-    return lines["lease"].split(), [", running on" in lines["current"], ", running on" in lines["next"]], done.stdout
+    output = succeeds("lease", path)
+    lines = dict(line.split(":", 1) for line in output.splitlines())
+    return lines["lease"].split(), [", running on" in lines["current"], ", running on" in lines["next"]], output
 
 
 def test_no_lease(small):

@@ -10,7 +10,7 @@ import pytest
 import proof
 from support import documents, places, repofile, wire
 from support.process import wait_until
-from support.program import on_terminal, quarry
+from support.program import on_terminal, quarry, succeeds
 
 DAMAGE = """
     DELETE FROM event WHERE objid%2; UPDATE event SET comment='forged', mtime=mtime+1;
@@ -33,8 +33,7 @@ def assert_rebuilds_like_fossil(path, fossil, tmp_path):
     fossil("rebuild", theirs, seconds=300)
     damage(path)
     truth = {table: repofile.query(path, f"SELECT * FROM {table}") for table in ("config", "user", "rcvfrom", "shun")}
-    done = quarry("rebuild", path)
-    assert done.returncode == 0, done.stderr
+    succeeds("rebuild", path)
     assert not proof.differences_from_fossil(proof.dump(path), theirs)
     assert not repofile.query(path, "SELECT * FROM unsent")
     for table, rows in truth.items():

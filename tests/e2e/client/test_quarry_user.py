@@ -10,13 +10,11 @@ import pytest
 
 from support import places, repofile, wire
 from support.fossil import FossilFailed, clone_and_open
-from support.program import quarry
+from support.program import quarry, succeeds
 
 
 def user(*words: object, **more: object) -> str:
-    done = quarry("user", *words, **more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return succeeds("user", *words, **more)
 
 
 def refusal(*words: object, **more: object) -> str:

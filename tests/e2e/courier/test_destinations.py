@@ -22,7 +22,7 @@ from support.courier import QUICK, Courier, Webhook, event, running, running_hoo
 from support.fossil import Fossil
 from support.mailserver import MailServer, certificate
 from support.process import exists, wait_until
-from support.program import quarry
+from support.program import quarry, succeeds
 
 CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
             "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
@@ -370,8 +370,7 @@ def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Pat
         courier.stop()
         courier.start()
         assert "gone" in courier.status()
-        done = quarry("courier", "forget", "gone", "--config", courier.config)
-        assert done.returncode == 0, done.stderr
+        succeeds("courier", "forget", "gone", "--config", courier.config)
         assert "gone" not in courier.status()
         assert not [each for each in (courier.folder / "spool").iterdir() if "gone" in each.name]
         courier.hand_over([event(2)])

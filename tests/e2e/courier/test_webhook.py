@@ -6,7 +6,7 @@ import pytest
 
 from support.courier import QUICK, Webhook, event, is_signed, running
 from support.process import wait_until
-from support.program import quarry
+from support.program import succeeds
 
 
 def webhook(server: Webhook, **words: object) -> dict[str, object]:
@@ -86,8 +86,7 @@ def test_a_rejected_request_is_a_dead_letter_that_can_be_replayed(tmp_path: Path
             assert "/hook" not in courier.log(), "a URL's path may be a secret"
             courier.stop()
             refuses = False
-            done = quarry("spool", "replay", courier.folder / "spool", "--filename", "events", "--dead", "chat")
-            assert done.returncode == 0, done.stderr
+            succeeds("spool", "replay", courier.folder / "spool", "--filename", "events", "--dead", "chat")
             courier.start()
             courier.wait_until_delivered("chat")
             assert server.ids()[2:] == [event(1)["id"]]

@@ -12,7 +12,7 @@ import urllib.request
 from support import daemon, documents, fastcgi, places, repofile, wire
 from support.courier import Webhook
 from support.process import Process, free_port, port_answers, socket_answers, wait_until
-from support.program import quarry
+from support.program import quarry, succeeds
 
 FOLDERS = ("/etc/quarry", "/run/quarry", "/var/log/quarry", "/var/lib/quarry", "/srv/fossil")
 
@@ -63,8 +63,7 @@ def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
             events = [json.loads(line) for line in archive.read_text().splitlines()]
             assert {event["type"] for event in events} == {"artifact.wiki", "push"}
             wait_until(lambda: [event["type"] for event in chat.taken] == ["push"], "the push by webhook")
-            done = quarry("courier", "test", "archive", "--config", config)
-            assert done.returncode == 0, done.stderr
+            succeeds("courier", "test", "archive", "--config", config)
             done = quarry("courier", "status", "--config", config)
             assert done.returncode == 0 and "archive" in done.stdout and "chat" in done.stdout, done.stdout + done.stderr
         finally:

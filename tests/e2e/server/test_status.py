@@ -119,7 +119,7 @@ def test_status_and_ping_are_not_below_a_repository(pool):
 
 
 def test_syncs_artifacts_and_bytes_are_counted(pool, fresh, fossil, tmp_path):
-    clone = fossil.clone(f"http://writer:pen@127.0.0.1:{pool.port}/", tmp_path / "clone.fossil")
+    fossil.clone(f"http://writer:pen@127.0.0.1:{pool.port}/", tmp_path / "clone.fossil")
     figures = counted(pool, 1)
     assert figures["clones"] >= 1 and figures["artifacts out"] > 0
     assert figures["bytes out"] > 100 and figures["bytes in"] > 10

@@ -17,7 +17,7 @@ from pathlib import Path
 from support import places
 from support.daemon import section, status
 from support.process import Process, free_port, wait_until
-from support.program import quarry
+from support.program import succeeds
 
 QUICK = {"retry.delay": "20ms", "retry.max_delay": "100ms"}
 
@@ -89,9 +89,8 @@ class Courier:
                         "--batch", str(batch)], input=lines, text=True, timeout=60, check=True, capture_output=True)
 
     def status(self) -> dict[str, dict]:
-        done = quarry("courier", "status", "--json", "--config", self.config)
-        assert done.returncode == 0, done.stderr
-        return {each["name"]: each for each in json.loads(done.stdout)["destinations"]}
+        output = succeeds("courier", "status", "--json", "--config", self.config)
+        return {each["name"]: each for each in json.loads(output)["destinations"]}
 
     def wait_until_delivered(self, name: str) -> None:
         wait_until(lambda: self.status()[name]["waiting"] == 0, f"everything to be delivered to {name}")

@@ -34,6 +34,13 @@ def quarry(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     return run("quarry", *arguments, **more)
 
 
+def succeeds(*arguments: object, **more) -> str:
+    """Runs `quarry`, which must succeed, and returns its standard output."""
+    done = quarry(*arguments, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     return run("quarryd", *arguments, **more)
 
@@ -55,6 +62,5 @@ def on_terminal(*arguments: object) -> tuple[str, str]:
 
 def page_figures(control: Path) -> dict[str, int]:
     """Returns the counters of the process that serves the pages of pool www, from the status of the server."""
-    done = quarry("status", "--socket", control, "--json")
-    assert done.returncode == 0, done.stderr
-    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]
+    services = json.loads(succeeds("status", "--socket", control, "--json"))["services"]
+    return next(each for each in services if each["service"] == "pages www")["pages"]

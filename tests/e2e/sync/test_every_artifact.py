@@ -8,7 +8,7 @@ import pytest
 import proof
 from support import artifacts, documents, repofile, wire
 from support.fossil import Checkout
-from support.program import quarry
+from support.program import succeeds
 
 ALERTS = """CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,
             sentDigest BOOLEAN DEFAULT false, sentMod BOOLEAN DEFAULT false) WITHOUT ROWID"""
@@ -27,8 +27,7 @@ def client(served, fossil, tmp_path):
 
 def assert_correct(path, fossil):
     proof.check(path, fossil)
-    done = quarry("verify", path)
-    assert done.returncode == 0, done.stdout
+    succeeds("verify", path)
 
 
 def write_documents(fossil, client, folder):
@@ -127,8 +126,7 @@ def test_artifacts_with_a_signature(launch, fresh, fossil, peer_of, tmp_path, se
         made = signed_history(root, kind)
         in_requests(peer_of(launch(path)), list(made), seed)
         assert_correct(path, fossil)
-        done = quarry("rebuild", "--quiet", path)
-        assert done.returncode == 0, done.stderr
+        succeeds("rebuild", "--quiet", path)
         rows[kind] = rows_of(path, made)
         assert repofile.value(path, "SELECT count(*) FROM event WHERE type='ci'") == 4
         assert proof.unknown_to_fossil(path, fossil) <= {wire.sha3(made[index]) for index in (2, 3, 5)}
