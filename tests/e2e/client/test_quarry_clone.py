@@ -13,8 +13,9 @@ import pytest
 
 import proof
 from support import places, process, repofile, wire
-from support.client import Pretender, answer_of, certificate, forward, redirect, reply, round_trips
+from support.client import Pretender, answer_of, forward, redirect, reply, round_trips
 from support.fossil import Checkout
+from support.tls import self_signed
 
 
 def files_beside(path: Path) -> list[str]:
@@ -340,8 +341,8 @@ def test_a_clone_in_many_parts_is_perfect(quarry, in_parts, small, fossil, clone
 
 def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, clone, tmp_path):
     server = launch_fossil(fresh)
-    made = certificate(tmp_path)
-    with Pretender(forward(server.port), made) as pretender:
+    made, key = self_signed(tmp_path)
+    with Pretender(forward(server.port), (made, key)) as pretender:
         assert "certificate" in quarry.refused("clone", pretender.url(), clone)
         assert not pretender.bodies, "it sent a request to an untrusted server"
         wrong_name = pretender.url().replace("localhost", "127.0.0.1")
@@ -368,10 +369,10 @@ def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, cl
 
 @pytest.mark.slow
 def test_redirects_that_are_not_followed(quarry, clone, tmp_path):
-    made = certificate(tmp_path)
+    made, key = self_signed(tmp_path)
     for target, reason in (("file:///etc/passwd", "refusing the redirect"), ("ssh://ann:secret@host/x", "refusing the redirect"),
                            ("/relative", "refusing the redirect"), ("http://localhost:1/", "not encrypted")):
-        with Pretender(redirect(target), made) as pretender:
+        with Pretender(redirect(target), (made, key)) as pretender:
             message = quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
         assert reason in message and "secret" not in message
     with Pretender(lambda handler, body: redirect(around.url())(handler, body)) as around:

@@ -20,9 +20,10 @@ import pytest
 from support import places
 from support.courier import QUICK, Courier, Webhook, event, running, running_hooks, sections
 from support.fossil import Fossil
-from support.mailserver import MailServer, certificate
+from support.mailserver import MailServer
 from support.process import exists, wait_until
 from support.program import quarry, succeeds
+from support.tls import self_signed
 
 CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
             "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
@@ -85,7 +86,7 @@ def assert_waits(courier: Courier, name: str, why: str) -> None:
 
 @pytest.mark.parametrize("over_tls", [False, True])
 def test_mail_with_a_login(tmp_path: Path, over_tls: bool):
-    tls = certificate(tmp_path) if over_tls else None
+    tls = self_signed(tmp_path, "IP:127.0.0.1") if over_tls else None
     encryption = {"starttls": "required", "ca_file": tls[0]} if tls else {"starttls": "off"}
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     right.write_text("secret\n")
@@ -100,7 +101,7 @@ def test_mail_with_a_login(tmp_path: Path, over_tls: bool):
 
 
 def test_mail_over_starttls(tmp_path: Path):
-    tls = certificate(tmp_path)
+    tls = self_signed(tmp_path, "IP:127.0.0.1")
     with MailServer(tls) as server, MailServer() as plain, running(tmp_path / "c", {
             # Mail servers often have self-signed certificates. Certificates are therefore verified only if encryption
             # is required.

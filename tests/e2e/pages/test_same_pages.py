@@ -1,6 +1,5 @@
 """The pages equal those of `fossil server` behind each kind of web server, with a path prefix and with TLS."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from support import repofile
 from support.browser import Browser, plain
 from support.process import Process, free_port, port_answers, wait_until
 from support.servers import KINDS, Launcher, disable_backoffice, write_apache_config, write_nginx_config
+from support.tls import self_signed
 
 PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree", "/brlist", "/taglist", "/wcontent", "/forum",
          "/reportlist", "/login", "/help", "/style.css", "/nowhere", "/tarball/tip/x.tar.gz", "/doc/tip/README", "/info/tip",
@@ -42,13 +42,6 @@ def check(visitor, other, prefix=""):
             assert plain(visitor.get(path), visitor.port) == plain(other.get(path), other.port), path
 
 
-def certificate(folder):
-    both = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                    "-subj", "/CN=127.0.0.1", "-out", both[0], "-keyout", both[1]], check=True, capture_output=True)
-    return both
-
-
 def replace(path, *changes):
     text = path.read_text()
     for written, wanted in changes:
@@ -66,7 +59,7 @@ def configure_nginx(folder, port, pool_socket, prefix, is_secure):
                 ("SCRIPT_NAME       \"\";", "SCRIPT_NAME       $fastcgi_script_name;"),
                 ("PATH_INFO         $uri;", "PATH_INFO         $fastcgi_path_info;"))
     if is_secure:
-        written, key = certificate(folder)
+        written, key = self_signed(folder)
         replace(sample, (f"listen 127.0.0.1:{port};",
                          f"listen 127.0.0.1:{port} ssl; ssl_certificate {written}; ssl_certificate_key {key};"))
     return ["nginx", "-c", config, "-p", folder, "-e", folder / "errors"]
@@ -81,7 +74,7 @@ def configure_apache(folder, port, pool_socket, prefix, is_secure):
                 ("ProxyFCGISetEnvIf \"true\" PATH_INFO   \"%{REQUEST_URI}\"",
                  f"ProxyFCGISetEnvIf \"%{{REQUEST_URI}} =~ m#^{prefix}(/.*)$#\" PATH_INFO \"$1\""))
     if is_secure:
-        written, key = certificate(folder)
+        written, key = self_signed(folder)
         replace(sample, ("</VirtualHost>", f"SSLEngine on\nSSLCertificateFile {written}\nSSLCertificateKeyFile {key}\n</VirtualHost>"))
         replace(config, ("LoadModule proxy_module", "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nLoadModule proxy_module"))
     return ["apache2", "-f", config, "-D", "FOREGROUND"]
@@ -89,7 +82,7 @@ def configure_apache(folder, port, pool_socket, prefix, is_secure):
 
 def configure_front(folder, port, gateway_port):
     """Writes a configuration in which nginx is a TLS proxy in front of the gateway, as in the manual."""
-    written, key = certificate(folder)
+    written, key = self_signed(folder)
     config = folder / "front.conf"
     kinds = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config.write_text(f"""daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors; user root;

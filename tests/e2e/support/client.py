@@ -87,7 +87,7 @@ class Pretender:
     """An HTTP server that sends ANSWER to each request until the end of its `with` block."""
 
     def __init__(self, answer: Callable[[http.server.BaseHTTPRequestHandler, bytes], None],
-                 certificate: Path | None = None):
+                 certificate: tuple[Path, Path] | None = None):
         pretender = self
         self.bodies: list[bytes] = []
 
@@ -103,7 +103,7 @@ class Pretender:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
+            context.load_cert_chain(*certificate)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.scheme = "https" if certificate else "http"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -153,13 +153,3 @@ def reply(status: int, body: bytes = b"", **headers: str) -> Callable[[http.serv
 
 def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
     return reply(status, Location=to)
-
-
-def certificate(folder: Path) -> Path:
-    """Creates a file with a key and a self-signed certificate of `localhost`."""
-    key, made, both = folder / "key.pem", folder / "made.pem", folder / "certificate.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                    "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made],
-                   check=True, capture_output=True)
-    both.write_text(key.read_text() + made.read_text())
-    return both

@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import subprocess
 from pathlib import Path
 
 from aiosmtpd.controller import Controller
@@ -34,15 +33,6 @@ class Handler:
             self.sessions.add(session.peer)
             self.mails.append(envelope)
         return self.at_end
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """Creates a self-signed certificate of 127.0.0.1 and its key."""
-    made, key = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made],
-                   check=True, capture_output=True)
-    return made, key
 
 
 class MailServer:

@@ -78,6 +78,14 @@ def openssl(*arguments: object) -> str:
     return done.stdout
 
 
+def self_signed(folder: Path, name: str = "DNS:localhost") -> tuple[Path, Path]:
+    """Creates a self-signed certificate of NAME, and its key."""
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    openssl("req", "-x509", *NEW_KEY, "-days", 2, "-subj", "/CN=localhost", "-addext", f"subjectAltName={name}", "-keyout", key,
+            "-out", made)
+    return made, key
+
+
 def connect(port: int, context: ssl.SSLContext, name: str = "localhost") -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=60), server_hostname=name)
 

@@ -4,7 +4,6 @@ proxy moves the login card of each request from the body to the header. The sign
 import http.client
 import http.server
 import re
-import threading
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from support import repofile, wire
+from support.client import Pretender, reply
 from support.fossil import Checkout
 
 pytestmark = pytest.mark.ours("2.21 does not know the header")
@@ -61,24 +61,13 @@ def newer(launch, fresh) -> Iterator[HeaderProxy]:
     repofile.set_capabilities(fresh, "nobody", "")
     between = HeaderProxy(launch(fresh).port)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status, kind, answer = between.pass_on(self.path, self.headers["Content-Type"], body)
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+    def answer(handler: http.server.BaseHTTPRequestHandler, body: bytes) -> None:
+        status, kind, made = between.pass_on(handler.path, handler.headers["Content-Type"], body)
+        reply(status, made, Content_Type=kind)(handler, body)
 
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        between.address = f"127.0.0.1:{server.server_port}"
+    with Pretender(answer) as server:
+        between.address = f"127.0.0.1:{server.port}"
         yield between
-        server.shutdown()
 
 
 def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, fresh, fossil, tmp_path):
