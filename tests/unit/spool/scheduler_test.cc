@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "scheduled_threading.h"
 
@@ -89,25 +88,6 @@ TEST_CASE("locks that are taken in two orders deadlock") {
   CHECK(explore(preemptions(0), scenario).complete);
 }
 
-TEST_CASE("a wakeup is lost between a test without the mutex and the wait") {
-  const Outcome found = explore(preemptions(2), [] {
-    Flag flag;
-    Thread waiter([&flag] {
-      Lock lock(flag.mutex);
-      const bool set = flag.set;
-      lock.unlock();
-      lock.lock();
-      if (!set) flag.changed.wait(lock);
-    });
-    Lock lock(flag.mutex);
-    flag.set = true;
-    flag.changed.notify_one();
-    lock.unlock();
-    waiter.join();
-  });
-  CHECK(found.failure.contains("thread 1 waits for condition"));
-}
-
 TEST_CASE("a deadline that passes is found if a timeout may come early, at its own time") {
   const auto scenario = [] {
     Flag flag;
@@ -130,29 +110,6 @@ TEST_CASE("a deadline that passes is found if a timeout may come early, at its o
   };
   CHECK(explore({.timeouts = 1}, scenario).failure == "the timeout is not handled");
   CHECK(explore({.timeouts = 0}, scenario).complete);
-}
-
-TEST_CASE("when nothing else can run, deadlines pass in their order, and past ones at once") {
-  const Outcome outcome = explore({.timeouts = 0}, [] {
-    Mutex mutex;
-    Condition never;
-    std::vector<int> order;
-    std::vector<Thread> threads;
-    const TimePoint start = now();
-    for (const int delay : {30, -10, 10, 20}) {
-      threads.emplace_back([&, delay] {
-        Lock lock(mutex);
-        const bool woken = never.wait_until(lock, start + delay * 1ms, [] { return false; });
-        require(!woken && lock.owns_lock(), "a thread was woken");
-        order.push_back(delay);
-      });
-    }
-    for (Thread& thread : threads) thread.join();
-    require(order == std::vector{-10, 10, 20, 30}, "not in the order of the deadlines");
-    require(now() == start + 30ms, "time did not pass");
-  });
-  CHECK(outcome.failure == "");
-  CHECK(outcome.complete);
 }
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
