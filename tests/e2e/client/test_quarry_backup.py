@@ -16,13 +16,7 @@ from support import places, repofile, wire
 from support.disk import small_disk
 from support.fossil import clone_and_open
 from support.process import wait_until
-from support.program import on_terminal, quarry, succeeds
-
-
-def refusal(*words: object, **more: object) -> str:
-    run = quarry(*words, **more)
-    assert run.returncode == 1, run.stdout
-    return run.stderr
+from support.program import fails, on_terminal, quarry, succeeds
 
 
 def names(folder: Path) -> list[str]:
@@ -148,7 +142,7 @@ def test_a_faulty_repository_does_not_replace_a_good_backup(small, backups):
     succeeds("backup", small, backups)
     good = (backups / "small.fossil").read_bytes()
     repofile.execute(small, "DELETE FROM leaf")
-    error = refusal("backup", small, backups)
+    error = fails("backup", small, backups)
     assert "leaf: missing row" in error
     assert f"{backups}/small.fossil was not changed" in error.splitlines()[-1] and "--no-verify" in error
     assert (backups / "small.fossil").read_bytes() == good and names(backups) == ["small.fossil"]
@@ -161,7 +155,7 @@ def test_a_source_that_is_not_a_repository(tmp_path, backups, source):
     (tmp_path / "text.fossil").write_text("text")
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE x(y)")
-    assert source in refusal("backup", tmp_path / source, backups)
+    assert source in fails("backup", tmp_path / source, backups)
     assert names(backups) == []
 
 
@@ -171,8 +165,8 @@ def test_a_backup_does_not_replace_a_repository_in_use(small, generated):
         user.execute("UPDATE config SET mtime=mtime")
         user.commit()
         assert Path(f"{generated}-wal").exists()
-        assert "is in use as a repository" in refusal("backup", small, generated)
-    assert "is the repository itself" in refusal("backup", small, small.parent)
+        assert "is in use as a repository" in fails("backup", small, generated)
+    assert "is the repository itself" in fails("backup", small, small.parent)
 
 
 @pytest.fixture
@@ -212,14 +206,14 @@ def test_a_full_disk_during_a_restore(generated, small_disk):
     made = small_disk / "one.fossil"
     done("init", made)
     before = repofile.everything(made)
-    assert "database or disk is full" in refusal("restore", generated, disk / "new.fossil")
-    assert "database or disk is full" in refusal("restore", "--force", generated, made)
+    assert "database or disk is full" in fails("restore", generated, disk / "new.fossil")
+    assert "database or disk is full" in fails("restore", "--force", generated, made)
     assert repofile.everything(made) == before
     assert [each for each in names(disk) if not each.endswith(("-wal", "-shm"))] == ["one.fossil"]
 
 
 def test_an_unwritable_folder(small, tmp_path):
-    assert "no/backup.fossil: No such file or directory" in refusal("backup", small, tmp_path / "no" / "backup.fossil")
+    assert "no/backup.fossil: No such file or directory" in fails("backup", small, tmp_path / "no" / "backup.fossil")
 
 
 def test_pushes_during_a_backup_are_wholly_in_it_or_not(generated, launch, peer_of, backups, fossil):
@@ -262,7 +256,7 @@ def test_a_restored_repository_is_the_backup(small, backups, tmp_path, fossil):
     assert restored.stat().st_mode & 0o777 == 0o640
     assert repofile.everything(restored) == repofile.everything(small)
     assert fossil.integrity(restored) == ""
-    error = refusal("restore", backups / "small.fossil", restored)
+    error = fails("restore", backups / "small.fossil", restored)
     assert error == f"quarry: {restored} already exists: use --force to replace its content\n"
 
 
@@ -309,17 +303,17 @@ def test_a_damaged_backup_is_not_restored(small, backups, tmp_path):
     succeeds("backup", small, backups)
     backup = backups / "small.fossil"
     repofile.execute(backup, "UPDATE blob SET content=zeroblob(20) WHERE rid=2")
-    error = refusal("restore", backup, tmp_path / "new.fossil")
+    error = fails("restore", backup, tmp_path / "new.fossil")
     assert error.splitlines()[-1].endswith(f"{tmp_path}/new.fossil was not changed") and not (tmp_path / "new.fossil").exists()
     with repofile.unchanged(small):
-        assert "artifact 2" in refusal("restore", "--force", backup, small)
+        assert "artifact 2" in fails("restore", "--force", backup, small)
 
 
 def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path):
     succeeds("backup", small, backups)
     bad = tmp_path / "bad.fossil"
     bad.write_text("not a database, but longer than the header of a database " * 20)
-    assert "file is not a database" in refusal("restore", "--force", backups / "small.fossil", bad)
+    assert "file is not a database" in fails("restore", "--force", backups / "small.fossil", bad)
     assert bad.read_text().startswith("not a database")
 
 

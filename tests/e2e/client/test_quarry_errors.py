@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.program import quarry
+from support.program import fails
 
 COMMANDS = ["verify", "rebuild", "compact", "lease"]
 
@@ -13,7 +13,6 @@ def test_a_file_that_is_not_a_repository(tmp_path, command, content, reason):
     path = tmp_path / "none.fossil"
     if content is not None:
         path.write_bytes(content)
-    done = quarry(command, path)
-    assert done.returncode == 1
-    assert reason in done.stderr.lower() and str(path) in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    error = fails(command, path)
+    assert reason in error.lower() and str(path) in error and error.count("\n") == 1, error
     assert (path.read_bytes() if path.exists() else None) == content

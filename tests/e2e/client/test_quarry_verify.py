@@ -16,7 +16,7 @@ import proof
 from support import repofile
 from support.disk import small_disk
 from support.fossil import Checkout
-from support.program import on_terminal, quarry, succeeds
+from support.program import fails, on_terminal, quarry, succeeds
 
 
 def assert_finds(path, trace):
@@ -75,16 +75,14 @@ def test_an_interrupted_write_is_rolled_back_first(small, tmp_path):
 
 
 def test_a_missing_temporary_folder(small, tmp_path):
-    done = quarry("verify", small, env={**os.environ, "TMPDIR": str(tmp_path / "none")})
-    assert done.returncode == 1
-    assert f"{small}: TMPDIR must name a folder for temporary files, but {tmp_path}/none is not a folder" in done.stderr
+    error = fails("verify", small, env={**os.environ, "TMPDIR": str(tmp_path / "none")})
+    assert f"{small}: TMPDIR must name a folder for temporary files, but {tmp_path}/none is not a folder" in error
 
 
 def test_a_full_temporary_folder(generated, tmp_path):
     with small_disk(tmp_path / "disk", "64k") as disk:
-        done = quarry("verify", generated, env={**os.environ, "TMPDIR": str(disk)})
-        assert done.returncode == 1
-        assert f"cannot write the temporary copy in {disk}: " in done.stderr and "(set TMPDIR" in done.stderr
+        error = fails("verify", generated, env={**os.environ, "TMPDIR": str(disk)})
+        assert f"cannot write the temporary copy in {disk}: " in error and "(set TMPDIR" in error
         assert not list(disk.iterdir()), "nothing is left"
 
 

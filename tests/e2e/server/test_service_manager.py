@@ -16,7 +16,7 @@ import pytest
 
 from support import fastcgi, places, process
 from support.process import Process, wait_until
-from support.program import quarry, quarryd
+from support.program import fails, quarryd
 from support.servers import pool_config
 
 #: Executes quarryd with an open socket as descriptor 3. A service manager passes its first socket as this descriptor.
@@ -205,8 +205,7 @@ def test_relative_paths_refer_to_the_prefix(fresh, run, tmp_path):
     server.send(signal.SIGUSR2)
     wait_until(lambda: (tmp_path / "error.log").read_text().count("ready: ") == 2, "the reload")
     assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
-    asked = quarry("status", "--config", path)
-    assert asked.returncode == 1 and "q.pid is relative to the --prefix of its quarryd" in asked.stderr
+    assert "q.pid is relative to the --prefix of its quarryd" in fails("status", "--config", path)
     assert server.stop() == 0
     without = run(places.program("quarryd"), "-c", path)
     assert without.wait() == 1 and '"q.pid" is not an absolute path' in without.output()

@@ -41,6 +41,13 @@ def succeeds(*arguments: object, **more) -> str:
     return done.stdout
 
 
+def fails(*arguments: object, **more) -> str:
+    """Runs `quarry`, which must exit with status 1, and returns its standard error."""
+    done = quarry(*arguments, **more)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stderr
+
+
 def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     return run("quarryd", *arguments, **more)
 
