@@ -40,8 +40,7 @@ class Both:
         self.mails = folder / "mails"
         script = folder / "mailer"
         mail.set_up(path, fossil, self.mails, email_send_method="pipe", email_send_command=str(script))
-        script.write_text(MAILER.format(folder=self.mails))
-        script.chmod(0o755)
+        places.executable(script, MAILER.format(folder=self.mails))
         fossil("user", "new", "ann", f"Ann <{TO}>", "secret", "-R", path)
         fossil("user", "capabilities", "ann", "s", "-R", path)
         mail.subscribe(path, TO, "w", "ann")

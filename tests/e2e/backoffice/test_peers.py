@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import proof
-from support import changes, client, process, repofile
+from support import changes, client, places, process, repofile
 from support.courier import sections
 from support.daemon import Daemon, section
 from support.fossil import ADMIN, Checkout, beside_others
@@ -318,9 +318,7 @@ def test_a_stored_url_uses_no_rights_of_the_server(world, quarry, kind):
     local file, use ssh or start a program for such a URL."""
     ours, theirs = world.place("ours"), world.place("theirs")
     touched = world.folder / "touched"
-    program = world.folder / "program"
-    program.write_text(f"#!/bin/sh\ntouch {touched}\n")
-    program.chmod(0o755)
+    program = places.executable(world.folder / "program", f"#!/bin/sh\ntouch {touched}\n")
     url = {"file": f"file://{theirs.path}", "path": str(theirs.path), "ssh": f"ssh://host/{theirs.path}",
            "program": f"file://{theirs.path}?fossil={program}",
            "ssh program": f"ssh://host/{theirs.path}?fossil={program}"}[kind]

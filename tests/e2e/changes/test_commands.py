@@ -125,8 +125,7 @@ def test_submitting_without_a_check_out(submit, fresh, tmp_path):
     folder = tmp_path / "plain"
     (folder / "sub").mkdir(parents=True)
     (folder / "a.txt").write_text("a\n")
-    (folder / "sub" / "run").write_text("#!/bin/sh\n")
-    (folder / "sub" / "run").chmod(0o755)
+    places.executable(folder / "sub" / "run", "#!/bin/sh\n")
     (folder / "link").symlink_to("a.txt")
     status, id_, errors = submit("a.txt", "sub", "link", "--delete", "old.txt", "--base", "trunk", folder=folder)
     assert status == 0, errors

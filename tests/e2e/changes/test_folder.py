@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from support import repofile
+from support import places, repofile
 from support.changes import somebody, tarball
 from support.fossil import Checkout
 from support.process import PATIENCE, processes, wait_until
@@ -24,10 +24,8 @@ def folder(fresh, fossil, tmp_path):
 
 @pytest.fixture
 def server(launch, folder, everybodys, mark):
-    gate = everybodys / "gate"
-    gate.write_text(f"#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
-                    f"sh -c 'until [ -e {everybodys}/go ]; do sleep 0.1; done; : {mark}'\n")
-    gate.chmod(0o755)
+    gate = places.executable(everybodys / "gate", f"#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
+                                                  f"sh -c 'until [ -e {everybodys}/go ]; do sleep 0.1; done; : {mark}'\n")
     return launch(folder, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
                                     "changes.gate_read": everybodys,
                                     **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})

@@ -160,9 +160,8 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
 def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, repository, disk, fossil, everybodys):
     """The disk fills up while the gate runs. The check-in is stored, but the job cannot be moved."""
     writer, queue = queued
-    gate = everybodys / "gate"
-    gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
-    gate.chmod(0o755)
+    gate = places.executable(everybodys / "gate",
+                             f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
     id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
     # With this limit, a single crash makes the change set fail. A full disk does not count as a crash.
     daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",

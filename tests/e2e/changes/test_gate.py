@@ -62,8 +62,7 @@ def tree(everybodys: Path) -> Path:
     folder = everybodys / "merged"
     (folder / "sub").mkdir(parents=True)
     (folder / "plain").write_text("text\n")
-    (folder / "sub" / "run.sh").write_text("#!/bin/sh\necho it runs\n")
-    (folder / "sub" / "run.sh").chmod(0o755)
+    places.executable(folder / "sub" / "run.sh", "#!/bin/sh\necho it runs\n")
     (folder / "sub" / "link").symlink_to("../plain")
     (folder / "große Datei").write_bytes(bytes(range(256)) * 4000)
     return folder

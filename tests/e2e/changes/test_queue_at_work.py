@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import proof
-from support import changes, process, repofile
+from support import changes, places, process, repofile
 from support.changes import Queue, Somebody, somebody, tarball
 from support.fossil import Checkout, Fossil
 from support.process import wait_until
@@ -165,9 +165,7 @@ def sections(job: str) -> dict[str, str]:
 
 @pytest.fixture
 def work_place(tmp_path: Path, open_folder: Path, fossil: Fossil) -> Iterator[tuple[Launcher, Path, dict[str, str]]]:
-    gate = open_folder / "gate"
-    gate.write_text(GATE)
-    gate.chmod(0o755)
+    gate = places.executable(open_folder / "gate", GATE)
     open_folder.chmod(0o755)
     launcher = Launcher("gateway", tmp_path, fossil)
     yield launcher, gate, {"changes": "on", "changes.gate": str(gate), "changes.scan": "1s", "changes.retry_delay": "100ms",

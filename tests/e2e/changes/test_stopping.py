@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support import process, repofile
+from support import places, process, repofile
 from support.changes import somebody, tarball
 from support.process import processes, wait_until
 
@@ -56,9 +56,8 @@ def go(everybodys):
 @pytest.fixture
 def waiting(launch, repository, everybodys, go, mark):
     """Starts a server whose gate has begun to wait, and returns the server and the change set."""
-    gate = everybodys / "gate"
-    gate.write_text(f"#!/bin/sh\nsh -c 'until [ -e {go} ]; do sleep 0.05; done; : {mark}'\n")
-    gate.chmod(0o755)
+    gate = places.executable(everybodys / "gate",
+                             f"#!/bin/sh\nsh -c 'until [ -e {go} ]; do sleep 0.05; done; : {mark}'\n")
 
     def start():
         return launch(repository, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,

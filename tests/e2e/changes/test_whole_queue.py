@@ -124,8 +124,7 @@ def test_a_gate_that_cannot_be_executed_stops_the_queue(launch, fresh, fossil, q
     assert reason in quarry("queue", "status", "-R", fresh) and reason in quarry("queue", "why", ids[0], "-R", fresh)
     assert f"The queue has stopped:</strong> {reason}" in html.unescape(writer.get("/queue").body.decode())
     assert f"cannot execute {gate}: it does not exist" in server.all_logs()
-    gate.write_text("#!/bin/sh\nexit 0\n")
-    gate.chmod(0o755)
+    places.executable(gate, "#!/bin/sh\nexit 0\n")
     for id_ in ids:
         assert outcome(writer, id_)["stage"] == "done" and outcome(writer, id_)["put_off"] == 0
     assert "stopped" not in writer.get("/queue.json").json

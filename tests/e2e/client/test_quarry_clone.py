@@ -249,9 +249,7 @@ def test_an_interrupted_clone_leaves_nothing(quarry, fresh, clone, tmp_path, num
         asked.set()
         ended.wait(60)
 
-    waiting = tmp_path / "waiting"
-    waiting.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
-    waiting.chmod(0o755)
+    waiting = places.executable(tmp_path / "waiting", f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
     with Pretender(answer) as pretender:
         assert_cleans_up_after(number, lambda: asked.is_set() or (tmp_path / "asked").exists(), quarry,
                                pretender.url() if by == "http" else f"file://{fresh}?fossil={waiting}", clone)

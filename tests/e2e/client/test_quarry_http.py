@@ -81,9 +81,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_
 def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
     folder = tmp_path / "web" / "cgi-bin"
     folder.mkdir(parents=True)
-    script = folder / "repo"
-    script.write_text(f"#!/bin/sh\nexec {PROGRAM} http {fresh}\n")
-    script.chmod(0o755)
+    places.executable(folder / "repo", f"#!/bin/sh\nexec {PROGRAM} http {fresh}\n")
     port = process.free_port()
     server = process.Process([sys.executable, "-c", CGI_SERVER, tmp_path / "web", port], tmp_path / "web.log")
     try:

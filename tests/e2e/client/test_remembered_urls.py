@@ -77,8 +77,7 @@ def test_ways_to_name_a_file(quarry, fresh, fossil, clone, url):
 def trap(tmp_path):
     """Returns a program, and the file that the program creates."""
     program, touched = tmp_path / "program", tmp_path / "touched"
-    program.write_text(f"#!/bin/sh\ntouch {touched}\n")
-    program.chmod(0o755)
+    places.executable(program, f"#!/bin/sh\ntouch {touched}\n")
     return program, touched
 
 

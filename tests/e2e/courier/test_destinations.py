@@ -30,9 +30,7 @@ CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "
 
 
 def script(path: Path, text: str) -> Path:
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-    return path
+    return places.executable(path, "#!/bin/sh\n" + text)
 
 
 def mail(server: MailServer, **words: object) -> dict[str, object]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support import fake_fossil
+from support import fake_fossil, places
 from support.browser import Browser
 from support.daemon import nice
 from support.process import children, exists, name, wait_until
@@ -140,9 +140,8 @@ def test_an_upgraded_program_is_used_at_once(serve, tmp_path):
     server, visitor = serve()
     assert visitor.get("/").text == "body of 0"
     wait_for_makers(server, 1)
-    other = tmp_path / "other"
-    other.write_text("#!/bin/sh\nprintf 'HTTP/1.0 200 OK\\r\\nContent-Length: 3\\r\\n\\r\\nnew'\n")
-    other.chmod(0o755)
+    other = places.executable(tmp_path / "other",
+                              "#!/bin/sh\nprintf 'HTTP/1.0 200 OK\\r\\nContent-Length: 3\\r\\n\\r\\nnew'\n")
     other.replace(tmp_path / "fossil-of-ours")
     assert visitor.get("/").text == "new"
 

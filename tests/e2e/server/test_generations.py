@@ -283,8 +283,7 @@ def test_a_program_that_disappears_before_it_is_executed_prevents_a_reload(watch
     server = watched({"catch_workers_output": "yes", "pm.max_children": 2})
     old, held = hold(server)
     program.unlink()
-    program.write_text('#!/bin/sh\nrm "$0"\n')
-    program.chmod(0o755)
+    places.executable(program, '#!/bin/sh\nrm "$0"\n')
     server.main.send(signal.SIGUSR2)
     server.wait_for_log("not reloaded: cannot execute")
     flags = [re.search(r"^flags:\s+(\d+)", each.read_text(), re.M)[1]

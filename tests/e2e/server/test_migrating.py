@@ -85,8 +85,7 @@ class Site:
     def start_apache(self, directives: str) -> Process:
         script = self.folder / "cgi-bin" / "code"
         script.parent.mkdir(exist_ok=True)
-        script.write_text(self.adapted(SCRIPT))
-        script.chmod(0o755)
+        places.executable(script, self.adapted(SCRIPT))
         modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (
             "mpm_event", "authz_core", "alias", "cgid", "setenvif", "proxy", "proxy_fcgi"))
         config = self.folder / "apache.conf"

@@ -25,8 +25,7 @@ def idle_programs(folder: Path) -> Path:
     """Copies quarryd beside a quarry-changes that only sleeps. Returns the path of the copy."""
     folder.mkdir()
     shutil.copy(places.program("quarryd"), folder)
-    (folder / "quarry-changes").write_text("#!/bin/sh\nexec sleep 1000000\n")
-    (folder / "quarry-changes").chmod(0o755)
+    places.executable(folder / "quarry-changes", "#!/bin/sh\nexec sleep 1000000\n")
     return folder / "quarryd"
 
 

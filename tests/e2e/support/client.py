@@ -37,8 +37,7 @@ class Quarry:
         folder.mkdir(exist_ok=True)
         binaries = folder / "bin"
         binaries.mkdir()
-        (binaries / "ssh").write_text(SSH)
-        (binaries / "ssh").chmod(0o755)
+        places.executable(binaries / "ssh", SSH)
         self.ssh_arguments = folder / "ssh-arguments"
         self.environment = {**environment, "SSH_ARGUMENTS": str(self.ssh_arguments), "SSH_HOME": str(folder),
                             "PATH": f"{binaries}:{os.environ['PATH']}", "no_proxy": "*"}

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from support import places
+
 SCRIPT = """#!/usr/bin/python3
 \"\"\"A `fossil` that replies as the path says.\"\"\"
 import os, sys, time, zlib
@@ -69,10 +71,8 @@ else:
 
 def write(path: Path, of_requests: str, of_help: str = 'exec fossil "$@"') -> Path:
     """Writes a shell script that runs OF_REQUESTS for each page, and OF_HELP for the list of pages."""
-    path.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21 [x]' ;; "
-                    f"help) {of_help} ;; *) {of_requests} ;; esac\n")
-    path.chmod(0o755)
-    return path
+    return places.executable(path, "#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21 [x]' ;; "
+                                   f"help) {of_help} ;; *) {of_requests} ;; esac\n")
 
 
 def failing(folder: Path) -> Path:
@@ -85,7 +85,4 @@ def hanging(folder: Path) -> Path:
 
 
 def scripted(folder: Path) -> Path:
-    program = folder / "fossil-of-ours"
-    program.write_text(SCRIPT)
-    program.chmod(0o755)
-    return program
+    return places.executable(folder / "fossil-of-ours", SCRIPT)

@@ -1,4 +1,4 @@
-"""Paths of the built programs, the sample configuration and the optional corpus."""
+"""Paths of the built programs, the sample configuration and the optional corpus; and programs of tests."""
 
 import functools
 import os
@@ -49,6 +49,13 @@ def corpus(name: str) -> Path | None:
     folder = Path(os.environ.get("QUARRY_CORPUS", TOP.parent / "shared" / "data"))
     path = folder if folder.name == name else folder / name
     return path if path.exists() else None
+
+
+def executable(path: Path, text: str) -> Path:
+    """Makes PATH a program with TEXT, such as a script."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 @functools.cache

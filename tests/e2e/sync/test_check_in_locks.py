@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from support import repofile
+from support import places, repofile
 from support.fossil import Checkout
 from support.process import wait_until
 
@@ -40,9 +40,7 @@ def locks(path):
 
 def begin_commit(checkout, fossil, tmp_path):
     """Starts a commit whose editor stays open until the file `go` exists."""
-    editor = tmp_path / "editor"
-    editor.write_text(EDITOR)
-    editor.chmod(0o755)
+    editor = places.executable(tmp_path / "editor", EDITOR)
     commit = subprocess.Popen(["fossil", "commit", "--no-warnings"], cwd=checkout.folder, stdin=subprocess.DEVNULL,
                               env={**fossil.environment, "VISUAL": str(editor)}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)

@@ -128,9 +128,8 @@ with open(sys.argv[1], "r+b") as file:
 
 def test_a_fossil_that_we_start_preloads_the_library(quarry, fresh, tmp_path):
     """`quarry clone file:…?fossil=…` starts a fossil on a file that other programs might be using."""
-    program = tmp_path / "noting-fossil"
-    program.write_text(f"#!/bin/sh\nprintf %s \"$LD_PRELOAD\" > {tmp_path}/preloaded\nexec fossil \"$@\"\n")
-    program.chmod(0o755)
+    program = places.executable(tmp_path / "noting-fossil",
+                                f"#!/bin/sh\nprintf %s \"$LD_PRELOAD\" > {tmp_path}/preloaded\nexec fossil \"$@\"\n")
     clone = tmp_path / "clone.fossil"
     quarry("clone", f"file://{fresh}?fossil={program}", clone)
     assert (tmp_path / "preloaded").read_text() == str(places.log_guard())
