@@ -118,8 +118,7 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
     """The file has 200,000 phantoms, but its statistics indicate small tables. Four concurrent pulls and a push must
     not time out."""
     repofile.execute(fresh, "ANALYZE")
-    server = launch(fresh, workers=4)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh, workers=4))
     names = [f"igot {wire.sha3(b'nobody has %d' % number)}" for number in range(200_000)]
     assert not peer.push(*names, content_type=wire.COMPRESSED).errors()
     assert len(repofile.phantoms(fresh)) == 200_000
@@ -136,8 +135,7 @@ def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
 def test_a_push_waits_for_another_writer_up_to_busy_timeout(launch, fresh, peer_of):
     """Another writer holds the lock. A pull succeeds immediately. A push waits and then gets an error."""
-    server = launch(fresh, settings={"repository.busy_timeout": "1s"})
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh, settings={"repository.busy_timeout": "1s"}))
     with repofile.database(fresh, write=True) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
@@ -150,8 +148,7 @@ def test_a_push_waits_for_another_writer_up_to_busy_timeout(launch, fresh, peer_
 
 
 def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
-    server = launch(fresh)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh))
     with repofile.database(fresh, write=True) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
@@ -212,8 +209,7 @@ def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of
 @pytest.mark.ours("it resets connections when there are many")
 def test_concurrent_requests_get_their_own_answers(launch, small, peer_of):
     """Each request asks for a different artifact."""
-    server = launch(small)
-    peer = peer_of(server)
+    peer = peer_of(launch(small))
     names = sorted(repofile.public_artifacts(small))[:200]
     with concurrent.futures.ThreadPoolExecutor(20) as crowd:
         answers = list(crowd.map(lambda name: peer.pull(f"gimme {name}").names("file"), names))
@@ -227,8 +223,7 @@ def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp
     written to the file in the meantime. fossil then reports that the database is locked, and the test retries the
     commit.
     """
-    server = launch(fresh)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh))
     direct = Checkout(fossil, fresh, tmp_path / "direct")
     direct.write("a.txt", "the first\n")
     direct("add", "a.txt")
@@ -267,8 +262,7 @@ def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp
 
 def test_changed_settings_apply_to_the_next_request(launch, fresh, peer_of):
     """Workers use cached settings only as long as the file is unchanged."""
-    server = launch(fresh, workers=3, settings={"sync.login_failures": "0"})
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh, workers=3, settings={"sync.login_failures": "0"}))
     name = wire.sha3(b"a secret soon")
     assert not peer.push(wire.file_card(b"a secret soon")).errors()
     for _ in range(9):

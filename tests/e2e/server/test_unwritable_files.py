@@ -9,7 +9,7 @@ import pytest
 import proof
 from support import process, repofile, wire
 from support.disk import small_disk
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
@@ -51,8 +51,7 @@ def test_a_push_succeeds_after_the_file_became_writable(launch, fresh, open_fold
         os.chown(each, 65534, 65534)
     path.chmod(0o444)
     server = launch(path, settings={"user": "nobody", "http.user": "root"})
-    clone = fossil.clone(server.url_for("writer", "pen"), tmp_path / "clone.fossil")
-    checkout = Checkout(fossil, clone, tmp_path / "work")
+    clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
     checkout.commit_file("new.txt", "new\n", "wants to go")
     assert "the repository is read-only on this server" in fossil.attempt("push", "-R", clone)[1]
     shared = path.with_name("kept.fossil-shm")

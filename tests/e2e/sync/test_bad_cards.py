@@ -261,8 +261,7 @@ STRANGE_MANIFESTS = {
 @pytest.mark.parametrize("what", STRANGE_MANIFESTS)
 def test_strange_structural_artifact(launch, fresh, peer_of, fossil, what):
     """The artifact is parsed as in fossil."""
-    server = launch(fresh)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh))
     data = artifacts.with_checksum(STRANGE_MANIFESTS[what])
     assert not peer.push(wire.file_card(data)).errors()
     proof.check(fresh, fossil)

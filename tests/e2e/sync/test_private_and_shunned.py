@@ -88,8 +88,7 @@ def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
 
 
 def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fresh, peer_of, fossil):
-    server = launch(fresh)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh))
     hidden = artifacts.manifest("hidden", "2026-01-01T00:00:00.000", "hand", {"s.txt": b"s\n"},
                                 tags=["*branch * private", "*sym-private *"])
     assert not peer.push("private", wire.file_card(hidden), "private", wire.file_card(b"s\n")).errors()
@@ -102,8 +101,7 @@ def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fre
 
 def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, peer_of):
     """An artifact that is stored as a delta on the private artifact stays public and complete."""
-    server = launch(fresh)
-    peer = peer_of(server)
+    peer = peer_of(launch(fresh))
     source = b"".join(b"line %d of a text\n" % number for number in range(200))
     target = source + b"one more\n"
     assert not peer.push(wire.file_card(source)).errors()
