@@ -16,7 +16,7 @@ from support.browser import Browser
 from support.daemon import section, user
 from support.places import program
 from support.process import children, free_port, name, wait_until
-from support.program import quarry, unprivileged
+from support.program import fails, quarry, succeeds, unprivileged
 
 RUNS = "runs.log"
 

@@ -11,7 +11,7 @@ import pytest
 from support import artifacts, changes, delta, documents, mail, places, repofile, wire
 from support.courier import QUICK, Webhook, running, sections
 from support.fossil import Checkout
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.program import quarry, quarry_as_user
 
 

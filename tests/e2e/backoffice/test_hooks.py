@@ -20,11 +20,8 @@ def add_hook(fossil, path, output, kind="after-receive"):
 @pytest.fixture
 def serve_hooks(start, tmp_path):
     def begin(repository):
-        folder = tmp_path / "spool"
-        folder.mkdir(exist_ok=True)
-        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
-        return start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": None}, repository=repository, more=courier,
-                     command=unprivileged())
+        return start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": None}, repository=repository,
+                     more=sections(tmp_path, {}), command=unprivileged())
     return begin
 
 
@@ -88,9 +85,8 @@ def test_without_hooks_they_wait_for_fossil(fresh, start, fossil, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_root_runs_no_hooks(fresh, start, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "out")
-    (tmp_path / "spool").mkdir()
-    courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
-    server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": "root"}, repository=fresh, more=courier)
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "user": "root"}, repository=fresh,
+                   more=sections(tmp_path, {}))
     server.wait_for_log("[pool www] hooks are not run, because the pool's user is root")
     fastcgi.ask(server.socket, "/")
     wait_until(lambda: "quarry-maintenance" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")

@@ -14,7 +14,7 @@ import pytest
 
 from support import documents, mail, process, repofile, wire
 from support.courier import QUICK, Webhook, sections
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.program import quarry, unprivileged
 
 TO = "ann@example.net"
@@ -33,9 +33,8 @@ class World:
         repofile.set_config(path, "backoffice-disable", 0)
         courier = sections(folder, {"hook": {"type": "webhook", "url": hook.url, **QUICK},
                                     "file": {"type": "file", "path": self.lines, **QUICK}})
-        port = free_port()
         self.server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "pm.max_children": 2, "user": None},
-                            repository=path, http={"listen": f"127.0.0.1:{port}"}, more=courier, command=unprivileged())
+                            repository=path, http={}, more=courier, command=unprivileged())
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(self.server.port, "/", "hand", secret, repofile.project_code(path))
         self.pages = {}

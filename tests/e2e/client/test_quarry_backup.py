@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_a_folder_with_names_that_cannot_be_served(small, tmp_path, backups):
     for name in files:
         (served / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(small, served / name)
-    done("backup", "--no-verify", "--quiet", served, backups)
+    succeeds("backup", "--no-verify", "--quiet", served, backups)
     assert sorted(str(each.relative_to(backups)) for each in backups.rglob("*.fossil")) == files
 
 
@@ -102,20 +103,20 @@ def test_a_folder_that_may_not_be_read_is_reported(small, open_folder):
         assert run.returncode == 1 and run.stderr == f"quarry: cannot read the folder {closed}: Permission denied\n"
         assert names(backups) == ["one.fossil"]
         served.chmod(0o300)
-        assert refusal("backup", served, backups) == f"quarry: cannot read the folder {served}: Permission denied\n"
+        assert fails("backup", served, backups) == f"quarry: cannot read the folder {served}: Permission denied\n"
     finally:
         served.chmod(0o700)
         closed.chmod(0o700)
 
 
 def test_a_folder_without_repositories(tmp_path, backups):
-    assert refusal("backup", tmp_path, backups.parent.parent) == f"quarry: {tmp_path}: no repository was found\n"
+    assert fails("backup", tmp_path, backups.parent.parent) == f"quarry: {tmp_path}: no repository was found\n"
 
 
 def test_a_folder_is_not_backed_up_into_itself(small, backups):
     folder = small.parent
     for inside in (folder, backups, backups / "new" / "folder"):
-        assert f"{inside} is not outside of {folder}" in refusal("backup", folder, inside)
+        assert f"{inside} is not outside of {folder}" in fails("backup", folder, inside)
     assert names(backups) == []
 
 
@@ -125,16 +126,16 @@ def test_a_backup_does_not_replace_any_other_file(small, backups, kind):
     if kind == "text":
         file.write_text("important notes")
     elif kind == "clone":
-        done("clone", small, file)
+        succeeds("clone", small, file)
     else:
-        done("init", file)
+        succeeds("init", file)
     before = file.read_bytes()
     for source, destination in ((small, file), (small, backups)):
-        error = refusal("backup", source, destination)
+        error = fails("backup", source, destination)
         assert error == (f"quarry: {file} already exists and is not a backup of {small}: choose another name, or use --force to "
                          "replace the file\n")
         assert names(backups) == ["small.fossil"] and file.read_bytes() == before
-    done("backup", "--force", small, file)
+    succeeds("backup", "--force", small, file)
     assert repofile.everything(file) == repofile.everything(small)
 
 
@@ -178,33 +179,33 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(generated, disk):
     previous = disk / "backup.fossil"
     previous.write_text("the previous backup")
-    error = refusal("backup", "--force", generated, previous)
+    error = fails("backup", "--force", generated, previous)
     assert error == f"quarry: cannot copy {generated} to {previous}: database or disk is full\n"
     assert names(disk) == ["backup.fossil"] and previous.read_text() == "the previous backup"
 
 
-def test_an_almost_full_disk(small_disk, tmp_path):
+def test_an_almost_full_disk(disk, tmp_path):
     """A backup needs space only for the file. The repository is in write-ahead-log mode."""
-    made, filler = tmp_path / "one.fossil", small_disk / "filler"
-    done("init", made)
+    made, filler = tmp_path / "one.fossil", disk / "filler"
+    succeeds("init", made)
     for spare in range(-4, 40, 4):
         with contextlib.suppress(OSError), filler.open("wb") as file:
             file.write(bytes(1 << 19))
         os.truncate(filler, filler.stat().st_size - made.stat().st_size - spare * 1024)
-        run = quarry("backup", "--no-verify", made, small_disk / "backup.fossil")
+        run = quarry("backup", "--no-verify", made, disk / "backup.fossil")
         if spare < 0:
-            assert run.returncode == 1 and "database or disk is full" in run.stderr and names(small_disk) == ["filler"]
+            assert run.returncode == 1 and "database or disk is full" in run.stderr and names(disk) == ["filler"]
         else:
             assert run.returncode == 0, (spare, run.stderr)
-            assert names(small_disk) == ["backup.fossil", "filler"]
-            (small_disk / "backup.fossil").unlink()
-        verified = quarry("verify", made, env={**os.environ, "TMPDIR": str(small_disk)})
-        assert verified.returncode == 0 or f"in {small_disk}: database or disk is full" in verified.stderr, verified.stderr
+            assert names(disk) == ["backup.fossil", "filler"]
+            (disk / "backup.fossil").unlink()
+        verified = quarry("verify", made, env={**os.environ, "TMPDIR": str(disk)})
+        assert verified.returncode == 0 or f"in {disk}: database or disk is full" in verified.stderr, verified.stderr
 
 
-def test_a_full_disk_during_a_restore(generated, small_disk):
-    made = small_disk / "one.fossil"
-    done("init", made)
+def test_a_full_disk_during_a_restore(generated, disk):
+    made = disk / "one.fossil"
+    succeeds("init", made)
     before = repofile.everything(made)
     assert "database or disk is full" in fails("restore", generated, disk / "new.fossil")
     assert "database or disk is full" in fails("restore", "--force", generated, made)
@@ -319,7 +320,7 @@ def test_a_restore_over_a_file_that_is_not_a_repository(small, backups, tmp_path
 
 def test_a_restore_changes_the_page_size(small, backups):
     backup = backups / "small.fossil"
-    done("backup", small, backups)
+    succeeds("backup", small, backups)
     with repofile.database(backup, write=True) as changed:
         changed.execute(f"PRAGMA page_size={2 * repofile.value(small, 'PRAGMA page_size')}")
         changed.execute("VACUUM")
@@ -327,17 +328,17 @@ def test_a_restore_changes_the_page_size(small, backups):
     with repofile.database(small, write=True) as user:
         user.execute("PRAGMA journal_mode=WAL")
         user.execute("SELECT * FROM config").fetchone()
-        error = refusal("restore", "--force", backup, small)
+        error = fails("restore", "--force", backup, small)
         assert f"cannot change the page size of {small} from" in error and "stop the server" in error
     assert repofile.everything(small) == before
     repofile.execute(small, "UPDATE config SET value='lost' WHERE name='project-name'")
-    done("restore", "--force", backup, small)
+    succeeds("restore", "--force", backup, small)
     assert repofile.value(small, "PRAGMA page_size") == repofile.value(backup, "PRAGMA page_size")
     assert repofile.everything(small) == repofile.everything(backup) and small.read_bytes()[18:20] == b"\2\2"
 
 
 def test_a_folder_is_not_restored(backups, tmp_path):
-    assert refusal("restore", backups, tmp_path / "new.fossil") == f"quarry: {backups}: not a regular file\n"
+    assert fails("restore", backups, tmp_path / "new.fossil") == f"quarry: {backups}: not a regular file\n"
 
 
 @pytest.mark.parametrize("words", ["verify {0}", "backup {0} {1}/backup", "restore {0} {1}/restored"])

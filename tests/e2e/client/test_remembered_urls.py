@@ -2,7 +2,7 @@
 
 import pytest
 
-from support import repofile
+from support import places, repofile
 from support.client import Pretender, reply
 from support.fossil import ADMIN, Checkout
 
