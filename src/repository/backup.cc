@@ -94,9 +94,10 @@ base::Result<std::int64_t> back_up(const std::filesystem::path& from,
 base::Result<bool> is_backup_of(const std::filesystem::path& file,
                                 const std::filesystem::path& repository) {
   const auto codes_of = [](Database& database) {
-    constexpr std::string_view kCode = "SELECT value FROM config WHERE name=?1";
-    return std::pair(database.first_text(kCode, "project-code"),
-                     database.first_text(kCode, "server-code"));
+    const auto value = [&database](std::string_view name) {
+      return database.first_text("SELECT value FROM config WHERE name=?1", name);
+    };
+    return std::pair(value("project-code"), value("server-code"));
   };
   QUARRY_TRY_ASSIGN(const auto original, open_repository(repository));
   QUARRY_TRY_ASSIGN(const auto codes, guarded(repository, [&] { return codes_of(*original); }));
