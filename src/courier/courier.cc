@@ -109,10 +109,15 @@ class Courier {
                   retired.error().message);
         continue;
       }
+      std::string kept;
+      if (each.waiting + each.dead > 0) {
+        kept = fmt::format(
+            "; {} waiting events and {} dead letters are kept until `quarry courier forget {}`",
+            each.waiting, each.dead, each.name);
+      }
       base::log(LogLevel::kWarning,
-                "destination {} is no longer in the configuration and gets no more events; {} "
-                "waiting events and {} dead letters are kept until `quarry courier forget {}`",
-                each.name, each.waiting, each.dead, each.name);
+                "destination {} is no longer in the configuration and gets no more events{}",
+                each.name, kept);
     }
   }
 

@@ -1,10 +1,8 @@
 // quarry-courier delivers events, or runs the hooks of a pool. The program reads its part of the
 // configuration, inherits or opens its socket, and runs the courier.
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -28,7 +26,7 @@ namespace master = quarry::master;
 constexpr int kFailed = 1;
 
 int failed(const base::Error& error) {
-  fmt::print(stderr, "quarry-courier: {}\n", error.message);
+  base::log(base::LogLevel::kAlert, "cannot start: {}", error.message);
   return kFailed;
 }
 
@@ -50,12 +48,10 @@ base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   return base::listen_on(address, listen);
 }
 
-/// Runs a courier with CONFIG. NAME is the prefix of the courier's log lines.
-base::Result<void> run(const courier::CourierConfig& config, const std::string& name) {
+base::Result<void> run(const courier::CourierConfig& config) {
   const courier::CourierOptions& options = config.options;
-  QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
   QUARRY_TRY(base::open_log(options.log));
-  base::set_log_prefix(name);
+  QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
   if (::geteuid() == 0 && !options.user.empty()) {
     QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
     QUARRY_TRY(master::become(user));
@@ -81,15 +77,18 @@ int run_command_line(int argc, char** argv) {
   const auto line = app::parse_courier_command_line(argc, argv);
   if (!line) return line.error();
   if (!line->folder.empty()) {
-    const std::string pool = std::filesystem::path(line->folder).filename();
-    const auto done = run(hooks_config(*line), "hooks " + pool);
+    base::set_log_prefix("hooks " + std::filesystem::path(line->folder).filename().string());
+    const auto done = run(hooks_config(*line));
     return done ? 0 : failed(done.error());
   }
+  base::set_log_prefix("courier");
   app::CourierReading reading = app::read_courier_config(line->config);
-  for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
+  for (const std::string& mistake : reading.mistakes) {
+    base::log(base::LogLevel::kAlert, "{}", mistake);
+  }
   if (!reading.mistakes.empty()) return kFailed;
   reading.config.options.log.ident = "quarry-courier";
-  const auto done = run(reading.config, "courier");
+  const auto done = run(reading.config);
   return done ? 0 : failed(done.error());
 }
 
@@ -101,6 +100,7 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(argc, argv);
   } catch (const std::exception& error) {
-    return failed({.message = error.what()});
+    base::log(base::LogLevel::kAlert, "{}", error.what());
+    return kFailed;
   }
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.courier import QUICK, Courier, Webhook, event, running, running_hooks, sections
+from support.courier import QUICK, Courier, HooksCourier, Webhook, event, running, running_hooks, sections
 from support.fossil import Fossil
 from support.mailserver import MailServer
 from support.process import exists, wait_until
@@ -356,6 +356,38 @@ def test_a_destination_removed_from_the_configuration_keeps_its_events(tmp_path:
         courier.wait_until_delivered("gone")
         courier.stop()
         assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
+
+
+def test_a_removed_destination_without_events_cannot_be_forgotten(tmp_path: Path):
+    with running(tmp_path / "c", {"gone": {"type": "file", "path": tmp_path / "events"}}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("gone")
+        courier.stop()
+        courier.configure({})
+        courier.start()
+        assert "destination gone is no longer in the configuration and gets no more events\n" in courier.log()
+        assert "courier forget" not in courier.log()
+
+
+def run_courier(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([places.program("quarry-courier"), *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+@pytest.mark.parametrize("kind", ["courier", "hooks www"])
+def test_a_courier_that_cannot_start_logs_the_reason(tmp_path: Path, kind: str):
+    courier = HooksCourier(tmp_path / "c")
+    folder = courier.folder / "spool" if kind == "courier" else courier.hooks
+    folder.rmdir()
+    folder.touch()
+    arguments = ["--config", courier.config] if kind == "courier" else courier.arguments()
+    done = run_courier(*arguments)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"\[\S+Z\] alert: \[{kind}\] cannot start: {folder}\S*: Not a directory\n", done.stderr)
+    courier.config.write_text("[courier]\nunknown = 1\n")
+    done = run_courier("--config", courier.config)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"\[\S+Z\] alert: \[courier\] {courier.config}:2: .*unknown.*\n", done.stderr)
 
 
 def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Path):
