@@ -65,7 +65,7 @@ Received Channel::receive(Message* message) const {
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
   const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kPeerSucceeded;
-  const bool has_good_delay = wire.delay == 0 || verb == Verb::kBackoffice;
+  const bool has_good_delay = wire.delay == 0 || verb == Verb::kBackoffice || verb == Verb::kEvents;
   if (wire.version != kLayoutVersion || !has_good_delay || !is_known) return Received::kMalformed;
   *message = Message{verb, wire.number, wire.delay};
   return Received::kMessage;

@@ -4,7 +4,7 @@
 // Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries). The
 // master identifies the sender by the socket. A message is 8 bytes in host byte order:
 //
-//   byte 0   layout version, 1        byte 2-3   delay (0 except for kBackoffice)
+//   byte 0   layout version, 1        byte 2-3   delay (only for kBackoffice and kEvents)
 //   byte 1   verb                     byte 4-7   number
 //
 // The master also sends reopened logs over the channel (reopened_logs.h).
@@ -34,7 +34,8 @@ enum class Verb : std::uint8_t {
   kPeer = 5,
   /// A job that the master starts periodically has to run again after this number of seconds.
   kAgain = 6,
-  /// The repository with this number in the master's configuration might have new events.
+  /// The repository with this number in the master's configuration might have new events, which are
+  /// sent after the delay.
   kEvents = 7,
   /// Figures of the peer with which a job syncs. The number is the total of received artifacts, the
   /// total of sent artifacts, the number of consecutive failures, and the time of the last success

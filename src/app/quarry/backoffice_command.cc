@@ -65,6 +65,8 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
 // Timeout for sending events to the courier. The courier answers after it has written the events to
 // disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
+// Delay in seconds before the server sends events again that the courier has not accepted.
+constexpr std::uint16_t kEventsRetryDelay = 5;
 
 /// Returns the name of the repository PATH on the server.
 std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
@@ -219,11 +221,28 @@ class BackofficeRun {
     return result_of(repository, backoffice::run_jobs(repository, jobs, is_interrupted));
   }
 
-  /// Reports the failures in REPORT, and returns the first one as an error.
+  /// Returns whether REPORT contains a failure after which events can be sent later.
+  bool has_unsent_events(const repository::Repository& repository,
+                         const backoffice::RunReport& report) const {
+    const auto jobs = event_jobs(arguments_, repository);
+    return std::ranges::any_of(report.failures, [&](const backoffice::Failure& failure) {
+      using enum base::ErrorCode;
+      const auto code = failure.error.code;
+      return (code == kIo || code == kBusy || code == kNotFound || code == kNoSpace) &&
+             std::ranges::find(jobs, failure.job, &backoffice::Job::name) != jobs.end();
+    });
+  }
+
+  /// Reports the failures in REPORT, and returns the first one as an error. If events were not sent,
+  /// requests another attempt, because the next run of all jobs might have to wait for the lease.
   base::Result<void> result_of(repository::Repository& repository,
                                const backoffice::RunReport& report) const {
     report_failures(arguments_, repository, report);
     if (report.failures.empty()) return {};
+    if (master_.fd() >= 0 && has_unsent_events(repository, report)) {
+      const std::uint32_t number = arguments_.number.value_or(repository::number_of(""));
+      master_.send({control::Verb::kEvents, number, kEventsRetryDelay});
+    }
     const backoffice::Failure& first = report.failures.front();
     return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),
                                                     first.job, first.error.message));

@@ -43,6 +43,9 @@ std::string name_of_peers_service(const master::PoolConfig& pool) {
 std::string name_of_execution_service(const master::PoolConfig& pool) {
   return fmt::format("execution {}", pool.name);
 }
+std::string name_of_backoffice_service(const master::PoolConfig& pool) {
+  return fmt::format("backoffice {}", pool.name);
+}
 
 /// Returns a service that runs other programs and logs their output.
 master::Service job_service(const master::PoolConfig& pool, std::string name) {
@@ -152,7 +155,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
               pool.name);
     return std::nullopt;
   }
-  master::Service service = job_service(pool, fmt::format("backoffice {}", pool.name));
+  master::Service service = job_service(pool, name_of_backoffice_service(pool));
   service.processes.max_children = options.max_children;
   // The limit must be long enough for a process that first sleeps until its lease begins.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
@@ -209,11 +212,11 @@ std::optional<master::Service> events_service(const master::PoolConfig& pool,
     if (is_folder) arguments.insert(arguments.end(), {"--number", std::to_string(number)});
     return master::Program{path, std::move(arguments)};
   };
-  service.on_request =
-      master::OnRequest{.verb = control::Verb::kEvents,
-                        .program_for = program_for,
-                        .from = {name_of_pool_service(pool), name_of_peers_service(pool),
-                                 name_of_pages_service(pool), name_of_execution_service(pool)}};
+  service.on_request = master::OnRequest{
+      .verb = control::Verb::kEvents,
+      .program_for = program_for,
+      .from = {name_of_pool_service(pool), name_of_peers_service(pool), name_of_pages_service(pool),
+               name_of_execution_service(pool), name_of_backoffice_service(pool), service.name}};
   return service;
 }
 

@@ -214,6 +214,26 @@ def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh,
         assert hook.taken[0]["security"]["what"] == "user-new" and hook.taken[0]["security"]["user"] == "ann"
 
 
+@pytest.mark.parametrize("is_folder", [False, True], ids=["repository", "folder"])
+def test_events_that_the_courier_has_not_accepted_are_sent_again(fresh, start, tmp_path, is_folder):
+    """The lease is not free, so no other run sends the events."""
+    socket = tmp_path / "courier.sock"
+    secret = repofile.add_user(fresh, "hand", "written", "giox")
+    served = {"repository": None, "repositories": fresh.parent} if is_folder else {}
+    with Webhook() as hook:
+        courier = sections(tmp_path, {"hook": {"type": "webhook", "url": hook.url, **QUICK}})
+        server = start({"backoffice": "yes", **served}, http={}, more=courier)
+        wait_until(lambda: repofile.value(fresh, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        take_lease(fresh)
+        socket.rename(tmp_path / "moved")
+        peer = wire.Peer(server.port, "/fresh" if is_folder else "/", "hand", secret, repofile.project_code(fresh))
+        answer = peer.push(wire.file_card(documents.wiki_page("Page", "2026-01-02T00:00:00", "text")))
+        assert answer.status == 200 and not answer.errors(), answer.raw
+        wait_until(lambda: "no process accepts messages" in server.log(), "a failure")
+        (tmp_path / "moved").rename(socket)
+        wait_until(lambda: by_type(hook.taken, "artifact.wiki"), "the event")
+
+
 @pytest.mark.parametrize("command", ["http", "test-http"])
 def test_a_push_to_a_program_of_its_own_is_published_by_the_servers_courier(start, fossil, tmp_path, command):
     served = tmp_path / "served"

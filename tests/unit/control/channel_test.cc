@@ -33,10 +33,13 @@ TEST_CASE_FIXTURE(Ends, "a message arrives as it was sent, and an empty channel 
   REQUIRE(master.receive(&message) == Received::kMessage);
   CHECK(message.verb == Verb::kAgain);
   CHECK(message.number == 60);
-  CHECK(child.send({Verb::kBackoffice, 17, 3600}));
-  REQUIRE(master.receive(&message) == Received::kMessage);
-  CHECK(message.number == 17);
-  CHECK(message.delay == 3600);
+  for (const Verb verb : {Verb::kBackoffice, Verb::kEvents}) {
+    CHECK(child.send({verb, 17, 3600}));
+    REQUIRE(master.receive(&message) == Received::kMessage);
+    CHECK(message.verb == verb);
+    CHECK(message.number == 17);
+    CHECK(message.delay == 3600);
+  }
 }
 
 TEST_CASE_FIXTURE(Ends, "malformed messages are detected, whatever their length") {
