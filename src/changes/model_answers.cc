@@ -215,8 +215,10 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   }
   if (const ModelLane* lane = lane_behind(*node)) return chain + why_behind(*lane);
   if (node->known.is_deferred(now)) {
-    return chain +
-           fmt::format("it is deferred until {}", base::iso_seconds(node->known.not_before));
+    const std::string& reason = node->known.deferral_reason;
+    return chain + fmt::format("it is deferred until {}{}{}",
+                               base::iso_seconds(node->known.not_before),
+                               reason.empty() ? "" : ": ", reason);
   }
   const bool is_behind_rollback = !ready_.empty() && (*ready_.begin())->is_rollback();
   if (is_behind_rollback && !node->is_rollback()) {

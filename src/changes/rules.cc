@@ -14,6 +14,7 @@ void set_retry_time(ModelJob& known, const Job& job, const Rules& rules) {
   const auto delay = std::min(rules.retry_delay * (1 << doublings), rules.longest_delay);
   known.deferred_at = job.history.back().time;
   known.not_before = {known.deferred_at.value + delay.count()};
+  known.deferral_reason = job.history.back().why;
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},
                  .not_before = {},
+                 .deferral_reason = {},
                  .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
     known.is_approved = !job.approver.empty();

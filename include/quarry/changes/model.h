@@ -64,7 +64,8 @@ struct ModelJob {
   bool goes_alone = false;     // must not be in a batch, because an execution has failed
   base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // end of a deferral
-  base::UnixMillis landed_at;   // set if the job is in done/
+  std::string deferral_reason;
+  base::UnixMillis landed_at;  // set if the job is in done/
 
   /// Returns whether the job is deferred at NOW. Ignores a deferral that began after NOW, because
   /// the clock must have been set back.

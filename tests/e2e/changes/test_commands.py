@@ -194,6 +194,27 @@ def test_wait_reports_the_outcome_and_can_be_interrupted(submit, checkout, fresh
         assert words in output + errors and id_ in output + errors
 
 
+def test_wait_prints_why_a_change_set_is_deferred(submit, checkout, fresh, server, tmp_path):
+    checkout.write("edited.txt", "other\n")
+    queue = Queue.of(fresh)
+    command = [places.program("quarry"), "submit", "--to", server.url_for("writer", "pen"), "--target", "trunk", "--comment", "x",
+               "--wait"]
+    output = tmp_path / "output"
+    with output.open("w") as file, subprocess.Popen(command, cwd=checkout.folder, stderr=file) as process:
+        wait_until(lambda: queue.names("prequeue"), "a submission")
+        id_ = queue.names("prequeue")[0][:16]
+        queue.take(id_)
+        path = queue.base / "queue" / queue.names("queue")[0]
+        text = path.read_text()
+        assert "##history" in text and "##attempts" not in text
+        path.write_text(text.replace("##history", "##attempts\n0 1\n##history") + "2026-01-01T00:00:01.000 P the branch has forked\n")
+        path.rename(queue.base / "pending" / path.name)
+        try:
+            wait_until(lambda: f"quarry: {id_} is deferred: the branch has forked\n" in output.read_text(), "the reason")
+        finally:
+            process.terminate()
+
+
 @pytest.fixture
 def waiting(server, fresh):
     """Submits three change sets that change the same file, and moves them to queue/. Returns their IDs in order."""

@@ -207,6 +207,9 @@ TEST_CASE("a deferred job keeps its position until its time") {
   model.put(job_of(2, {"a"}));
   CHECK(ready(model).empty());
   CHECK(has(why(model, 1), "deferred until"));
+  job.deferral_reason = "the branch has forked";
+  model.put(job);
+  CHECK(why(model, 1).ends_with(": the branch has forked"));
   CHECK(model.next_time(kModelTime) == job.not_before);
   CHECK(numbers_of(model.ready(job.not_before)) == Numbers{1});
 }

@@ -25,10 +25,13 @@ TEST_CASE("temporary errors defer a job with growing delays, until it fails") {
   rules.max_deferrals = 3;
   rules.longest_delay = std::chrono::seconds(12);
   Job job = some_job();
+  job.history.back().why = "busy";
+  CHECK(model_job_of(job, Stage::kPending, rules).deferral_reason.empty());
   for (const std::int64_t delay : {5'000, 10'000, 12'000}) {
     CHECK(step_after(job, Verdict::kDeferred, "busy", rules).to == Stage::kPending);
     CHECK(model_job_of(job, Stage::kPending, rules).not_before == UnixMillis{1000 + delay});
   }
+  CHECK(model_job_of(job, Stage::kPending, rules).deferral_reason == "busy");
   const Step step = step_after(job, Verdict::kDeferred, "busy", rules);
   CHECK(step.to == Stage::kFail);
   CHECK(step.why == "deferred 3 times; last reason: busy");

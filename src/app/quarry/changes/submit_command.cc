@@ -175,8 +175,16 @@ void print_stage(std::string_view id, const nlohmann::json& change_set) {
              place != change_set.end() ? ", place " + place->dump() : std::string());
 }
 
+/// Returns why CHANGE_SET is deferred, or "" if it is not.
+std::string deferral_of(const nlohmann::json& change_set) {
+  const bool is_deferred = change_set.value("put_off", 0) > 0 &&
+                           text_in(change_set, "stage") == word_of(changes::Stage::kPending);
+  return is_deferred ? base::printable_message(text_in(change_set, "why")) : "";
+}
+
 /// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
-/// If standard error is a terminal, prints each change of its stage. Errors: permanent errors from
+/// Prints the reason of a deferral, and each change of its stage if standard error is a terminal.
+/// Errors: permanent errors from
 /// CLIENT; kBusy after the time limit or a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
                                        milliseconds max_wait) {
@@ -190,7 +198,7 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   auto last_reply = begin;
-  std::string printed_stage;
+  std::string printed_stage, printed_deferral;
   milliseconds pause = kFirstPause;
   for (;;) {
     auto change_set = get();
@@ -200,6 +208,11 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
       last_reply = Clock::now();
       if (printed_stage != stage) print_stage(id, *change_set);
       printed_stage = stage;
+      const std::string deferral = deferral_of(*change_set);
+      if (!deferral.empty() && printed_deferral != deferral) {
+        fmt::print(stderr, "quarry: {} is deferred: {}\n", id, deferral);
+        printed_deferral = deferral;
+      }
     } else if (!transport::may_pass(change_set.error()) || Clock::now() - last_reply > kRetryTime) {
       return change_set;
     }
