@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "quarry/repository/backup.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/repository/whole_file.h"
+#include "remote/password.h"
 
 namespace quarry::app {
 namespace {
@@ -175,6 +177,16 @@ void print_backups(const BackupArguments& arguments, const json& backups) {
   }
 }
 
+/// Fails if this process, which has become the owner of FILE, is not allowed to read BACKUP.
+Result<void> check_readable(const std::string& backup, const std::string& file) {
+  if (::access(backup.c_str(), R_OK) == 0 || errno != EACCES) return {};
+  return base::fail(
+      ErrorCode::kDenied,
+      fmt::format("cannot read {} as user {}, the owner of {}: Permission denied: allow this user "
+                  "to read it, or copy it to a folder that this user can read",
+                  backup, login_of_caller(), file));
+}
+
 Result<json> restore(const RestoreArguments& arguments) {
   const bool exists = ::access(arguments.file.c_str(), F_OK) == 0;
   if (exists && !arguments.is_forced) {
@@ -182,7 +194,9 @@ Result<json> restore(const RestoreArguments& arguments) {
         ErrorCode::kInvalid,
         fmt::format("{} already exists: use --force to replace its content", arguments.file));
   }
+  const bool is_root = ::geteuid() == 0;
   QUARRY_TRY(act_as_owner_of(arguments.file));
+  if (is_root) QUARRY_TRY(check_readable(arguments.backup, arguments.file));
   Progress progress(arguments.quiet);
   QUARRY_TRY(check(arguments.backup, arguments.backup, progress,
                    fmt::format("{} was not changed", arguments.file)));

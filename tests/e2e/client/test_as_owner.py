@@ -1,6 +1,7 @@
 """Commands that root runs on the files of another user act as that user: afterwards no file belongs to root."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -135,3 +136,30 @@ def test_the_files_of_the_courier(home):
     home.run("courier", "status", "--config", config)
     home.run("spool", "purge", spool, "--filename", "events", "--dead", "mail")
     home.run("courier", "forget", "mail", "--config", config)
+
+
+@pytest.mark.parametrize("closed", ["folder", "file"])
+def test_a_backup_that_only_root_can_read(home, tmp_path, closed):
+    folder = home.folder.parent / f"{home.folder.name}-backups"
+    folder.mkdir(mode=0o755)
+    try:
+        backup = folder / "one.fossil"
+        backup.write_bytes(home.repository.read_bytes())
+        backup.chmod(0o600 if closed == "file" else 0o644)
+        folder.chmod(0o700 if closed == "folder" else 0o755)
+        restored = home.folder / "restored.fossil"
+        done = quarry("restore", backup, restored)
+        assert done.returncode == 1 and done.stderr == (
+            f"quarry: cannot read {backup} as user nobody, the owner of {restored}: Permission denied: allow this user to read it, "
+            "or copy it to a folder that this user can read\n")
+        backup.chmod(0o644)
+        folder.chmod(0o755)
+        home.run("restore", backup, restored)
+        folder.chmod(0o700)
+        done = quarry("backup", home.repository, folder / "two.fossil")
+        assert done.returncode == 1 and "Permission denied" in done.stderr and "filesystem error" not in done.stderr
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", places.program("quarry"), "verify",
+                               backup], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode != 0 and done.stderr == f"quarry: {backup}: Permission denied\n"
+    finally:
+        shutil.rmtree(folder)
