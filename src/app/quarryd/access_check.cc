@@ -16,16 +16,14 @@
 #include "quarry/base/spawn.h"
 #include "quarry/base/split.h"
 #include "quarry/master/process_settings.h"
+#include "quarry/repository/repository.h"
+#include "repositories_check.h"
 
 namespace quarry::app {
 namespace {
 
 namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
-
-bool may(int what, const fs::path& path) {
-  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
-}
 
 /// Checks the needs of a child in a process with the child's rights.
 class AccessCheck {
@@ -39,7 +37,9 @@ class AccessCheck {
       note(fmt::format("cannot connect to {} at {}", socket.what, socket.path));
     }
     for (const std::string& repository : needs_.repositories) {
-      need(R_OK, "cannot read its repository", repository);
+      for (std::string& each : repository_errors(repository, needs_.writer)) {
+        found_.push_back(std::move(each));
+      }
     }
     // Files in the folder are opened by name, so search permission is enough.
     need(X_OK, "cannot enter its repository folder", needs_.folder);
@@ -49,6 +49,7 @@ class AccessCheck {
     }
     for (const NeededFile& file : needs_.files) check(file);
     for (const NeededProgram& program : needs_.programs) check(program);
+    for (const NeededRemote& remote : needs_.remotes) check_remote(remote);
     if (needs_.courier) check(*needs_.courier);
     return std::move(found_);
   }
@@ -149,6 +150,21 @@ class AccessCheck {
                                  program.directive.empty() ? "" : ": ", program.name, why));
   }
 
+  void check_remote(const NeededRemote& remote) {
+    if (!repository_errors(remote.repository, "").empty()) return;  // which is reported
+    const auto file = repository::Repository::open(remote.repository);
+    const auto snapshot = file ? (*file)->snapshot() : std::unexpected(file.error());
+    if (!snapshot) {
+      found_.push_back(fmt::format("{}: {}", remote.directive, snapshot.error().message));
+      return;
+    }
+    const std::string row = remote.name == "default" ? "last-sync-url" : "sync-url:" + remote.name;
+    if ((*file)->settings().get(row)) return;
+    found_.push_back(fmt::format("{}: {} has no remote {}; see `fossil remote list`",
+                                 remote.directive, remote.repository,
+                                 base::printable(remote.name)));
+  }
+
   void check(const courier::CourierConfig& config) {
     for (const std::string& mistake : read_courier_config(needs_.config).mistakes) {
       found_.push_back("cannot read its configuration: " + mistake);
@@ -204,14 +220,15 @@ class AccessCheck {
 
 }  // namespace
 
-Lines access_errors(const master::ProcessSettings& settings,
-                    const std::optional<master::Credentials>& run_as, const ChildNeeds& needs) {
+Lines check_as_child(const master::ProcessSettings& settings,
+                     const std::optional<master::Credentials>& run_as,
+                     const std::function<Lines()>& check) {
   const auto found = base::run_in_child([&] {
     // Suppress warnings, because the real start of the child logs them.
     base::set_log_level(base::LogLevel::kAlert);
     if (const auto done = master::put_in_force(settings, run_as); !done)
       return done.error().message;
-    return fmt::format("{}", fmt::join(AccessCheck(needs).run(), "\n"));
+    return fmt::format("{}", fmt::join(check(), "\n"));
   });
   if (!found) return {found.error().message};
   Lines lines;
@@ -219,6 +236,11 @@ Lines access_errors(const master::ProcessSettings& settings,
     lines.emplace_back(base::take_until(rest, '\n'));
   }
   return lines;
+}
+
+Lines access_errors(const master::ProcessSettings& settings,
+                    const std::optional<master::Credentials>& run_as, const ChildNeeds& needs) {
+  return check_as_child(settings, run_as, [&needs] { return AccessCheck(needs).run(); });
 }
 
 }  // namespace quarry::app

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,13 @@ struct NeededFile {
   NeededAccess access = NeededAccess::kRead;
 };
 
+/// A remote in a repository.
+struct NeededRemote {
+  std::string directive;
+  std::string repository;
+  std::string name;  // "default": the last sync
+};
+
 /// The needs of a child. Paths are inside the child's chroot. An empty path is not checked.
 struct ChildNeeds {
   std::vector<ConnectedSocket> sockets = {};
@@ -51,10 +59,17 @@ struct ChildNeeds {
   std::vector<NeededFile> files = {};  // and folders
   std::string hooks = {};              // the folder of waiting hooks, which may not exist yet
   std::vector<NeededProgram> programs = {};
+  std::vector<NeededRemote> remotes = {};
   /// Only for the courier: the path and the contents of its configuration file.
   std::filesystem::path config = {};
   std::optional<courier::CourierConfig> courier = {};
 };
+
+/// Runs CHECK in a process with SETTINGS that has become RUN_AS. Returns the lines that CHECK returns,
+/// or why the process could not become RUN_AS.
+std::vector<std::string> check_as_child(const master::ProcessSettings& settings,
+                                        const std::optional<master::Credentials>& run_as,
+                                        const std::function<std::vector<std::string>()>& check);
 
 /// Checks that a child with SETTINGS can become RUN_AS, and that RUN_AS can then access NEEDS.
 /// Returns the problems, one per line.

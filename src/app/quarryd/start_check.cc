@@ -19,6 +19,7 @@
 #include "quarry/base/split.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
+#include "repositories_check.h"
 
 namespace quarry::app {
 namespace {
@@ -217,6 +218,10 @@ class Check {
     if (options.changes.is_enabled) {
       needs.writer = "changes";
       needs.files.push_back({"changes.base", options.changes.base, NeededAccess::kWriteFolder});
+      if (!pool.repository.empty()) {
+        needs.files.push_back({"changes", changes::queue_base(options.changes, pool.repository, ""),
+                               NeededAccess::kWriteFolder});
+      }
       needs.programs.push_back({"", program_beside("quarry-changes", QUARRY_SERVER_FOLDER)});
       const changes::GateWords& gate = options.changes.gate;
       if (!gate.program.empty() && gate.is_sandboxed) {
@@ -242,6 +247,10 @@ class Check {
       const std::string url = fmt::format("[peer {}] url", peer.options.name);
       if (peer.options.url.starts_with("ssh://")) needs.programs.push_back({url, "ssh"});
       needs.files.push_back({url, file_in(peer.options.url), NeededAccess::kRead});
+      if (!peer.options.remote.empty()) {
+        needs.remotes.push_back(
+            {fmt::format("[peer {}] remote", peer.options.name), peer.file, peer.options.remote});
+      }
     }
     return needs;
   }
@@ -322,6 +331,12 @@ Lines start_warnings(const master::Config& config) {
   Lines found;
   for (const master::PoolConfig& pool : config.pools) {
     const worker::WorkerOptions options = worker_options_in(pool);
+    if (!pool.repositories.empty()) {
+      const auto check = [&] { return errors_in_folder(pool.repositories, options.changes); };
+      for (const std::string& each : check_as_child(pool.process, pool.run_as, check)) {
+        found.push_back(fmt::format("[{}]: {}", pool.name, each));
+      }
+    }
     // If the pool has a background service, start_errors() checks the same.
     const bool has_writer = options.background.is_enabled || options.changes.is_enabled;
     if (has_writer && pool.process.chroot.empty()) continue;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import daemon, fastcgi, places
+from support import daemon, fastcgi, places, repofile
 from support.daemon import section, user
 from support.process import Process, free_port, wait_until
 from support.program import quarry, quarryd
@@ -380,11 +380,87 @@ def test_a_repository_in_a_folder_that_cannot_be_written(world, word):
         assert done.returncode == 0 and not done.stderr, done.stderr
 
 
+@as_root
+@needs_open_build
+def test_repositories_in_a_folder_that_cannot_be_used(world):
+    """The other repositories in the folder can be served, so these problems are only warnings."""
+    served = world.folder / "served"
+    content = (world.folder / "fresh.fossil").read_bytes()
+
+    def make(name: str, mode: int, text: bytes = content) -> Path:
+        path = served / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(text)
+        path.chmod(mode)
+        return path
+
+    world.set("www", user="nobody", repository=None, repositories=served, changes="yes")
+    for name in ("good", "wal", "shm", "queue", "team/good"):
+        make(f"{name}.fossil", 0o666)
+    (served / "good.fossil.changes").mkdir()
+    for name in (".", "team", "good.fossil.changes"):
+        (served / name).chmod(0o777)
+    make(".hidden.fossil", 0o600)
+    done = world.test()
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    denied = ": Permission denied"
+    expected = [f"cannot read its repository {make('unreadable.fossil', 0o600)}{denied}",
+                f"pushes will fail: cannot write to {make('fixed.fossil', 0o644)}{denied}",
+                f"cannot use its repository {make('empty.fossil', 0o666, b'')}: it is not a SQLite database",
+                f"cannot use its repository {make('junk.fossil', 0o666, b'junk' * 9)}: it is not a SQLite database",
+                f"cannot read the write-ahead log {make('wal.fossil-wal', 0o600, b'')}{denied}",
+                f"pushes will fail: cannot write to {make('shm.fossil-shm', 0o444, b'')}{denied}",
+                f"pushes will fail: cannot create files beside a repository in {make('fixed/one.fossil', 0o666).parent}{denied}",
+                f"cannot list {make('closed/one.fossil', 0o666).parent}, so the repositories in it are not checked{denied}",
+                f"changes: cannot write to {served}/queue.fossil.changes{denied}",
+                f"cannot serve {served}/link.fossil: no such repository"]
+    (served / "fixed").chmod(0o755)
+    (served / "closed").chmod(0o700)
+    (served / "queue.fossil.changes").mkdir(mode=0o755)
+    (served / "link.fossil").symlink_to("missing")
+    done = world.test()
+    assert done.returncode == 0
+    assert sorted(done.stderr.splitlines()) == sorted(f"warning: [www]: {line}" for line in expected)
+    for number in range(100):
+        make(f"more-{number}.fossil", 0o666, b"")
+    lines = world.test().stderr.splitlines()
+    assert len(lines) == 50 and lines[-1] == f"warning: [www]: {served} has more problems"
+
+
+@as_root
+@needs_open_build
+def test_the_files_of_the_only_repository(world):
+    world.set("www", user="nobody")
+    world.folder.chmod(0o777)
+    log = world.folder / "fresh.fossil-wal"
+    log.touch(mode=0o600)
+    is_refused(world, f"[www]: cannot read the write-ahead log {log}: Permission denied")
+    log.chmod(0o444)
+    is_refused(world, f"[www]: backoffice: cannot write to {log}: Permission denied")
+    world.set("www", backoffice="no")
+    done = world.test()
+    assert (done.returncode, done.stderr) == (0, f"warning: [www]: pushes will fail: cannot write to {log}: Permission denied\n")
+    log.unlink()
+    world.set("www", changes="yes")
+    queue = world.folder / "fresh.fossil.changes"
+    queue.mkdir(mode=0o755)
+    is_refused(world, f"[www]: changes: cannot write to {queue}: Permission denied")
+
+
 def test_a_peer_without_its_repository(world):
     for path in ("missing.fossil", "fresh.fossil"):
         world.set_section("peer other", repository=world.folder / path, url="http://127.0.0.1:1/x")
         if path.startswith("missing"):
             is_refused(world, f"[www]: cannot read its repository {world.folder}/missing.fossil: No such file or directory")
+    assert world.test().returncode == 0, world.test().stderr
+
+
+@pytest.mark.parametrize(("name", "row"), [("away", "sync-url:away"), ("default", "last-sync-url")])
+def test_a_peer_whose_remote_does_not_exist(world, name, row):
+    repository = world.folder / "fresh.fossil"
+    world.set_section("peer other", repository=repository, remote=name)
+    is_refused(world, f"[www]: [peer other] remote: {repository} has no remote {name}; see `fossil remote list`")
+    repofile.set_config(repository, row, "http://127.0.0.1:1/x")
     assert world.test().returncode == 0, world.test().stderr
 
 
