@@ -1,6 +1,7 @@
 """Compares the output of `quarryd -tt` with the sample files and the manual."""
 
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,8 @@ MANUAL = TOP / "man" / "quarry.conf.5"
 # Folders in the sample files. Tests replace them with temporary folders.
 FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "/etc/quarry")
 # Files in these folders that the sample files mention in comments.
-FILES = ("srv/fossil/team/one.fossil", "etc/quarry/chat.secret", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
+REPOSITORY = "srv/fossil/team/one.fossil"
+FILES = ("etc/quarry/chat.secret", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket", "error_log",
             "pages", "pid"}
@@ -62,7 +64,7 @@ def plain(tmp_path, fresh) -> Path:
 
 
 @pytest.fixture
-def samples(tmp_path) -> Path:
+def samples(tmp_path, fresh) -> Path:
     """Returns the sample files with the users and folders of this machine."""
     (tmp_path / "conf" / "pool.d").mkdir(parents=True)
     for sample in SAMPLES:
@@ -74,8 +76,9 @@ def samples(tmp_path) -> Path:
         text = text.replace("0.0.0.0:443 ssl", "0.0.0.0:8443 ssl")
         text = re.sub(r"= (www-data|quarry)$", "= root", text, flags=re.MULTILINE)
         (tmp_path / "conf" / sample.relative_to(TOP / "conf")).write_text(text)
+    (tmp_path / "root" / REPOSITORY).parent.mkdir()
+    shutil.copy(fresh, tmp_path / "root" / REPOSITORY)
     for name in FILES:
-        (tmp_path / "root" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "root" / name).write_text("password\n-----BEGIN CERTIFICATE-----\n")
     issued = Authority(tmp_path / "authority").issue("fossil.example.org")
     for path in (issued.certificate, issued.key):
