@@ -115,11 +115,11 @@ def memory_kib(pid: int, field: str) -> int:
     return 0
 
 
-def pss_kib(pid: int) -> int:
-    """Returns the proportional set size (PSS). The size of a shared page is divided by the number of processes that
-    share it."""
+def pss_kib(pid: int, field: str = "Pss") -> int:
+    """Returns the proportional set size (PSS), or one of its parts such as Pss_Anon. The size of a shared page is divided
+    by the number of processes that share it."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(f"{field}:"):
             return int(line.split()[1])
     return 0
 
