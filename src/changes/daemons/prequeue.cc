@@ -88,6 +88,8 @@ Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
     verdict.error().message = kServersTrouble;
   }
   candidate.lock.job.meta = std::move(checked.meta);
+  // A refused submission can lack the move type, and Job::parse() requires the type of the name.
+  candidate.lock.job.meta.type = candidate.lock.job.name.type;
   // Discard precursors from the submission, because the queueing daemon determines them.
   candidate.lock.job.meta.precursors.clear();
   if (!verdict) {

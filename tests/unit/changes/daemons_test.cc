@@ -191,7 +191,11 @@ TEST_CASE("an invalid change set fails with the reason") {
   queue.submit(2, {"a"}, "land", {7});
   queue.submit(3, {"a"}, "fail");
   queue.submit(4, {"b"}, "land", {3});
-  for (std::uint64_t i = 1; i <= 4; ++i) queue.until(i, Stage::kFail);
+  queue.submit(5, {"../c"}, "land", {}, MoveType::kBugFix);
+  queue.submit(6, {"d"}, "land", {5});
+  for (std::uint64_t i = 1; i <= 6; ++i) queue.until(i, Stage::kFail);
+  CHECK(queue.job_of(5).history.back().why.starts_with("##files:"));
+  CHECK(queue.job_of(6).history.back().why.find("did not land") != std::string::npos);
   CHECK(queue.job_of(1).history.back().why.starts_with("##files:"));
   CHECK(queue.job_of(2).history.back().why.find("does not exist or has been deleted") !=
         std::string::npos);
