@@ -115,9 +115,10 @@ class Courier {
             "; {} waiting events and {} dead letters are kept until `quarry courier forget {}`",
             each.waiting, each.dead, each.name);
       }
-      base::log(LogLevel::kWarning,
-                "destination {} is no longer in the configuration and gets no more events{}",
-                each.name, kept);
+      base::log(
+          LogLevel::kWarning,
+          "destination {} is no longer in the configuration and does not get further events{}",
+          each.name, kept);
     }
   }
 

@@ -160,7 +160,7 @@ class AccessCheck {
     }
     const std::string row = remote.name == "default" ? "last-sync-url" : "sync-url:" + remote.name;
     if ((*file)->settings().get(row)) return;
-    found_.push_back(fmt::format("{}: {} has no remote {}; see `fossil remote list`",
+    found_.push_back(fmt::format("{}: {} does not have a remote {}; see `fossil remote list`",
                                  remote.directive, remote.repository,
                                  base::printable(remote.name)));
   }

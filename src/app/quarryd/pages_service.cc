@@ -34,7 +34,7 @@ constexpr auto kPageCounters = std::to_array<std::pair<const char*, PageCounter>
 });
 
 /// Returns the figures of SERVICE. They continue those in EARLIER: in the same memory, or, if its
-/// layout or the user who writes it has changed, with the same values. Errors: kIo.
+/// layout or its user has changed, with the same values. Errors: kIo.
 base::Result<std::shared_ptr<const pages::Figures>> figures_of(const master::Service& service,
                                                                EarlierFigures& earlier) {
   auto memory = earlier.take_memory(service.name, pages::PageCounters::kLayout, service.run_as);

@@ -65,7 +65,7 @@ std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
   }
   // The copy of a file in WAL mode is in WAL mode too. Leave this mode, because a reader of the copy
   // would have to be able to write to its folder. In exclusive mode, SQLite does not create a -shm
-  // file. A full disk has no space for this file, and access to its mapping ends the process.
+  // file. On a full disk, access to the mapping of this file ends the process.
   Database copy(path, Database::Mode::kReadWrite, timeout);
   copy.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
   return size;

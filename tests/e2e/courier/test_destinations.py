@@ -365,7 +365,7 @@ def test_a_removed_destination_without_events_cannot_be_forgotten(tmp_path: Path
         courier.stop()
         courier.configure({})
         courier.start()
-        assert "destination gone is no longer in the configuration and gets no more events\n" in courier.log()
+        assert "destination gone is no longer in the configuration and does not get further events\n" in courier.log()
         assert "courier forget" not in courier.log()
 
 

@@ -459,7 +459,7 @@ def test_a_peer_without_its_repository(world):
 def test_a_peer_whose_remote_does_not_exist(world, name, row):
     repository = world.folder / "fresh.fossil"
     world.set_section("peer other", repository=repository, remote=name)
-    is_refused(world, f"[www]: [peer other] remote: {repository} has no remote {name}; see `fossil remote list`")
+    is_refused(world, f"[www]: [peer other] remote: {repository} does not have a remote {name}; see `fossil remote list`")
     repofile.set_config(repository, row, "http://127.0.0.1:1/x")
     assert world.test().returncode == 0, world.test().stderr
 

@@ -49,9 +49,10 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   const auto kept = repository.settings().get(keys.url);
   if (!kept) {
-    return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("the repository has no remote {}; see `fossil remote list`",
-                                  base::printable(peer.remote)));
+    return base::fail(
+        base::ErrorCode::kNotFound,
+        fmt::format("the repository does not have a remote {}; see `fossil remote list`",
+                    base::printable(peer.remote)));
   }
   QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse_stored(*kept));
   if (!url.is_http()) {
