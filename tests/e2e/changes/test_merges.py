@@ -143,6 +143,24 @@ def test_a_merge_without_changes_is_submitted_and_parts_of_a_merge_are_not(launc
     assert cards(fossil, fresh, "P") == [f"P {hashes.trunk} {hashes.feature}"]
 
 
+def test_an_execute_bit_that_only_a_merge_has_changed(launch, fresh, fossil, tmp_path, submit):
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.commit_file("tool.sh", "hi\n", "base")
+    base = work.head()
+    work("branch", "new", "side", "trunk")
+    work("update", "side")
+    (work.folder / "tool.sh").chmod(0o755)
+    work.commit("executable")
+    side = work.head()
+    work("update", "trunk")
+    work("merge", "side")
+    status, output = submit(launch(fresh, settings=ON), work.folder)
+    assert status == 0, output
+    assert cards(fossil, fresh, "P") == [f"P {base} {side}"]
+    card, = [each for each in cards(fossil, fresh, "F") if each.startswith("F tool.sh ")]
+    assert card.endswith(" x")
+
+
 def test_merges_that_have_landed_are_not_submitted_again(launch, fresh, fossil, tmp_path, hashes, submit):
     server = launch(fresh, settings=ON)
     work = Checkout(fossil, fresh, tmp_path / "work")

@@ -144,6 +144,7 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
 
 Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
   QUARRY_TRY(scan_files(checkout));
+  // A merge that only sets the execute bit of a file changes isexe, but not chnged.
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,
@@ -153,7 +154,10 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "(SELECT value FROM vvar WHERE name = 'checkout-hash')))) || '|' || chnged || "
                    "'|' || islink FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
-                   "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
+                   "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname OR "
+                   "isexe <> (coalesce(origname, pathname) IN (SELECT filename FROM "
+                   "files_of_checkin((SELECT value FROM vvar WHERE name = 'checkout-hash')) "
+                   "WHERE perm = 'x')))"));
   // The changed files by their current names. If a file was deleted or renamed, and another file now
   // has its old name, the change set does not delete the file with this name.
   std::map<std::string, ChangedFile> files;
