@@ -74,7 +74,6 @@ std::string shown(std::string_view word) {
   return base::printable(base::without_credentials(word), kMaxShown);
 }
 
-/// Returns the innermost parsed subcommand of APP.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* found = &app;
   while (!found->get_subcommands().empty()) found = found->get_subcommands().front();

@@ -16,7 +16,6 @@ std::optional<std::uint32_t> take_delta_number(std::string_view& rest);
 
 void append_delta_number(std::string& delta, std::uint32_t number);
 
-/// Returns the number of digits of NUMBER.
 constexpr std::size_t delta_number_width(std::uint32_t number) {
   std::size_t width = 1;
   while (number >>= 6) ++width;

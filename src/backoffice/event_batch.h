@@ -21,7 +21,6 @@ class EventBatch {
 
   /// Adds an event. KEY identifies the event within the project.
   void add(const std::string& key, event::Record record, base::UnixMillis time);
-  /// Adds an event with the current time.
   void add(const std::string& key, event::Record record) { add(key, std::move(record), now_); }
   base::UnixMillis now() const { return now_; }
   std::size_t size() const { return messages_.size(); }

@@ -74,7 +74,6 @@ std::string loggable(std::string_view name, std::string_view value) {
   return name == "HTTP_COOKIE" ? loggable_cookies(value) : without_credentials(value);
 }
 
-/// Returns the value of the field NAME in HEADER.
 std::string_view header_line(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::string_view line = header.substr(0, header.find("\r\n"));

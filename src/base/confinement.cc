@@ -37,7 +37,6 @@ long landlock_version() {
   return ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-/// Returns the rights that this kernel supports.
 std::uint64_t known_rights() {
   const long version = landlock_version();
   std::uint64_t rights = LANDLOCK_ACCESS_FS_EXECUTE | kWrite | kMakeDevice;

@@ -31,7 +31,6 @@ std::string_view without_comment(std::string_view text) {
   return text;
 }
 
-/// Parses the quoted value at the start of TEXT.
 Result<std::string> quoted_value(std::string_view text) {
   std::string value;
   std::size_t i = 1;

@@ -234,7 +234,6 @@ Result<std::optional<Stage>> Directories::stage_of(const ChangeSetName& name) co
   return found;
 }
 
-/// Opens and locks the file of a job.
 Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());

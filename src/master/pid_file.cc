@@ -56,7 +56,6 @@ std::unexpected<base::Error> cannot_write(const std::string& path) {
   return base::fail_errno(fmt::format("cannot write the pid file {}", path));
 }
 
-/// Opens the pid file PATH with kCarefully and FLAGS.
 base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
   if (!fd) return cannot_write(path);

@@ -25,7 +25,6 @@ enum class StopPhase : std::size_t { kFronts, kPools, kJobs, kReceivers };
 inline constexpr std::size_t kStopPhases = 4;
 StopPhase phase_of(ServiceKind kind);
 
-/// The number of children in each phase.
 using LivingChildren = std::array<std::size_t, kStopPhases>;
 /// Returns the number of children in the phases from FIRST to LAST.
 std::size_t sum_of(const LivingChildren& living, StopPhase first = StopPhase::kFronts,

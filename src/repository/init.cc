@@ -60,7 +60,6 @@ void add_users(Database& database, std::string_view user, std::string_view secre
 
 using InitialSetting = std::pair<const char*, std::string_view>;
 
-/// Adds the initial settings and the settings in MORE.
 void add_settings(Database& database, std::initializer_list<InitialSetting> more,
                   std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {

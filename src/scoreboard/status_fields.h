@@ -75,7 +75,6 @@ class ProcessFields {
 std::string clf_time(std::int64_t seconds);
 /// Returns TEXT, truncated and without control characters and invalid UTF-8.
 std::string line_text(std::string_view text);
-/// Returns VALUE as plain text on a single line.
 std::string plain_text(const Value& value);
 
 std::string text_page(const PoolSnapshot& snapshot, bool is_full);

@@ -12,7 +12,6 @@
 
 namespace quarry::artifact {
 
-/// Size of the prefix.
 inline constexpr std::size_t kBlobPrefixSize = 4;
 
 /// Compresses CONTENT (up to 2^32 - 1 bytes).

@@ -17,10 +17,8 @@ class HashName {
  public:
   /// Parses TEXT. Returns nullopt if TEXT is not 40 or 64 lower-case hex digits.
   static std::optional<HashName> parse(std::string_view text);
-  /// Returns the name of CONTENT under ALGORITHM.
   static HashName of(HashAlgorithm algorithm, std::string_view content);
 
-  /// Returns whether CONTENT has this hash.
   bool names(std::string_view content) const;
   HashAlgorithm algorithm() const {
     return length_ == 40 ? HashAlgorithm::kSha1 : HashAlgorithm::kSha3_256;

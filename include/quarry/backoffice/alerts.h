@@ -63,7 +63,6 @@ struct AlertReport {
 /// Sends alerts to the subscribers who want them immediately.
 base::Result<AlertReport> send_alerts(repository::Repository& repository,
                                       const AlertOptions& options);
-/// Sends the daily digest now.
 base::Result<AlertReport> send_digests(repository::Repository& repository,
                                        const AlertOptions& options);
 /// Sends notices that subscriptions will expire. Does nothing if such notices were sent in the last

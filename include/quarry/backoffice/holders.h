@@ -30,7 +30,6 @@ class ProcessTable {
   /// Returns the start time of process PID, or nullopt if the process does not exist.
   virtual std::optional<std::int64_t> started(std::int64_t pid) const = 0;
 };
-/// Returns the real processes of this machine.
 const ProcessTable& real_processes();
 
 class Holders {

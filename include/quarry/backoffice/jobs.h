@@ -16,7 +16,6 @@
 
 namespace quarry::backoffice {
 
-/// The input of a job.
 struct JobContext {
   repository::Repository& repository;
   /// Deadline of the job. Work that is not finished at the deadline is left to the next run.

@@ -68,7 +68,6 @@ struct Decision {
   std::chrono::seconds sleep{0};  // for kWait
 };
 
-/// Decides what CANDIDATE does, given LEASE.
 Decision decide(const Lease& lease, const Candidate& candidate);
 
 }  // namespace quarry::backoffice

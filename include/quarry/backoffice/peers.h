@@ -78,7 +78,6 @@ std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::
 /// increasing intervals.
 bool is_failure_to_log(std::int64_t failures);
 
-/// Returns whether a process is syncing with the peer now.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);
 
 /// Returns a text that changes whenever the repository gets content that a peer might want.

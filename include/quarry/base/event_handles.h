@@ -32,7 +32,6 @@ inline timeval to_timeval(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
 
-/// An event and its callback.
 class Event {
  public:
   using Action = std::function<void()>;
@@ -57,7 +56,6 @@ class Event {
   /// Runs the callback in the next iteration of the loop, as if the timeout had expired.
   void fire() { ::event_active(event_.get(), EV_TIMEOUT, 0); }
   void stop_waiting() { ::event_del(event_.get()); }
-  /// Returns whether a timeout is pending.
   bool is_timed() const { return ::event_pending(event_.get(), EV_TIMEOUT, nullptr) != 0; }
 
  private:

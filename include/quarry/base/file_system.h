@@ -71,7 +71,6 @@ class FileSystem {
   /// Calls sync_directory() for all FOLDERS at once, like sync_all().
   virtual Result<void> sync_directories(std::span<const std::filesystem::path> folders);
 
-  /// Returns the real file system.
   static FileSystem& real();
 };
 

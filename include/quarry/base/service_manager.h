@@ -14,7 +14,6 @@ namespace quarry::base {
 
 /// Sends STATE, lines in the format of sd_notify(3) such as "READY=1".
 void notify_service_manager(std::string_view state);
-/// Returns whether a service manager expects notifications.
 bool has_service_manager();
 /// Returns the interval at which the service manager expects WATCHDOG=1, or nullopt if its watchdog
 /// is off.

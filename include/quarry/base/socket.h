@@ -94,7 +94,6 @@ Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options 
 Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options);
 
-/// Identifies the file of a Unix socket.
 struct SocketFile {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

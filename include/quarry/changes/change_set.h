@@ -105,7 +105,6 @@ struct MergedCheckIn {
   friend bool operator==(const MergedCheckIn&, const MergedCheckIn&) = default;
 };
 
-/// Returns whether MERGES contains the merge of a whole branch.
 bool has_branch(const std::vector<MergedCheckIn>& merges);
 
 /// A renamed file. Both names are in Meta::files.

@@ -84,7 +84,6 @@ struct Submission {
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-/// The stage and the name of a job.
 struct JobLocation {
   Stage stage = Stage::kPrequeue;
   ChangeSetName name;

@@ -52,7 +52,6 @@ struct GateOptions {
   std::uint64_t open_files = 1024;
 };
 
-/// Input of a gate.
 struct GateCase {
   std::string change_set;  // the name of the change set
   std::string branch;

@@ -59,7 +59,6 @@
 
 namespace quarry::changes {
 
-/// A file as changed by a change set.
 struct ChangedFile {
   std::string name;
   Content content;         // null if the file is deleted; the target of a symbolic link
@@ -115,7 +114,6 @@ struct Landed {
   bool was_there = false;  // an earlier attempt had already stored it
 };
 
-/// The outcome of one order.
 using LandingOutcome = std::expected<Landed, Refusal>;
 
 /// Check-ins that are computed but not stored.

@@ -107,7 +107,6 @@ class Model {
   /// Returns the jobs that can run now, in order. The jobs can be in queue/, staging/ or pending/.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  /// Returns whether the job is waiting and passive.
   bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
   /// in the returned list. The list includes deferred jobs only if they are already in pending/,

@@ -75,7 +75,6 @@ class Channel {
   /// Sends MESSAGE. Returns false if the buffer is full or the other end is closed; the message is
   /// then dropped.
   bool send(Message message) const;
-  /// Reads one message into *MESSAGE.
   Received receive(Message* message) const;
 
   /// Returns the descriptor to poll, or -1 if the channel is closed.

@@ -109,7 +109,6 @@ struct CourierOptions {
   base::LogOptions log;  // error_log
 };
 
-/// The complete configuration of a courier.
 struct CourierConfig {
   CourierOptions options;
   std::vector<DestinationOptions> destinations;
@@ -127,7 +126,6 @@ DestinationType destination_type_named(std::string_view name);
 /// Checks that NAME is a valid destination name. Errors: kInvalid.
 base::Result<void> check_destination_name(std::string_view name);
 
-/// Returns whether DESTINATION is configured to get EVENT.
 bool is_for(const DestinationOptions& destination, const event::Event& event);
 
 /// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a

@@ -171,7 +171,6 @@ bool covers(std::string_view pattern, std::string_view name);
 /// Like covers(), for an event type TYPE. However, the type `security` is matched only by the
 /// pattern `security`, not by a pattern with a *.
 bool covers_type(std::string_view pattern, std::string_view type);
-/// Returns whether PATTERN matches any type that exists.
 bool covers_any_type(std::string_view pattern);
 
 /// Returns TEXT, truncated to LIMIT bytes if it is longer. A truncated text ends in "…", which

@@ -59,7 +59,6 @@ std::string end_content(std::uint8_t status = FCGI_REQUEST_COMPLETE);
 /// Returns whether a record with HEADER and CONTENT begins a request to a responder.
 bool begins_request(const RecordHeader& header, std::string_view content);
 
-/// A record, or a part of a record.
 struct RecordPart {
   RecordHeader header;
   std::string_view content;

@@ -18,7 +18,6 @@ inline constexpr std::string_view kPageType = "text/html; charset=utf-8";
 /// SCRIPT is trusted and must not contain "</script"; it can be empty.
 std::string web_page(std::string_view title, std::string_view main, std::string_view script = {});
 
-/// Whether a page has forms.
 enum class Forms { kNone, kToOwnServer };
 
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;

@@ -24,7 +24,6 @@ namespace quarry::master {
 /// entries for a list.
 using Shown = std::vector<std::string>;
 
-/// A directive, and the functions that set and show its value in a SECTION.
 template <typename Section>
 struct Directive {
   /// Creates the entry of a directive. FIELD, a lambda without captures, returns the field. KIND
@@ -44,7 +43,6 @@ struct Directive {
   std::string_view name;
   base::Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
-  /// Returns whether VALUE is a relative file path.
   bool (*is_relative)(std::string_view value);
 };
 
@@ -76,7 +74,6 @@ base::Result<void> set_in(std::span<const Directive<Section>> table, Section& se
   return base::fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
 }
 
-/// Returns whether VALUE, a value of KEY, is a relative file path.
 template <typename Section>
 bool is_relative_in(std::span<const Directive<Section>> table, std::string_view key,
                     std::string_view value) {

@@ -27,15 +27,12 @@ namespace quarry::master {
 
 constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
 
-/// Parses a whole number from LEAST to MAX.
 base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
                                          std::uint64_t max);
-/// Parses an absolute path.
 base::Result<std::string> parse_path(std::string_view text);
 /// Splits TEXT at commas. Drops spaces around entries, and empty entries.
 std::vector<std::string> split_list(std::string_view text);
 
-/// Stores PARSED, the result of a parser, in TARGET.
 template <typename Target, typename Parsed>
 base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   if (!parsed) return std::unexpected(std::move(parsed).error());
@@ -129,7 +126,6 @@ struct Text {
   static Shown show(const std::string& text) { return text.empty() ? Shown() : Shown{text}; }
 };
 
-/// An absolute path.
 struct Path : Text {
   static bool is_relative(std::string_view value) {
     return !value.empty() && !value.starts_with('/');
@@ -145,7 +141,6 @@ struct Paths {
   static Shown show(const std::vector<std::string>& paths) { return paths; }
 };
 
-/// The value of error_log.
 struct LogTarget {
   static base::Result<void> put(base::LogOptions& log, const std::string& value) {
     return base::set_log_target(log, value);
@@ -177,7 +172,6 @@ struct ListenAddress {
   }
 };
 
-/// IP addresses, separated by commas.
 struct IpAddresses {
   static base::Result<void> put(std::vector<base::SocketAddress>& target, const std::string& value);
   static Shown show(const std::vector<base::SocketAddress>& addresses);

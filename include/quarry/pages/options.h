@@ -63,7 +63,6 @@ struct Options {
   std::vector<std::string> allow_execute = {};
 };
 
-/// The repositories whose pages are served.
 struct ServedRepositories {
   /// Exactly one of the members is set: `repository`, a single repository, or `repositories`, a
   /// folder with NAME.fossil files.

@@ -56,7 +56,6 @@ struct PendingAlert {
   bool is_answer = false;
 };
 
-/// A row of pending_alert.
 struct AlertMarks {
   std::string id;
   bool sent_at_once = false;

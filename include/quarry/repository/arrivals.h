@@ -44,7 +44,6 @@ struct ArrivalMark {
   friend bool operator==(const ArrivalMark&, const ArrivalMark&) = default;
 };
 
-/// An artifact that arrived.
 struct ReceivedArtifact {
   artifact::HashName name;
   std::int64_t size = 0;  // bytes, uncompressed

@@ -51,7 +51,6 @@ class MailOutbox {
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Returns whether any email is due at NOW.
   base::Result<bool> has_due(MailTime now);
   base::Result<std::size_t> size();
   /// Returns when the first email is due, or nullopt if the outbox is empty.
@@ -67,7 +66,6 @@ class MailOutbox {
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
   /// Removes MAIL, after it has been sent or has failed permanently.
   base::Result<void> remove(const OutgoingMail& mail);
-  /// Schedules a retry of MAIL at DUE.
   base::Result<void> defer(const OutgoingMail& mail, MailTime due);
 
  private:

@@ -58,7 +58,6 @@ struct OpenOptions {
   WalkBounds walk = {};
 };
 
-/// The metadata of an artifact.
 struct ArtifactInfo {
   Rid rid = 0;
   std::int64_t size = -1;  // uncompressed bytes; -1 for a phantom

@@ -20,7 +20,6 @@ class Exposition {
 
   explicit Exposition(Form form) : form_(form) {}
 
-  /// Returns the content type of FORM.
   static std::string_view content_type_of(Form form);
 
   /// Begins a family of metrics. All its samples must follow, before the next family.

@@ -145,7 +145,6 @@ struct BoardLayout {
   bool operator==(const BoardLayout&) const = default;
 };
 
-/// A mapped board.
 class Board {
  public:
   /// Creates an object without a board.
@@ -209,7 +208,6 @@ class Board {
  private:
   Board(base::Fd fd, Mapping memory, std::size_t slots, std::string_view pool)
       : fd_(std::move(fd)), memory_(std::move(memory)), slot_count_(slots), pool_(pool) {}
-  /// Returns the object at OFFSET in the memory.
   template <typename T>
   T& at(std::size_t offset) const;
   SlotMemory& slot_memory(std::size_t index) const;

@@ -89,7 +89,6 @@ struct SlotState {
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
 
-/// The process that refused a request.
 enum class Refuser : std::uint32_t {
   kWorker,
   kFront,  // the HTTP front

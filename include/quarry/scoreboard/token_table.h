@@ -58,7 +58,6 @@ class TokenTable {
   /// tokens of a key that has not spent any.
   Tick wait(TableKey key, std::uint32_t tokens, Tick now) const;
   void spend(TableKey key, Tick now);
-  /// Gives one spent token back to KEY.
   void give_back(TableKey key, Tick now);
 
   Tally find(TableKey key, Tick now) const;

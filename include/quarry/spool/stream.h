@@ -57,7 +57,6 @@ struct StreamEnvironment {
 /// Maximum size of a key in bytes.
 inline constexpr std::size_t kMaxKey = 255;
 
-/// A message to append.
 struct NewMessage {
   std::string content;
   /// Lets a consumer recognize duplicates, which occur after a lost acknowledgement. The stream
@@ -114,7 +113,6 @@ struct StreamStatus {
   std::vector<SubscriptionStatistics> subscriptions;
 };
 
-/// Returns whether the files at LOCATION belong to a stream.
 base::Result<bool> is_stream(const SpoolLocation& location,
                              base::FileSystem& files = base::FileSystem::real());
 /// Returns the status of the stream at LOCATION. Read-only. Another process can use the stream

@@ -96,7 +96,6 @@ struct Reply {
   SessionFigures figures;
 };
 
-/// Returns whether CONTENT_TYPE marks a sync request.
 bool is_sync_content_type(std::string_view content_type);
 
 }  // namespace quarry::sync

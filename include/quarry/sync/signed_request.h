@@ -46,7 +46,6 @@ struct SignedHead {
   bool takes_web_login = false;
 };
 
-/// The user who sent a request.
 struct RequestUser {
   std::string login = "nobody";
   std::string letters;  // capabilities, including inherited ones; sorted

@@ -23,7 +23,6 @@ using Step = base::Result<AlertReport> (*)(Repository&, const backoffice::AlertO
 // Number of rows per query.
 constexpr std::size_t kRows = 1000;
 
-/// Runs STEP and returns the exit code.
 int run_step(Repository& repository, Step step, bool is_rehearsal) {
   const auto report =
       step(repository, {.methods = allowed_mail_methods({}), .is_rehearsal = is_rehearsal});

@@ -58,7 +58,6 @@ base::Result<UserEntry> find_user(Repository& repository, const std::string& log
                     fmt::format("user {} does not exist", base::printable(login)));
 }
 
-/// Prints TEXT, or USER as JSON.
 void print(const UserArguments& arguments, const UserEntry& user, const std::string& text) {
   arguments.as_json ? print_json(json_of(user)) : fmt::print("{}\n", text);
 }

@@ -23,7 +23,6 @@ base::Result<void> run_user_capabilities(const UserArguments& arguments);
 base::Result<void> run_user_password(const UserArguments& arguments);
 base::Result<void> run_user_remove(const UserArguments& arguments);
 
-/// Adds the commands and their options.
 void add_user_commands(CLI::App& user, Run& run);
 
 }  // namespace quarry::app

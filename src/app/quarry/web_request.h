@@ -44,7 +44,6 @@ class RequestReader {
 
   /// Returns the next HTTP request, or nullopt at the end of the input.
   OrRefusal<std::optional<WebRequest>> next();
-  /// Returns the request of a CGI program.
   OrRefusal<WebRequest> cgi();
 
  private:

@@ -14,7 +14,6 @@
 
 namespace quarry::app {
 
-/// A socket that a child connects to.
 struct ConnectedSocket {
   std::string what;  // for messages, such as "its pool"
   std::string path;

@@ -51,7 +51,6 @@ std::function<View()> cached(std::function<View()> read) {
   };
 }
 
-/// A pool with queues of change sets.
 struct PoolWithQueues {
   master::PoolConfig pool;
   changes::PoolOptions options;

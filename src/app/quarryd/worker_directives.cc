@@ -23,7 +23,6 @@ using master::Switch;
 using master::Text;
 using master::Timeout;
 
-/// The program that makes the pages.
 struct PagesSource {
   static base::Result<void> put(pages::Source& source, const std::string& value) {
     if (value != "fossil" && value != "off") {

@@ -33,7 +33,6 @@ constexpr std::int64_t kMaxHashDigits = 40;
 // Maximum size of a setting's value in a header of an email (RFC 5322, 2.1.1, limits lines).
 constexpr std::size_t kMaxSetting = 500;
 
-/// The tasks of a run.
 struct AlertTasks {
   bool alerts = false;
   bool digests = false;
@@ -71,7 +70,6 @@ class AlertRun {
  private:
   MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
 
-  /// Reads the mail settings.
   Result<void> read_setup() {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool are_set_up, Alerts(repository_).are_set_up());

@@ -16,7 +16,6 @@ namespace quarry::backoffice {
 /// moderation. All other events require the capability to read events of the same type.
 bool should_notify(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
 
-/// Returns whether CAPABILITIES permit a user to see EVENT.
 bool may_see(std::string_view capabilities, const repository::AlertReference& event);
 
 }  // namespace quarry::backoffice

@@ -32,7 +32,6 @@ base::Result<SendMail> mail_sender_for(repository::Repository& repository,
 base::Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                              const RenderedMail& mail);
 
-/// Prints MAIL to standard output.
 base::Result<void> print_mail(const RenderedMail& mail);
 
 }  // namespace quarry::backoffice

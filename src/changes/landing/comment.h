@@ -9,7 +9,6 @@
 
 namespace quarry::changes {
 
-/// A change set that a rollback rolls back.
 struct RolledBackCheckIn {
   ChangeSetId id;
   artifact::HashName name;

@@ -60,7 +60,6 @@ class TreeChange {
     MergeConflict what;
   };
 
-  /// The change of one file.
   struct FileChange {
     std::string name;
     std::string prior;  // if the file is renamed: its name in the base

@@ -58,7 +58,6 @@ constexpr std::chrono::minutes kPatience{5};
 static_assert(1 + 2 * TarballReaders::kMax <= base::kMaxDescriptors);
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
-/// Writes TEXT to PIPE, preceded by its size.
 void send_message(int pipe, std::string_view text) {
   const std::uint64_t size = text.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
@@ -229,7 +228,6 @@ Result<void> TarballReaders::order(const TarballLimits& limits, std::span<const 
   return send() ? Result<void>() : base::fail_errno("cannot start a tarball reader");
 }
 
-/// Reads TARBALLS with one reader.
 TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs,
                                                    const TarballLimits& limits,
                                                    const std::filesystem::path& folder) {

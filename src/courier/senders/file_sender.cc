@@ -94,7 +94,6 @@ class FileSender final : public Sender {
       if (written > 0 || (written < 0 && errno == EINTR)) continue;
       if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
       auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
-      // Remove the partial line.
       if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
         has_half_a_line_ = true;
         file_.reset();

@@ -13,13 +13,11 @@
 
 namespace quarry::courier {
 
-/// An event to deliver.
 struct OutgoingEvent {
   const spool::StreamedMessage& message;
   const event::Event& event;
 };
 
-/// The outcome of a delivery.
 struct DeliveryResult {
   spool::Outcome outcome = spool::Outcome::kDone;
   std::string why = {};  // set for kRetry and kGivenUp

@@ -45,7 +45,6 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
 std::string subject_of(const event::Event& event);
 /// Returns all details of EVENT as lines for people.
 std::string text_of(const event::Event& event);
-/// Returns the recipients of an email about EVENT.
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options);
 /// Returns a complete email about EVENT, with all headers. Lines end in LF.

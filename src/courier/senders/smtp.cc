@@ -70,7 +70,6 @@ struct SmtpSender::State {
 
   void prepare();
   void prepare_tls();
-  /// Makes a single attempt to send MAIL.
   MailReport attempt(const Mail& mail, curl_slist* recipients, bool on_new_connection);
   bool was_connection_new() const;
 

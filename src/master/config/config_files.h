@@ -30,7 +30,6 @@ struct ConfigFiles {
 
 /// Reads PATH and all files that it includes. Errors are returned as mistakes.
 ConfigFiles read_config_files(const std::filesystem::path& path);
-/// Parses TEXT as the contents of PATH.
 ConfigFiles parse_config_files(std::string_view text, const std::string& path);
 
 }  // namespace quarry::master

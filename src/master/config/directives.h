@@ -18,7 +18,6 @@ base::Result<void> set_directive(Section& section, std::string_view key, const s
 /// Returns whether the section SECTION may have several lines with the directive KEY.
 bool may_repeat(std::string_view section, std::string_view key);
 
-/// Returns whether VALUE, a value of the directive KEY, is a relative file path.
 template <typename Section>
 bool is_relative(const Section& section, std::string_view key, std::string_view value);
 

@@ -9,7 +9,6 @@
 
 namespace quarry::master {
 
-/// Reports a message about a directive.
 using Finding = std::function<void(const std::string& directive, const std::string& message)>;
 
 struct Findings {

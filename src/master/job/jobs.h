@@ -93,7 +93,6 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   Child* first_resuming() const;
   /// Returns the first request that can be started. Requests for running jobs are skipped.
   Waiting::const_iterator first_to_start() const;
-  /// Counts a job that has to wait.
   void count_delay();
   /// Appends REQUEST to the queue, unless its number is already queued.
   void queue(Request request);

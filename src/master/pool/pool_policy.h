@@ -37,7 +37,6 @@ struct Decision {
 class PoolPolicy {
  public:
   virtual ~PoolPolicy() = default;
-  /// Returns the initial number of children.
   virtual std::size_t initial() const = 0;
   virtual Decision every_second(const PoolFigures& figures) = 0;
   /// Called when a child has exited without being asked to.

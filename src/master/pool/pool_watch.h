@@ -34,7 +34,6 @@ class PoolWatch {
   void child_ended(std::optional<std::size_t> slot, std::size_t children);
   /// Records a crash loop: the next child is started after WAIT. The status page shows REASON.
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
-  /// Records that pm.max_children has prevented a child from being started.
   void max_children_reached();
   /// Records that process.max currently prevents CHILDREN children from starting.
   void held_back(std::size_t children);

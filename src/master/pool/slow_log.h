@@ -18,7 +18,6 @@
 
 namespace quarry::master {
 
-/// A slow request and its state on the scoreboard.
 struct SlowRequest {
   std::string service;  // such as "pool www"
   pid_t pid = 0;

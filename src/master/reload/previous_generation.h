@@ -57,7 +57,6 @@ class PreviousGeneration {
   std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;
   const std::vector<PreviousChild>& all() const { return children_; }
-  /// Calls VISIT with each child of SERVICE that has a slot on the board of SERVICE.
   void for_each_on_board(const std::string& service,
                          const std::function<void(PreviousChild&)>& visit);
   /// Called when SERVICE has a new board, on which its previous children do not have slots.

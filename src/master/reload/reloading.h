@@ -59,7 +59,6 @@ class Reloading {
   /// Requests a reload. If IS_EMERGENCY, the children have to be replaced in any case. Returns
   /// false if the check cannot be started. That error is logged.
   bool ask(bool is_emergency);
-  /// Returns whether PID is the process of the current check.
   bool is_check(pid_t pid) const { return check_ && check_->pid == pid; }
   /// Handles the exit of the check's process with STATUS.
   AfterCheck check_ended(int status);

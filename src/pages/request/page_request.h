@@ -29,7 +29,6 @@ struct PageRequest {
   /// Returns the path and query as the client sent them, or path() if the web server does not pass
   /// them on.
   std::string_view target() const;
-  /// Removes the parameter NAME.
   void forget(std::string_view name);
   /// Replaces all values of the parameter NAME with VALUE.
   void replace(std::string_view name, std::string value);

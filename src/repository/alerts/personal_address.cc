@@ -42,7 +42,6 @@ std::optional<std::string> subscribed(Database& database, std::string_view login
   return is_there ? std::optional(std::string()) : std::nullopt;
 }
 
-/// Returns whether a user with the capabilities OWN is allowed to read check-ins.
 bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }

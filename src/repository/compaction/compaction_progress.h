@@ -42,7 +42,6 @@ struct CompactionProgress {
   /// Begins a pass if a pass is needed. LAST is the highest rid in the file, and PHANTOMS_NOW the
   /// number of phantoms up to DONE.
   void begin(Rid last, std::int64_t phantoms_now, bool is_whole);
-  /// Ends the pass.
   void end(std::int64_t phantoms_now);
 
   bool operator==(const CompactionProgress&) const = default;

@@ -249,7 +249,6 @@ void Deltification::write(Rid rid, std::string_view stored, Rid source) {
   }
 }
 
-/// Checks the content of RID as it is stored now.
 base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
                                             std::string_view stored) {
   r_.contents.forget(rid);

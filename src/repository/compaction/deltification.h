@@ -76,7 +76,6 @@ class Deltification {
     Rid source = 0;
     bool is_shunned = false;
   };
-  /// The planned state of an artifact.
   struct Planned {
     Rid source = 0;  // 0 if it is stored whole
     std::int64_t stored_size = 0;

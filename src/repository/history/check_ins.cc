@@ -96,7 +96,6 @@ bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view
   return !state.database.has_row("SELECT 1 FROM user WHERE login=?1", by);
 }
 
-/// Returns whether the manifest RID sets TAG on itself.
 bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
   const Manifest manifest = state.manifests.get(rid);
   if (!manifest || manifest->type != artifact::StructuralType::kCheckIn) return false;

@@ -23,7 +23,6 @@ constexpr auto kElements = std::to_array<std::string_view>(
 // rest is treated as plain text. The limit is needed for texts with much unclosed markup.
 constexpr std::size_t kMaxSearched = 20'000'000;
 
-/// Returns whether TEXT has the attribute NAME at AT.
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
   if (text[at - 1] != ' ' && text[at - 1] != '\t' && text[at - 1] != '\n') return false;
   for (const char c : name) {

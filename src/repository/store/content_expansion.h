@@ -35,13 +35,11 @@ class ContentExpansion {
   Rid delta_source(Rid rid);
   /// Returns the number of deltas in the chain of RID, counted only up to LIMIT.
   int chain_length(Rid rid, int limit);
-  /// Returns whether the chain of RID passes through LINK.
   bool chain_contains(Rid rid, Rid link);
 
   /// Stores RID whole, unless its content cannot be expanded. Throws SqliteError.
   void store_whole(Rid rid);
 
-  /// Caches CONTENT as the content of RID.
   void remember(Rid rid, Content content);
   void forget(Rid rid);
   void forget_all();

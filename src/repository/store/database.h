@@ -140,7 +140,6 @@ class Database {
     query.bind(values...);
     return query;
   }
-  /// Returns whether SQL returns a row.
   template <typename... Values>
   bool has_row(std::string_view sql, const Values&... values) {
     return query(sql, values...).step();

@@ -42,7 +42,6 @@ struct TicketFields {
   bool change_makes_mimetype = false;
 };
 
-/// Returns NAME as an SQL identifier.
 std::string sql_name(std::string_view name);
 
 }  // namespace quarry::repository

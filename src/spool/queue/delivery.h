@@ -46,7 +46,6 @@ class DeliveryWorkers {
   void wake() { work_.notify_all(); }
   std::size_t alive() const { return pool_.alive(); }
   bool any_starting() const { return pool_.any_starting(); }
-  /// Joins threads that have finished.
   void join_ended() { pool_.join_ended(); }
 
   /// Returns whether messages can be delivered at this time of day. Always true for a queue without

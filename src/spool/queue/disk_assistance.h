@@ -34,7 +34,6 @@
 
 namespace quarry::spool {
 
-/// The state of the shuffler.
 enum class ShufflerState : std::uint8_t {
   kNone,            // not running
   kAtWork,          // working, must not wait

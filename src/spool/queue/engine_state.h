@@ -57,7 +57,6 @@ struct Figures {
   }
 };
 
-/// The components of an engine.
 struct EngineSetup {
   QueueOptions options;  // with defaults for all marks
   Consumer consumer;

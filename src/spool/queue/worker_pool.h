@@ -25,7 +25,6 @@ struct Worker {
   /// The current batch, and the number of its delivered messages.
   Batch batch;
   std::size_t delivered = 0;
-  /// Requests the consumer to stop.
   std::stop_source stop;
   Thread thread;
 };

@@ -113,7 +113,6 @@ Result<bool> SegmentReader::read_header() {
   return true;
 }
 
-/// Reads the record at position_.
 Result<RecordView> SegmentReader::read_record() {
   if (is_damaged_) return RecordView{};
   if (position_.offset < kSegmentHeader) {

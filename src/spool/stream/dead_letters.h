@@ -16,7 +16,6 @@ namespace quarry::spool {
 
 class StreamCore;
 
-/// Returns the location of the dead letters of SUBSCRIPTION in the stream at LOCATION.
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
 /// Returns the location of the messages that waited when SUBSCRIPTION was retired. They are stored
 /// like dead letters.
@@ -45,7 +44,6 @@ class DeadLetters {
   base::Result<std::uint64_t> take_all(const Take& take);
   /// Deletes all letters and returns their number.
   base::Result<std::uint64_t> purge();
-  /// Removes the files.
   base::Result<void> remove();
 
  private:

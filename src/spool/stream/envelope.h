@@ -36,7 +36,6 @@ struct Envelope {
   std::string_view content;
 };
 
-/// Returns the envelope as a message with SEVERITY.
 Message seal(const Envelope& envelope, std::uint8_t severity);
 /// Decodes BYTES. Returns nullopt if BYTES are not an envelope.
 std::optional<Envelope> open_envelope(std::string_view bytes);

@@ -25,7 +25,6 @@
 
 namespace quarry::spool {
 
-/// The contents of a journal.
 struct JournalReading {
   /// nullopt if no state is readable. If `damaged` is also empty, the process was killed while it
   /// created the subscription.
@@ -50,12 +49,10 @@ class Journal {
   /// segment. Errors: file system errors.
   base::Result<void> append(std::span<const Event> events, const SubscriptionState& before,
                             bool sync);
-  /// Syncs the appended events.
   base::Result<void> sync();
   /// Starts a new segment with STATE if many events follow the last state. Errors are reported but
   /// not returned, because the next call tries again.
   void compact(const SubscriptionState& state);
-  /// Removes the files.
   base::Result<void> remove();
 
  private:

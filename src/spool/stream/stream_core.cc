@@ -202,7 +202,6 @@ Result<SubscriptionState> StreamCore::state_from_start() const {
   return SubscriptionState(start);
 }
 
-/// Adds the subscription NAME with STATE.
 Result<void> StreamCore::add(const std::string& name, const SubscriptionState& state) {
   QUARRY_TRY_ASSIGN(auto journal, Journal::begin(journal_files(files_, name), reporter_, state));
   QUARRY_TRY_ASSIGN(auto dead, DeadLetters::open(dead_letters_of(options_.location, name),

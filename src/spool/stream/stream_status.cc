@@ -56,7 +56,6 @@ Result<void> visit_letters(const SpoolLocation& letters, const StreamVisitor& vi
   return visited;
 }
 
-/// Returns the statistics of the retired SUBSCRIPTION.
 Result<SubscriptionStatistics> read_retired(const SpoolFiles& files,
                                             const std::string& subscription) {
   SubscriptionStatistics figures;
@@ -72,7 +71,6 @@ Result<SubscriptionStatistics> read_retired(const SpoolFiles& files,
   return figures;
 }
 
-/// Returns the statistics of SUBSCRIPTION.
 Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
                                                const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));

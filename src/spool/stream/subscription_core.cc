@@ -127,7 +127,6 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
   return counts(committed) ? Result<void>{} : committed;
 }
 
-/// Takes new messages.
 Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   max = std::min(max, room());

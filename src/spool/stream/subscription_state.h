@@ -108,13 +108,11 @@ class SubscriptionState {
   /// Marks all in-flight messages as returned, because the process that had taken them has exited.
   /// Returned messages are due immediately and keep their attempts.
   void return_all();
-  /// Records the exact position AT of the open message SEQUENCE.
   void record_position(std::uint64_t sequence, Position at);
 
   /// Returns the position of the first message that was never taken.
   const Position& read() const { return read_; }
   const std::map<std::uint64_t, OpenMessage>& open() const { return open_; }
-  /// Returns whether SEQUENCE is in flight.
   bool is_in_flight(std::uint64_t sequence) const;
   std::size_t in_flight() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }

@@ -35,7 +35,6 @@ class ClientOffer {
 
   // --- while reading the reply -----------------------------------------------------------------
 
-  /// Records that the server has NAME.
   void has(const artifact::HashName& name) { remote_has_.insert(name); }
   /// Records that the server requests NAME.
   void asked_for(const artifact::HashName& name);

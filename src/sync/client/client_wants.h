@@ -25,7 +25,6 @@ class ClientWants {
 
   // --- while reading the reply -----------------------------------------------------------------
 
-  /// Records that NAME has arrived.
   void came(const artifact::HashName& name);
   /// Records that the server has NAME but has not sent it, because the reply was full or NAME was
   /// not requested.

@@ -33,7 +33,6 @@ class Configuration {
                 CardWriter& writer)
       : repository_(repository), sync_user_(sync_user), intake_(intake), writer_(writer) {}
 
-  /// Processes a reqconfig card.
   void request(const CardReader& card);
   /// Processes a config card. Skips malformed rows, and rows that must not be synced. Errors:
   /// kDenied (the user does not have the right `a`, or the card contains SQL text), errors from
@@ -41,7 +40,6 @@ class Configuration {
   base::Result<void> receive(const CardReader& card);
 
  private:
-  /// Returns the subset of AREAS that the user is allowed to see.
   repository::ConfigAreas allowed(repository::ConfigAreas areas) const;
 
   repository::Repository& repository_;

@@ -52,7 +52,6 @@ class Intake {
   /// becomes public only when the client sends its content, which proves that the client has the
   /// artifact.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
-  /// Returns the number of stored artifacts.
   std::uint64_t stored() const { return stored_; }
   /// Returns whether this request changed data that other programs might want to know about.
   bool has_news() const { return has_news_; }

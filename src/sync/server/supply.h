@@ -64,7 +64,6 @@ class Supply {
   /// Like announce(), but for the clusters, which contain the names of all other artifacts.
   void announce_clusters(NameList& client_has);
 
-  /// Returns whether the reply is full.
   bool is_full();
   /// Fails with kInvalid if the client is too old for the hash algorithm of NAME.
   base::Result<void> check_age(const artifact::HashName& name) const;
@@ -72,7 +71,6 @@ class Supply {
   /// contains an artifact.
   void count_sent() { ++sent_; }
 
-  /// Returns the number of sent artifacts.
   std::uint64_t sent() const { return sent_; }
 
  private:

@@ -64,7 +64,6 @@ struct Reply {
 
 /// Returns the header block, including the empty line.
 std::string header_of(const Reply& reply);
-/// Returns a reply with one line of text.
 Reply text_reply(int status, std::string_view text);
 /// Returns an HTML page if REPLY is a line of text about an error, and REQUEST is a browser's
 /// request and not a sync. Otherwise returns REPLY.

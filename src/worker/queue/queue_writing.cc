@@ -103,7 +103,6 @@ Result<void> QueueAnswer::receive(base::File& file, base::UnixMillis now) {
   return check_first(now);
 }
 
-/// Freezes or thaws a branch.
 Result<void> QueueAnswer::freeze(bool is_frozen, base::UnixMillis now) {
   reply_.operation = is_frozen ? "freeze" : "thaw";
   const auto branch = http::form_value(request_.query, "branch");

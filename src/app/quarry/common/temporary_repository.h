@@ -8,7 +8,6 @@
 
 namespace quarry::app {
 
-/// Returns the folder of FILE.
 std::string folder_of(const std::string& file);
 
 /// The temporary file. Unless move() has renamed the file, the destructor removes the file. It

@@ -106,7 +106,6 @@ Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStat
   return spool::visit_stream(spool_of(config), figures.name, count, report);
 }
 
-/// A row of the table.
 struct Row {
   std::string type;
   SubscriptionStatistics figures;

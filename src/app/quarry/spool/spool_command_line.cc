@@ -26,7 +26,6 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   return arguments;
 }
 
-/// Adds the queue.* parameters in WANTED as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
                           std::initializer_list<const char*> wanted) {
   for (const std::string name : wanted) {

@@ -27,7 +27,6 @@ struct SpoolArguments {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-/// The --help text of a parameter.
 struct SpoolHelp {
   std::string value;
   std::string description;  // includes the default

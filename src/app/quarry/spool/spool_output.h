@@ -31,7 +31,6 @@ class SpoolOutput {
   /// Returns how many of the first WRITTEN bytes were certainly received. Errors: the same as for
   /// fdatasync().
   base::Result<std::uint64_t> taken(std::uint64_t written);
-  /// Records that a write has failed.
   void write_failed() { has_failed_ = true; }
 
  private:

@@ -41,7 +41,6 @@ base::Result<void> check_names(const StatusArguments& arguments, StatusObject se
   return {};
 }
 
-/// Returns the entries of LIST whose pool was requested.
 template <typename PoolOf>
 StatusDocument wanted(const StatusArguments& arguments, const StatusDocument& list,
                       PoolOf pool_of) {

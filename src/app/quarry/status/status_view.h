@@ -54,7 +54,6 @@ using Lines = std::vector<std::string>;
 
 /// Returns one or more lines about the server. NOW is in seconds since 1970.
 Lines server_lines(StatusObject server, std::int64_t now);
-/// Returns a table of the pools.
 Lines pool_lines(StatusObject server, std::int64_t now);
 /// Returns a table of the services that run on request, such as the backoffice of each pool, or an
 /// empty list.

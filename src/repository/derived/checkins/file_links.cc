@@ -140,7 +140,6 @@ std::vector<FileChange> changes_between(const FileSet& parent, const FileSet& ch
   return changes;
 }
 
-/// Collects the rows of one check-in.
 class MlinkRows {
  public:
   /// NAMES is not owned.

@@ -21,7 +21,6 @@ class FileLinks {
 
   // All functions throw SqliteError.
 
-  /// Computes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
   /// Writes the rows of the artifact RID as if PARENTS were its parents. RID can be an artifact of
   /// any kind.

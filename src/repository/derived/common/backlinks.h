@@ -18,7 +18,6 @@ enum class BacklinkSource {
   kForum = 4,    // the post
 };
 
-/// Removes the rows of SOURCE.
 void remove_backlinks(Database& database, BacklinkSource type, std::int64_t source);
 /// Adds rows for TARGETS to the rows of SOURCE. DAY is stored in the form that fossil writes
 /// (printed_day.h).

@@ -42,7 +42,6 @@ struct Pending {
   std::set<Rid> stale_times;  // event.mtime
   // Rows of `event`:
   std::set<Rid> stale_events;  // rows with changed tags
-  // Leaves.
   std::set<Rid> stale_leaves;
   std::set<Rid> new_children;  // check-ins whose parents might no longer be leaves
   // Rows that depend on several artifacts:

@@ -25,7 +25,6 @@ class Pages {
 
   /// Adds PAGE, whose row id is RID. DAY is the Julian day of the D card in PAGE.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
-  /// Adds the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);
   /// Recomputes the links in the latest version of the page with TAG.
   void refresh_wiki_links(std::int64_t tag);

@@ -21,7 +21,6 @@ class Timeline {
 
   /// Writes the row and links of the check-in RID, whose baseline must exist.
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
-  /// Writes the row of the control artifact RID.
   void make_control_event(Rid rid, const artifact::Structural& control);
 
  private:
