@@ -21,7 +21,6 @@ using base::fail;
 using base::Result;
 using master::Directive;
 using master::Path;
-using master::Shown;
 using master::Switch;
 using master::Text;
 using master::Timeout;

@@ -1,7 +1,6 @@
 #include "quarry/courier/courier.h"
 
 #include <curl/curl.h>
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>

@@ -1,8 +1,5 @@
 #include "destination.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <exception>
 #include <variant>
 

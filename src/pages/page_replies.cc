@@ -1,7 +1,6 @@
 // Replies of fossil processes: sends them to the clients, and stores shared pages in the cache.
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <utility>
 

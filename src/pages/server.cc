@@ -19,7 +19,6 @@
 #include "quarry/base/split.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/request_id.h"
-#include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "request/target.h"
 

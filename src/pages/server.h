@@ -8,15 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <list>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "cache/page_cache.h"
 #include "cache/repository_state.h"

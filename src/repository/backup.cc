@@ -10,7 +10,6 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/repository/repository.h"
-#include "schema_version.h"
 #include "store/database_copy.h"
 
 namespace quarry::repository {

@@ -12,7 +12,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/fd.h"

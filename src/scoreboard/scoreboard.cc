@@ -4,7 +4,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <functional>
 #include <new>
 #include <utility>
 

@@ -14,12 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <stop_token>

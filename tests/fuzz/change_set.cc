@@ -2,7 +2,6 @@
 // parsed value is written and parsed again, the second value must equal the first.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "quarry/changes/change_set.h"

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
@@ -20,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using quarry::repository::ConfigRecord;
-using quarry::repository::Receipt;
 using quarry::repository::Repository;
 using quarry::repository::SqlLiteral;
 

@@ -1,13 +1,10 @@
 // Input: damage to the files of a queue. Bytes are changed, and files are truncated, extended,
 // exchanged or removed. The queue must still work, and must deliver only messages that were
 // enqueued, in the original order.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "memory_file_system.h"
 #include "queue/disk_store.h"

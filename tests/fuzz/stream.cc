@@ -4,8 +4,6 @@
 // must be the same bytes. A subscription must be able to continue from any state.
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "require.h"

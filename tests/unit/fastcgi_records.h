@@ -1,10 +1,8 @@
 // Functions that encode FastCGI records.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "quarry/http/fastcgi.h"
 

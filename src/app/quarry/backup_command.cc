@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "commands.h"
 #include "common/exit_codes.h"

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <memory>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "quarry/base/result.h"

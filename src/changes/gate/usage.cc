@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -4,7 +4,6 @@
 #include <archive_entry.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <map>

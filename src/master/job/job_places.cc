@@ -1,6 +1,5 @@
 #include "job_places.h"
 
-#include <algorithm>
 #include <set>
 
 namespace quarry::master {

@@ -1,7 +1,6 @@
 #include "slow_log.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <string_view>

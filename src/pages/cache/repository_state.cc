@@ -15,7 +15,6 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/spawn.h"
-#include "quarry/pages/pages.h"
 
 namespace quarry::pages {
 namespace {

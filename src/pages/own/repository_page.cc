@@ -1,7 +1,5 @@
 #include "quarry/pages/repository_page.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "quarry/base/number.h"
 
 namespace quarry::repository {

@@ -2,10 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "history/timeline_rows.h"
-#include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/log.h"

@@ -1,7 +1,6 @@
 #include "wal_guard_vfs.h"
 
 #include <cstddef>
-#include <new>
 #include <type_traits>
 
 #include "database.h"

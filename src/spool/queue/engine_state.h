@@ -4,7 +4,6 @@
 // queue's helper. The reverse order is not allowed.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <ctime>

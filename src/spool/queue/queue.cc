@@ -1,6 +1,5 @@
 #include "quarry/spool/queue.h"
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <optional>

@@ -1,7 +1,5 @@
 #include "hand_over_frames.h"
 
-#include <algorithm>
-
 #include "quarry/spool/hand_over.h"
 #include "segments/little_endian.h"
 

@@ -1,6 +1,5 @@
 #include "pool_checkpoint_barrier.h"
 
-#include <algorithm>
 #include <thread>
 
 namespace quarry::worker {

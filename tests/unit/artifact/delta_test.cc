@@ -1,7 +1,6 @@
 #include "quarry/artifact/delta.h"
 
 #include <doctest/doctest.h>
-#include <fmt/core.h>
 
 #include "support.h"
 

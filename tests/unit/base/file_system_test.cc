@@ -9,9 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "temporary_folder.h"
@@ -19,7 +17,6 @@
 using quarry::base::ErrorCode;
 using quarry::base::File;
 using quarry::base::FileSystem;
-using quarry::base::FileUse;
 using quarry::base::Result;
 
 namespace {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "quarry/base/log.h"
-
 using quarry::base::fossil_environment;
 
 namespace {

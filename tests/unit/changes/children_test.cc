@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "eventually.h"

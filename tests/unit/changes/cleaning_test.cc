@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -14,7 +12,6 @@
 
 using namespace quarry::changes;
 using quarry::base::FileUse;
-using quarry::base::UnixMillis;
 
 namespace {
 

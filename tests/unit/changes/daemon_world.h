@@ -7,12 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

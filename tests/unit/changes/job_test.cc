@@ -8,7 +8,6 @@
 
 using namespace quarry::changes;
 using quarry::base::ErrorCode;
-using quarry::base::UnixMillis;
 
 namespace {
 

@@ -16,7 +16,6 @@
 #include "quarry/changes/model.h"
 
 using namespace quarry::changes;
-using quarry::base::UnixMillis;
 
 namespace {
 

@@ -6,8 +6,6 @@
 #include <sys/time.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 using namespace quarry::control;

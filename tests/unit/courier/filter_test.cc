@@ -1,10 +1,8 @@
 // Tests which events a destination gets, and how events are converted to hook commands and emails.
 #include <doctest/doctest.h>
-#include <fmt/core.h>
 
 #include <string>
 
-#include "destination.h"
 #include "senders.h"
 
 using namespace quarry;

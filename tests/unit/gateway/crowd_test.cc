@@ -14,7 +14,6 @@
 
 #include "eventually.h"
 #include "quarry/base/passed_connections.h"
-#include "quarry/gateway/gateway.h"
 #include "world.h"
 
 using namespace quarry::gateway;

@@ -2,11 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 

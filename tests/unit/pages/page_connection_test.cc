@@ -8,7 +8,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "quarry/http/fastcgi.h"
 

@@ -3,11 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <exception>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "scheduled_threading.h"
 

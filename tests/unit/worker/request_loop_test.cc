@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <csignal>
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -19,9 +18,7 @@
 
 using namespace quarry::worker;
 using namespace std::chrono_literals;
-using fastcgi_records::begin_record;
 using fastcgi_records::record;
-using fastcgi_records::stream;
 using quarry::base::SocketAddress;
 using RequestStage = quarry::scoreboard::Stage;
 using worker_test::Client;

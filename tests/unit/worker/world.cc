@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 

@@ -18,7 +18,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using artifact::Structural;
 using artifact::StructuralType;
 
 std::vector<HashName> parents_in(std::string_view value) {

@@ -1,7 +1,5 @@
 #include "manifests.h"
 
-#include <algorithm>
-
 namespace quarry::repository {
 namespace {
 

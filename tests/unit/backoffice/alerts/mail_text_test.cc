@@ -4,7 +4,6 @@
 #include <gmime/gmime.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -10,8 +10,6 @@
 
 namespace quarry::changes::test {
 
-using repository::Receipt;
-
 ChangeSetId id_of(int number) {
   return *ChangeSetId::parse(fmt::format("{:016x}", number));
 }

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "child/environment.h"

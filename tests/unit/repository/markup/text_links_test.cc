@@ -2,12 +2,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <random>
 #include <set>
 #include <span>
-#include <sstream>
 
 #include "markup/text_links.h"
 #include "temporary_folder.h"

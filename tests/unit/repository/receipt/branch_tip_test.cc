@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <barrier>
 #include <thread>
 

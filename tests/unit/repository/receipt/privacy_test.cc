@@ -6,7 +6,6 @@
 using namespace quarry;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
-using artifact::HashName;
 
 TEST_CASE("a private file in a public check-in is no longer a delta on a private one") {
   World world;

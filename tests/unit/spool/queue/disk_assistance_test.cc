@@ -3,10 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <future>
-#include <thread>
 #include <vector>
 
 #include "queue_world.h"

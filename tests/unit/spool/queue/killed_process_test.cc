@@ -7,7 +7,6 @@
 #include <array>
 #include <csignal>
 #include <string>
-#include <vector>
 
 #include "killing_files.h"
 #include "queue_world.h"

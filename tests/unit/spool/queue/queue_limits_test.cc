@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <future>
-#include <string>
 #include <vector>
 
 #include "queue_world.h"

@@ -15,7 +15,6 @@ using namespace quarry::spool;
 using namespace std::chrono_literals;
 using quarry::base::Error;
 using quarry::base::ErrorCode;
-using quarry::base::FileSystem;
 
 namespace {
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "quarry/artifact/blob.h"
-#include "quarry/sync/server_session.h"
 
 using namespace quarry::sync;
 using quarry::base::ErrorCode;

@@ -1,4 +1,3 @@
-#include "server/early_login.h"
 
 #include <doctest/doctest.h>
 

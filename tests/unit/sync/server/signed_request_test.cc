@@ -5,7 +5,6 @@
 #include "world.h"
 
 using namespace quarry::sync;
-using quarry::base::ErrorCode;
 using quarry::base::UnixMillis;
 
 namespace {

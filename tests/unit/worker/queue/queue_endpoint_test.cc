@@ -3,14 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "held_clock.h"
 #include "quarry/changes/directories.h"
