@@ -101,18 +101,6 @@ base::Result<Peer::Outcome> Peer::sync() {
   }
 }
 
-std::vector<std::string> split_words(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  std::vector<std::string> words;
-  for (std::size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;
-       at = text.find_first_not_of(kBlanks, at)) {
-    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
 TransportOptions options_of_environment() {
   TransportOptions options;
   const char* const file = std::getenv("SSL_CERT_FILE");

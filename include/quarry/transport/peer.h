@@ -85,7 +85,5 @@ class Peer {
 /// environment variables. Fossil's `ssl-ca-location` and `ssh-command` settings are ignored,
 /// because a repository must not choose the files and programs that this process uses.
 TransportOptions options_of_environment();
-/// Splits TEXT, such as a command, at spaces and tabs.
-std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace quarry::transport

@@ -23,6 +23,7 @@
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/executor.h"
 #include "quarry/changes/tarball.h"
@@ -65,16 +66,6 @@ base::Result<changes::PoolOptions> options_of(const app::ChangesCommandLine& lin
   return words.changes;
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = text.find_first_not_of(" \t"); at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = text.find_first_not_of(" \t", end);
-  }
-  return words;
-}
-
 changes::TarballLimits limits_of(const changes::PoolOptions& options) {
   changes::TarballLimits limits;
   limits.tarball = options.max_size;
@@ -87,10 +78,10 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
                              const changes::QueueOptions& queue) {
   const changes::GateWords& words = options.gate;
   changes::GateOptions gate;
-  gate.command = words_of(words.program);
+  gate.command = base::split_words(words.program);
   gate.is_sandboxed = words.is_sandboxed;
   gate.user = words.user;
-  gate.readable = words_of(words.readable);
+  gate.readable = base::split_words(words.readable);
   gate.hidden = {queue.repository.string(), queue.base.string()};
   gate.timeout = words.timeout;
   gate.memory = words.memory;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 
 namespace quarry::changes {
 
@@ -26,12 +27,9 @@ std::size_t batch_of(const PoolOptions& options) {
 }
 
 base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text) {
-  constexpr std::string_view kBetween = " \t,";
   std::array<bool, kMoveTypes> types{};
   if (text == "none") return types;
-  for (std::size_t at = text.find_first_not_of(kBetween); at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-    const std::string_view word = text.substr(at, end - at);
+  for (const std::string& word : base::split_words(text, " \t,")) {
     const auto type = move_type_named(word);
     if (!type) {
       return base::fail(base::ErrorCode::kInvalid,
@@ -39,7 +37,6 @@ base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view tex
                                     base::printable(word)));
     }
     types[static_cast<std::size_t>(*type)] = true;
-    at = text.find_first_not_of(kBetween, end);
   }
   return types;
 }

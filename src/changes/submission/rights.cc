@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 
 namespace quarry::changes {
 namespace {
@@ -71,14 +72,10 @@ std::string_view word_of(Deed deed) {
 }
 
 base::Result<Allowed> Allowed::parse(std::string_view text) {
-  constexpr std::string_view kBetween = " \t,";
   Allowed allowed;
   bool is_none = false;
-  std::size_t words = 0;
-  for (std::size_t at = text.find_first_not_of(kBetween); at < text.size(); ++words) {
-    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    at = text.find_first_not_of(kBetween, end);
+  const auto words = base::split_words(text, " \t,");
+  for (const std::string& word : words) {
     if (word == kNone) {
       is_none = true;
     } else if (word.size() == 1 && is_letter(word[0])) {
@@ -94,7 +91,7 @@ base::Result<Allowed> Allowed::parse(std::string_view text) {
                               base::printable(word)));
     }
   }
-  if (words == 0 || (is_none && words > 1)) {
+  if (words.empty() || (is_none && words.size() > 1)) {
     return fail(
         ErrorCode::kInvalid,
         "expected capabilities (one letter each) and users (@NAME), or the single word \"none\"");

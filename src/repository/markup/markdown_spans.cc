@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quarry/base/ascii.h"
+#include "quarry/base/blanks.h"
 #include "text_links.h"
 
 namespace quarry::repository {
@@ -36,12 +37,6 @@ bool may_open(char mark, char before, char after) {
 /// is the mirror image of the rule in may_open().
 bool may_close(char mark, char before, char after) {
   return may_open(mark, after, before);
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank_or_newline(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank_or_newline(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 /// Returns the length of the run of C that begins at AT.
@@ -151,7 +146,7 @@ std::size_t spaces_before(std::string_view text, std::size_t limit) {
 
 std::string markdown_name(std::string_view text) {
   std::string name;
-  for (const char c : trimmed(text)) {
+  for (const char c : base::trim_blanks(text, " \t\n")) {
     if (is_blank_or_newline(c)) {
       if (name.back() != ' ') name += ' ';
     } else {

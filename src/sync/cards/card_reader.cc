@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "quarry/base/blanks.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 
@@ -58,12 +59,6 @@ constexpr bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::string_view name_of(CardType type) {
@@ -83,7 +78,7 @@ Result<bool> CardReader::next() {
       return fail(ErrorCode::kLimit,
                   fmt::format("a card is longer than {} bytes", limits_.max_line));
     }
-    line_ = trim(body_.substr(position_, end - position_));
+    line_ = base::trim_blanks(body_.substr(position_, end - position_), " \t\n\v\f\r");
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
     // Empty lines and comments count as cards, because reading them also takes time.
     if (++count_ > limits_.max_cards) {

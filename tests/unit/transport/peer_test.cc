@@ -202,8 +202,3 @@ TEST_CASE("the delay before a retry doubles up to a limit, and is shortened at r
   CHECK(delay_before(1'000'000, options, 0) == 10s);
   CHECK(delay_before(2, options, 0.5) == 1750ms);
 }
-
-TEST_CASE("a command is split into words at blanks") {
-  CHECK(split_words(" ssh  -e\tnone ") == std::vector<std::string>{"ssh", "-e", "none"});
-  CHECK(split_words("").empty());
-}

@@ -12,6 +12,7 @@
 #include "common/progress.h"
 #include "common/report.h"
 #include "password.h"
+#include "quarry/base/split.h"
 #include "quarry/transport/peer.h"
 
 namespace quarry::app {
@@ -95,7 +96,7 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments) 
     options.ca_file = arguments.ca_file;
     options.ca_folder.clear();
   }
-  auto words = transport::split_words(arguments.ssh_command);
+  auto words = base::split_words(arguments.ssh_command);
   if (!words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
   // For file: URLs, this program is also the server, so other programs do not have to be installed.
