@@ -1,12 +1,12 @@
 #include "proxy_header.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "quarry/base/split.h"
 
@@ -70,23 +70,13 @@ base::Result<std::optional<SocketAddress>> source_in(std::uint8_t kind,
                                                      std::string_view addresses) {
   constexpr std::uint8_t kTcp4 = 0x11;
   constexpr std::uint8_t kTcp6 = 0x21;
-  if (kind == kTcp4) {
-    sockaddr_in in{};
-    if (addresses.size() < 2 * sizeof in.sin_addr + 4) return malformed();
-    in.sin_family = AF_INET;
-    std::memcpy(&in.sin_addr, addresses.data(), sizeof in.sin_addr);
-    in.sin_port = htons(number_at(addresses, 2 * sizeof in.sin_addr));
-    return SocketAddress::of(reinterpret_cast<const sockaddr*>(&in), sizeof in);
-  }
-  if (kind == kTcp6) {
-    sockaddr_in6 in6{};
-    if (addresses.size() < 2 * sizeof in6.sin6_addr + 4) return malformed();
-    in6.sin6_family = AF_INET6;
-    std::memcpy(&in6.sin6_addr, addresses.data(), sizeof in6.sin6_addr);
-    in6.sin6_port = htons(number_at(addresses, 2 * sizeof in6.sin6_addr));
-    return SocketAddress::of(reinterpret_cast<const sockaddr*>(&in6), sizeof in6);
-  }
-  return std::nullopt;
+  if (kind != kTcp4 && kind != kTcp6) return std::nullopt;
+  const int family = kind == kTcp4 ? AF_INET : AF_INET6;
+  const std::size_t size = kind == kTcp4 ? sizeof(in_addr) : sizeof(in6_addr);
+  if (addresses.size() < 2 * size + 4) return malformed();
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(family, addresses.data(), text.data(), text.size());
+  return SocketAddress::parse(fmt::format("[{}]:{}", text.data(), number_at(addresses, 2 * size)));
 }
 
 Parsed parse_binary(std::string_view bytes) {
