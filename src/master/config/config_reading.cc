@@ -213,13 +213,13 @@ class Checker {
     if (running_as_root_) check_socket_owner(pool, findings(lines));
     note_access_line(lines, pool);
     check_processes(lines, pool);
-    check_slow_log(lines, pool);
+    check_slow_log(pool, lines.contains("slowlog"), findings(lines));
     note_file(lines, pool.name, "access.log", pool.access.path);
     note_file(lines, pool.name, "slowlog", pool.slow_log.path);
     warn_of_settings_that_need_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
-    check_status(lines, pool);
+    check_status(pool, lines.contains("pm.status_path"), findings(lines));
     reading_.config.pools.push_back(std::move(pool));
   }
 
@@ -258,12 +258,6 @@ class Checker {
     }
   }
 
-  void check_slow_log(const Lines& lines, const PoolConfig& pool) {
-    if (pool.slow_log.timeout.count() == 0 || lines.contains("slowlog")) return;
-    report(lines.at("request_slowlog_timeout"),
-           "request_slowlog_timeout also needs slowlog = FILE");
-  }
-
   void note_access_line(const Lines& lines, const PoolConfig& pool) {
     for (const auto& [directive, line] : lines) {
       constexpr auto kRestrictAccess = std::to_array<std::string_view>(
@@ -297,18 +291,6 @@ class Checker {
       return report(pool.line, fmt::format("[{}] {}", pool.name, what));
     }
     check_repositories(pool, findings(lines));
-  }
-
-  void check_status(const Lines& lines, const PoolConfig& pool) {
-    if (!pool.status_path.empty() && pool.status_path == pool.ping_path) {
-      report(lines.at("ping.path"), "ping.path and pm.status_path are the same");
-    }
-    const auto needs_path = [&](const char* word) {
-      if (!pool.status_path.empty() || lines.contains("pm.status_path")) return;
-      report(lines.at(word), fmt::format("{} also needs pm.status_path = PATH", word));
-    };
-    if (pool.status_listen) needs_path("pm.status_listen");
-    if (pool.status_all) needs_path("pm.status_all");
   }
 
   void check_sections_together() {

@@ -117,6 +117,23 @@ void check_socket_owner(PoolConfig& pool, const Findings& findings) {
   }
 }
 
+void check_slow_log(const PoolConfig& pool, bool has_log, const Findings& findings) {
+  if (pool.slow_log.timeout.count() == 0 || has_log) return;
+  findings.mistake("request_slowlog_timeout", "request_slowlog_timeout also needs slowlog = FILE");
+}
+
+void check_status(const PoolConfig& pool, bool has_path, const Findings& findings) {
+  if (!pool.status_path.empty() && pool.status_path == pool.ping_path) {
+    findings.mistake("ping.path", "ping.path and pm.status_path are the same");
+  }
+  const auto needs_path = [&](const char* word) {
+    if (!pool.status_path.empty() || has_path) return;
+    findings.mistake(word, fmt::format("{} also needs pm.status_path = PATH", word));
+  };
+  if (pool.status_listen) needs_path("pm.status_listen");
+  if (pool.status_all) needs_path("pm.status_all");
+}
+
 void check_repositories(const PoolConfig& pool, const Findings& findings) {
   const std::string file = pool.process.chroot + pool.repository.string();
   const std::string folder = pool.process.chroot + pool.repositories.string();
