@@ -14,9 +14,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using courier::CourierOptions;
 using courier::DestinationOptions;
 using courier::DestinationType;

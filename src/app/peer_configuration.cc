@@ -16,9 +16,6 @@ namespace quarry::app {
 namespace {
 
 using backoffice::PeerOptions;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using master::Directive;
 using master::Path;
 using master::Switch;

@@ -11,9 +11,6 @@
 namespace quarry::artifact {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 // The default of zlib. Higher levels take much more time and save little space.
 constexpr int kCompressionLevel = 6;
 constexpr int kBestCompressionLevel = 12;

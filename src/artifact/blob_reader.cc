@@ -10,9 +10,6 @@
 
 namespace quarry::artifact {
 
-using base::ErrorCode;
-using base::fail;
-
 // Uses zlib, unlike blob.cc: libdeflate cannot decompress a blob in pieces.
 struct BlobReader::State {
   State() {

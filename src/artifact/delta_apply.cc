@@ -8,9 +8,6 @@
 namespace quarry::artifact {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 std::unexpected<base::Error> malformed(std::string_view what) {
   return fail(ErrorCode::kInvalid, fmt::format("malformed delta: {}", what));
 }

@@ -10,8 +10,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::Result;
-
 constexpr std::size_t kMaxRead = 4 * kMaxLog;
 constexpr std::size_t kMaxLine = 4'096;
 constexpr std::size_t kHead = 4'096;  // number of bytes that are searched for the name

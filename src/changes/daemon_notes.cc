@@ -13,9 +13,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 constexpr std::size_t kMaxDaemonNote = std::size_t{64} << 10;  // bytes
 
 /// Writes TEXT to the note NAME. If TEXT is empty, removes the note.

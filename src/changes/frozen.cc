@@ -13,10 +13,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kMaxFrozen = std::size_t{64} << 10;  // bytes
 constexpr int kLockTries = 40;
 constexpr std::chrono::milliseconds kBetweenLockTries{25};

@@ -13,10 +13,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::array<std::string_view, kStages> kFolders = {
     "prequeue", "queue", "staging", "pending", "run", "done", "fail", "term", "abandon"};
 constexpr std::string_view kLetters = "QQSPXDFTA";

@@ -5,7 +5,6 @@
 namespace quarry::changes {
 
 namespace fs = std::filesystem;
-using base::Result;
 
 fs::path JobLock::temporary() const {
   return directories_->base_ / "tmp" / (job.name.text() + ".job");

@@ -4,8 +4,6 @@
 
 namespace quarry::changes {
 
-using base::Result;
-
 Result<void> JointMove::add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why) {
   lock.note_move(to, now, why);
   QUARRY_TRY_ASSIGN(auto file, lock.write());

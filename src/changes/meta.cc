@@ -15,10 +15,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::array<std::string_view, 3> kMergeWords = {"merge", "cherrypick", "backout"};
 
 Result<MoveType> move_type_of(const Section& section) {

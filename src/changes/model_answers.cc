@@ -11,10 +11,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 // Limit on the jobs examined by in_line() and raised(), so that their time does not grow with the

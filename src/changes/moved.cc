@@ -12,8 +12,6 @@
 
 namespace quarry::changes {
 
-using base::Result;
-
 namespace {
 
 constexpr std::string_view kPrefix = "moved.";

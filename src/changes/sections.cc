@@ -12,10 +12,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kMaxSectionName = 64;
 
 bool is_section_name(std::string_view name) {

@@ -13,10 +13,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 constexpr std::size_t kMaxSubmission = std::size_t{8} << 10;

@@ -13,7 +13,6 @@
 namespace quarry::control {
 namespace {
 
-using base::ErrorCode;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 

@@ -18,7 +18,6 @@ namespace quarry::courier {
 namespace {
 
 using base::LogLevel;
-using base::Result;
 using Clock = std::chrono::steady_clock;
 
 sigset_t awaited_signals() {

@@ -11,10 +11,6 @@
 
 namespace quarry::courier {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 struct NamedType {

@@ -12,9 +12,6 @@
 namespace quarry::event {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";

@@ -16,8 +16,6 @@
 namespace quarry::gateway {
 namespace {
 
-using base::ErrorCode;
-
 constexpr off_t kMaxCertificateFile = off_t{1} << 20;
 
 /// A file of a certificate or key, opened for OpenSSL.

@@ -15,8 +15,6 @@
 namespace quarry::repository {
 namespace {
 
-using base::ErrorCode;
-
 base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& path) {
   QUARRY_TRY(status_of_file(path));
   return guarded(path, [&]() -> base::Result<std::unique_ptr<Database>> {

@@ -24,8 +24,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 // MD5 of an empty text, for the R card of a check-in without files.

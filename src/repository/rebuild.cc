@@ -21,8 +21,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 using Progress = std::function<void(std::size_t, std::size_t)>;

@@ -8,7 +8,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using base::ErrorCode;
 
 namespace {
 

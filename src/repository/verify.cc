@@ -24,7 +24,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using base::ErrorCode;
 
 namespace {
 

@@ -14,9 +14,6 @@
 namespace quarry::transport {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 struct Cleanup {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };

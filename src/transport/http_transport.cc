@@ -7,10 +7,6 @@
 
 namespace quarry::transport {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 constexpr int kMaxRedirects = 20;

@@ -22,10 +22,6 @@
 
 namespace quarry::transport {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;

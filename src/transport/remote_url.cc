@@ -14,10 +14,6 @@
 namespace quarry::transport {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 // Characters that fossil does not escape in stored URLs. In user names, fossil does escape the last
 // two of these characters.
 constexpr std::string_view kPlain = "$-._~:/";

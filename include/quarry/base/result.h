@@ -43,6 +43,15 @@ std::unexpected<Error> fail_errno(std::string message);
 
 }  // namespace quarry::base
 
+// All modules use these names without `base::`.
+namespace quarry {
+using base::Error;
+using base::ErrorCode;
+using base::fail;
+using base::fail_errno;
+using base::Result;
+}  // namespace quarry
+
 // Evaluates EXPRESSION, a Result. If the result is an error, returns this error from the enclosing
 // function.
 #define QUARRY_TRY(expression)                                      \

@@ -16,10 +16,6 @@
 
 namespace quarry::app {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 // Limits on extracted tarballs that are kept until their change sets land.

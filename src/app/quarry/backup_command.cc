@@ -24,8 +24,6 @@ namespace quarry::app {
 namespace {
 
 namespace fs = std::filesystem;
-using base::ErrorCode;
-using base::Result;
 using nlohmann::json;
 using std::chrono::steady_clock;
 

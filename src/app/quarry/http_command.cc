@@ -43,7 +43,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
 using http::Refusal;
 
 constexpr std::chrono::seconds kReadTimeout{120};

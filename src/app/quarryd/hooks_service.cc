@@ -19,10 +19,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::fail_errno;
-
 uid_t uid_of(const master::PoolConfig& pool) {
   return pool.run_as ? pool.run_as->uid : ::geteuid();
 }

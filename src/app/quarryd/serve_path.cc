@@ -17,9 +17,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 std::size_t default_children() {
   return std::max<std::size_t>(4, std::size_t{2} * std::thread::hardware_concurrency());
 }

@@ -9,7 +9,6 @@
 
 namespace quarry::backoffice {
 
-using base::Result;
 using repository::AlertReference;
 using repository::Alerts;
 using repository::AlertTiming;

@@ -11,8 +11,6 @@
 
 namespace quarry::backoffice {
 
-using base::ErrorCode;
-using base::Result;
 using repository::AlertEvent;
 using repository::MailKind;
 using repository::MailOutbox;

@@ -15,7 +15,6 @@
 
 namespace quarry::backoffice {
 
-using base::Result;
 using repository::Alerts;
 using repository::AlertTiming;
 using repository::MailOutbox;

@@ -20,10 +20,6 @@
 
 namespace quarry::backoffice {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 constexpr std::chrono::seconds kCommandTime{60};

@@ -12,7 +12,6 @@
 namespace quarry::backoffice {
 namespace {
 
-using base::ErrorCode;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using What = PeerReport::What;

@@ -13,7 +13,6 @@
 namespace quarry::backoffice {
 namespace {
 
-using base::ErrorCode;
 using nlohmann::json;
 using std::chrono::milliseconds;
 

@@ -21,8 +21,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::Result;
-
 constexpr std::size_t kMaxLine = 8'192;
 
 }  // namespace

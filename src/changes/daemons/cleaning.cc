@@ -14,8 +14,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
 using std::chrono::milliseconds;
 
 // Limits for one turn on a fast disk. On a slow disk, a turn ends earlier, at kLongestTurn.

@@ -9,8 +9,6 @@
 
 namespace quarry::changes {
 
-using base::Result;
-
 Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker) {
   Loop loop(options, Trigger::kPrequeue, [&](ManagedQueue& managed) {
     managed.checker = make_checker(managed.options);

@@ -11,9 +11,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
 const std::string kGone = "the process that executed it exited unexpectedly",

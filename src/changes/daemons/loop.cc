@@ -16,9 +16,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 /// Time limit for interrupted jobs to stop. The master kills its children after 5 seconds.
 constexpr std::chrono::milliseconds kInterruptionTime{3'000};
 /// After startup, a daemon waits at most this long for the previous daemon to hand over its queues.

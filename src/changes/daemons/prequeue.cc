@@ -7,9 +7,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 /// Returns whether ERROR might be temporary.
 bool is_passing(const base::Error& error) {
   return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy ||

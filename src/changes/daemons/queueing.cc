@@ -12,9 +12,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 // Limit on jobs in pending/, in addition to urgent jobs, so that scans of pending/ are fast. The
 // other jobs wait in staging/ even if they can run, because other jobs can still overtake them
 // there.

@@ -10,9 +10,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-using base::Result;
-
 namespace {
 
 constexpr int kMaxAttempts = 500;

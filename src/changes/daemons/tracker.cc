@@ -9,9 +9,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 // Maximum number of finished jobs in the model. A job that was removed is read from its file again
 // when it is needed.
 constexpr std::size_t kMaxFinished = 20'000;

@@ -19,8 +19,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-
 namespace {
 
 Outcome outcome(Verdict verdict, std::string why) {

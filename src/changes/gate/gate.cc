@@ -17,10 +17,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr int kSkip = 99;
 constexpr int kPermanent = 100;
 constexpr int kTemporary = 111;

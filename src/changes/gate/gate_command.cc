@@ -16,10 +16,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr const char* kFolder = "/gate";
 constexpr uid_t kInnerUser = 1000;  // user id inside the sandbox
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;

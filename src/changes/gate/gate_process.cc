@@ -22,10 +22,7 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using base::Fd;
-using base::Result;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 

@@ -6,8 +6,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-
 base::Result<void> BaseFinder::open() {
   if (repository_) return {};
   QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(path_));

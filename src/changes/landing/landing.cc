@@ -14,7 +14,6 @@
 namespace quarry::changes {
 
 using artifact::HashName;
-using base::ErrorCode;
 using repository::Receipt;
 
 namespace {

@@ -11,7 +11,6 @@ namespace quarry::changes {
 
 using artifact::HashName;
 using artifact::Structural;
-using base::ErrorCode;
 
 namespace {
 

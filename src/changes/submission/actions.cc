@@ -19,10 +19,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "release",
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "released",

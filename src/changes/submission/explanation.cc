@@ -16,10 +16,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::array kWaitingStages = {Stage::kPrequeue, Stage::kQueue, Stage::kStaging,
                                        Stage::kPending, Stage::kRun};
 

@@ -14,8 +14,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMeasured = 20;  // number of executions that are used for the estimate

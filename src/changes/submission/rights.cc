@@ -10,9 +10,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 constexpr std::string_view kNone = "none";
 constexpr std::size_t kMaxUsers = 1'000;
 

@@ -9,9 +9,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-using base::Result;
-
 namespace {
 
 /// Deletes the folders of periods before PERIOD. Failed deletions are retried when the next period

@@ -16,10 +16,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 /// Reads a file from its beginning, without using the file's offset.

@@ -13,10 +13,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
 // Maximum length of a component of a path. It is the limit of file systems, so a tree with a longer
 // name could not be checked out.

@@ -24,9 +24,6 @@ namespace quarry::changes {
 namespace {
 
 namespace fs = std::filesystem;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 
 // Maximum size of cached content. Larger contents are read again from the tarball when the change
 // set lands. Compared to landing, this is fast.

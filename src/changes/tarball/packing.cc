@@ -6,10 +6,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kMaxMessage = 4096;
 
 void put(std::string& out, std::uint64_t number) {

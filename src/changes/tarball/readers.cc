@@ -46,10 +46,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr int kFailed = 1;
 /// Time limit for reading the output of a reader, in case the disk does not respond. CPU time is
 /// limited separately.

@@ -17,10 +17,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kReadSize = std::size_t{64} << 10;
 constexpr std::uint64_t kBlock = 512;  // block size of a tar archive
 constexpr std::string_view kMeta = "meta";

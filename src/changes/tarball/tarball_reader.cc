@@ -18,10 +18,6 @@
 namespace quarry::changes {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 struct NamedEntry {
   std::string_view name;
   bool is_folder = false;

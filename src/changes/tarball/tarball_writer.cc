@@ -12,10 +12,6 @@
 
 namespace quarry::changes {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 struct TarballWriter::State {
   State(Sink to, archive* out) : sink(std::move(to)), writer(out) {}
   ~State() { ::archive_write_free(writer); }

@@ -17,9 +17,6 @@
 
 namespace quarry::courier {
 
-using base::ErrorCode;
-using base::fail;
-
 namespace {
 
 /// Returns whether NAME contains characters that are special to a shell. A blank does not count as

@@ -13,9 +13,6 @@
 
 namespace quarry::courier {
 
-using base::ErrorCode;
-using base::fail;
-
 std::string signature_of(std::string_view secret, std::string_view body) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;

@@ -9,8 +9,6 @@
 namespace quarry::master {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
 using base::SocketAddress;
 
 }  // namespace

@@ -17,9 +17,6 @@
 namespace quarry::master {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using Value = const std::string&;
 
 using ChildrenValue = Number<1, 10000>;

@@ -14,7 +14,6 @@ namespace quarry::master {
 namespace {
 
 using base::printable;
-using base::Result;
 
 std::unexpected<base::Error> invalid(std::string message) {
   return base::fail(base::ErrorCode::kInvalid, std::move(message));

@@ -16,7 +16,6 @@
 namespace quarry::master {
 namespace {
 
-using base::ErrorCode;
 using nlohmann::json;
 
 constexpr int kVersion = 1;

@@ -29,7 +29,6 @@
 namespace quarry::pages {
 namespace {
 
-using base::Result;
 using Ended = FossilStarter::Ended;
 
 constexpr const char* kUnexpectedEnd = "the page starter exited unexpectedly";

@@ -10,8 +10,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 // Maximum number of deltas in a chain. Applying a delta takes about 30 microseconds for contents of

@@ -10,8 +10,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 // All capability letters of fossil.

@@ -13,7 +13,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using base::ErrorCode;
 
 namespace {
 

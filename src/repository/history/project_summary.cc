@@ -9,8 +9,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 // Maximum number of rows of the timeline that are searched for a check-in.

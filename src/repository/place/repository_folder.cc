@@ -18,9 +18,6 @@
 namespace quarry::repository {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 /// Opens PATH below FOLDER. Fails if ".." or a symbolic link leads out of FOLDER.
 base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
   open_how how{};

@@ -23,7 +23,6 @@ namespace quarry::repository {
 
 using artifact::HashName;
 using artifact::StructuralType;
-using base::ErrorCode;
 
 namespace {
 

@@ -9,8 +9,6 @@
 
 namespace quarry::repository {
 
-using base::ErrorCode;
-
 namespace {
 
 // A received delta is stored as a delta if its chain is shorter than this. Otherwise, the whole

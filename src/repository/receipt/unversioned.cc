@@ -15,7 +15,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using base::ErrorCode;
 
 namespace {
 

@@ -10,9 +10,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::Error;
-using base::Result;
-
 /// Delay after a disk error.
 constexpr std::chrono::seconds kNextDiskTry{1};
 /// Minimum number of messages per move to disk, unless fewer can be moved.

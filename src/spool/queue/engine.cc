@@ -6,9 +6,6 @@
 
 namespace quarry::spool {
 
-using base::Error;
-using base::Result;
-
 // --- the state --------------------------------------------------------------------------------
 
 EngineState::EngineState(EngineSetup given)

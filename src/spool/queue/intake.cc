@@ -6,9 +6,6 @@
 
 namespace quarry::spool {
 
-using base::Error;
-using base::ErrorCode;
-
 namespace {
 
 // Maximum delay for a producer with Delay::kLight (rsyslog's light delay).

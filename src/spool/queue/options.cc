@@ -10,10 +10,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 Result<void> check_dequeue_time(const QueueOptions& o) {
   constexpr int kHours = 24;
   const int begin = o.dequeue_time_begin;

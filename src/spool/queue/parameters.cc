@@ -12,10 +12,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 // More than the memory of a machine can hold, but small enough that sums do not overflow.
 constexpr std::int64_t kMaxMessages = 1'000'000'000;
 constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;

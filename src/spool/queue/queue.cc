@@ -10,11 +10,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::Error;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 /// Implements queue.samplinginterval, which keeps only the last message of every interval.
 class Sampling {
  public:

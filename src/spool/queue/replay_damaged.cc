@@ -23,11 +23,7 @@
 namespace quarry::spool {
 namespace {
 
-using base::Error;
-using base::ErrorCode;
-using base::fail;
 using base::FileUse;
-using base::Result;
 
 // Maximum number of consecutive damaged records that are skipped.
 constexpr std::uint64_t kMaxDamaged = 4096;

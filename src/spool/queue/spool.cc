@@ -8,9 +8,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 SpoolFiles files_of(const SpoolLocation& location, base::FileSystem& files, bool synced = false) {
   return {files, location.folder, location.name, synced};
 }

@@ -11,9 +11,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-
 constexpr std::string_view kMagic = "QSPOOL";
 
 /// Returns the checksum of a record without its content.

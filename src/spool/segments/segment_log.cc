@@ -7,11 +7,7 @@
 
 namespace quarry::spool {
 
-using base::Error;
-using base::ErrorCode;
-using base::fail;
 using base::FileUse;
-using base::Result;
 
 namespace {
 

@@ -8,9 +8,7 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
 using base::FileUse;
-using base::Result;
 
 // Minimum and maximum number of bytes per read. A reader starts with the minimum, because it finds
 // little data if it follows a writer. The number grows while more data is available.

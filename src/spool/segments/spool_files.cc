@@ -11,11 +11,8 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using base::File;
 using base::FileUse;
-using base::Result;
 
 constexpr const char* kWriteLock = ".write.lock";
 constexpr const char* kReadLock = ".read.lock";

@@ -5,8 +5,6 @@
 
 namespace quarry::spool {
 
-using base::Result;
-
 namespace {
 
 constexpr std::size_t kAtOnce = 100;

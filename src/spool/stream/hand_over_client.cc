@@ -16,10 +16,7 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using base::Fd;
-using base::Result;
 
 /// A call on the socket at PATH with a deadline.
 class Call {

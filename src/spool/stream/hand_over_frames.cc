@@ -5,10 +5,6 @@
 
 namespace quarry::spool {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 /// Size of a message with an empty key and empty content.

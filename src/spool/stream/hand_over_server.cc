@@ -24,10 +24,7 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using base::Fd;
-using base::Result;
 
 // Maximum number of bytes per client and round.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;

@@ -8,9 +8,6 @@
 
 namespace quarry::spool {
 
-using base::Error;
-using base::Result;
-
 namespace {
 
 constexpr char kState = '\xff';

@@ -4,8 +4,6 @@
 
 namespace quarry::spool {
 
-using base::Result;
-
 namespace {
 
 /// Returns the position of the record that READER has just read. BEFORE is the position of READER

@@ -10,8 +10,6 @@
 
 namespace quarry::spool {
 
-using base::Result;
-
 namespace {
 
 constexpr milliseconds kMaxDelay = std::chrono::hours(24);

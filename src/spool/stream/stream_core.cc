@@ -12,10 +12,7 @@
 
 namespace quarry::spool {
 
-using base::ErrorCode;
-using base::fail;
 using base::FileUse;
-using base::Result;
 
 namespace {
 

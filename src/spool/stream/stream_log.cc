@@ -5,9 +5,6 @@
 
 namespace quarry::spool {
 
-using base::Error;
-using base::Result;
-
 /// A call of append() that waits until its messages are written.
 struct StreamLog::Waiting {
   std::span<Message> messages;

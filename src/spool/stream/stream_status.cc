@@ -14,10 +14,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 // Maximum number of attempts to read a journal that another process keeps replacing.
 constexpr int kMaxReadings = 5;
 

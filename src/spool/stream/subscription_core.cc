@@ -8,10 +8,6 @@
 
 namespace quarry::spool {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 // Maximum size of a batch in bytes. The last message of a batch can exceed the limit.

@@ -11,10 +11,6 @@
 namespace quarry::sync {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 /// Maximum length of an unknown card in an error message.
 constexpr std::size_t kEchoLimit = 200;
 

@@ -6,7 +6,6 @@ namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
-using base::Result;
 
 // Number of names of the catalogue in one request.
 constexpr std::size_t kNamesAtOnce = 20000;

@@ -13,9 +13,6 @@ namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 
 // Maximum length of a message to the user, in bytes.
 constexpr std::size_t kMaxText = 1000;

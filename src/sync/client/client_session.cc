@@ -23,10 +23,6 @@
 
 namespace quarry::sync {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 // Number of consecutive replies without an artifact after which a clone fails. Normally, each reply

@@ -7,8 +7,6 @@
 
 namespace quarry::sync {
 
-using base::Result;
-
 Result<void> ClientUnversioned::write(CardWriter& writer) {
   if (!has_asked_) {
     has_asked_ = true;

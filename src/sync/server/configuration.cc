@@ -3,9 +3,6 @@
 namespace quarry::sync {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using repository::ConfigAreas;
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace {
 
 using artifact::BlobReader;
 using artifact::RunningDigest;
-using base::Result;
 
 /// Returns the next piece of a decoded body, or an empty string at the end.
 using NextPiece = std::function<Result<std::string_view>()>;

@@ -11,9 +11,6 @@ namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 
 /// Minimum number of unclustered artifacts for which clusters are made. Clusters save work for the
 /// server and all clients.

@@ -8,7 +8,6 @@ namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
-using base::Result;
 
 // The list of unclustered artifacts is searched only if it has at most this number of entries per
 // mentioned name. Looking up one name in the artifact table takes about as long as reading two

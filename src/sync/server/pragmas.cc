@@ -14,7 +14,6 @@ namespace {
 
 using artifact::fossilize;
 using artifact::HashName;
-using base::Result;
 
 constexpr std::size_t kMaxClientId = 200;
 

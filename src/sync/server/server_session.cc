@@ -16,8 +16,6 @@
 namespace quarry::sync {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
 using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;

@@ -12,10 +12,6 @@
 
 namespace quarry::sync {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 std::string sorted_letters(std::string letters) {

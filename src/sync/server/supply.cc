@@ -12,9 +12,6 @@ namespace {
 
 using artifact::HashAlgorithm;
 using artifact::HashName;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using repository::Rid;
 using repository::StoredArtifact;
 

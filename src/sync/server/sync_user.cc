@@ -12,10 +12,6 @@
 namespace quarry::sync {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 // The number of logins is limited because each login card, even without a password, makes the
 // server hash all bytes after it. More logins would not add rights.
 constexpr int kMaxLogins = 4;

@@ -9,9 +9,6 @@ namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 
 bool is_one_word(std::string_view text) {
   return !text.empty() && std::ranges::none_of(text, [](char c) { return c >= '\0' && c <= ' '; });

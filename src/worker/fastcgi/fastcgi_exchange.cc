@@ -21,8 +21,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 namespace parameter = http::parameter;

@@ -11,10 +11,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::string_view kJson = ".json";
 
 }  // namespace

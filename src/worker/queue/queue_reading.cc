@@ -14,10 +14,6 @@
 
 namespace quarry::worker {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 Result<void> QueueAnswer::get(base::UnixMillis now) {
   QUARRY_TRY(login_.confirm());
   return path_.empty() ? show_queue(now) : show_one(now);

@@ -15,10 +15,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kMaxText = 500;
 constexpr std::size_t kMaxForm = 8'192;
 

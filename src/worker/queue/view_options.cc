@@ -12,10 +12,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 /// Returns the number in the parameter NAME, or OTHERWISE if the parameter is missing.
 Result<std::size_t> number_in(std::string_view query, std::string_view name,
                               std::size_t otherwise) {

@@ -9,8 +9,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-
 std::unexpected<http::Refusal> refuse(int status, std::string text) {
   return std::unexpected(http::Refusal{.status = status, .text = std::move(text)});
 }

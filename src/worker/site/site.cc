@@ -18,8 +18,6 @@
 namespace quarry::worker {
 namespace {
 
-using base::ErrorCode;
-
 Reply refuse(const http::Refusal& refusal) {
   Reply reply = text_reply(refusal.status, refusal.text);
   if (refusal.status == 405) reply.allow = http::kAllowedMethods;

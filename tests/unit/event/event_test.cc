@@ -128,7 +128,6 @@ TEST_CASE("members that are missing, of another type, or too long are refused") 
     from.erase(name);
     CHECK(refusal(from) == base::ErrorCode::kInvalid);
   }
-  using base::ErrorCode;
   const std::vector<std::tuple<std::string, json, ErrorCode>> kChanges = {
       {"/version", 2, ErrorCode::kInvalid},
       {"/type", "pull", ErrorCode::kInvalid},

@@ -21,10 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
 // Values in the check-out database. If vfile.chnged is kUnlinked, a symbolic link was replaced by a

@@ -26,9 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using changes::ChangeSetId;
 
 class LocalQueue : public QueueAccess {

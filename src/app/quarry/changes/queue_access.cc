@@ -17,9 +17,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using changes::ChangeSetId;
 using nlohmann::json;
 

@@ -20,9 +20,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using nlohmann::json;
 
 constexpr std::size_t kMaxReply = std::size_t{64} << 20;

@@ -15,10 +15,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 void print_json(const std::string& document) {
   fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
 }

@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using base::Result;
-
 fs::path program() {
   constexpr const char* kName = "quarry-changes";
   std::error_code error;

@@ -28,10 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTarball = std::size_t{1} << 30;

@@ -29,9 +29,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using spool::SubscriptionStatistics;
 using std::chrono::milliseconds;
 

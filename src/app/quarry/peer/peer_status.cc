@@ -18,7 +18,6 @@ namespace quarry::app {
 namespace {
 
 using backoffice::PeerState;
-using base::Result;
 using nlohmann::json;
 using repository::Repository;
 

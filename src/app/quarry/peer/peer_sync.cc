@@ -25,8 +25,6 @@ namespace quarry::app {
 namespace {
 
 using backoffice::PeerReport;
-using base::ErrorCode;
-using base::Result;
 using repository::Repository;
 using std::chrono::milliseconds;
 using std::chrono::seconds;

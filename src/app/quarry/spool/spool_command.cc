@@ -23,9 +23,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using spool::StreamedMessage;
 using spool::SubscriptionStatistics;
 

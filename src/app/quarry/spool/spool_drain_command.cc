@@ -32,9 +32,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using spool::Message;
 
 // Milliseconds between checks for new messages with --follow, if notifications do not work.

@@ -23,9 +23,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using spool::Message;
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;

@@ -8,9 +8,6 @@
 namespace quarry::app {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
 using spool::QueueOptions;
 using spool::QueueType;
 

@@ -20,7 +20,6 @@ using namespace quarry;
 using namespace quarry::backoffice;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
-using base::ErrorCode;
 
 namespace {
 

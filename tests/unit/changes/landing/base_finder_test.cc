@@ -9,7 +9,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using base::ErrorCode;
 
 namespace {
 

@@ -15,7 +15,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using base::ErrorCode;
 
 TEST_CASE("if the tip moves while a gate decides, landing starts again") {
   LandingWorld world;

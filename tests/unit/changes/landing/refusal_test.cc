@@ -10,7 +10,6 @@
 using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
-using base::ErrorCode;
 using repository::test::name_of;
 
 TEST_CASE("an order that changes nothing is refused, even if the repository uses another hash") {

@@ -15,7 +15,6 @@ using namespace quarry;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
 using artifact::HashName;
-using base::ErrorCode;
 
 namespace {
 

@@ -11,10 +11,8 @@ namespace quarry::spool {
 namespace {
 
 using namespace std::chrono_literals;
-using base::ErrorCode;
 using base::File;
 using base::FileUse;
-using base::Result;
 
 /// A file whose operations can be blocked, or made to fail.
 class FaultyFile final : public File {
