@@ -59,17 +59,6 @@ std::string Random::edited(std::string_view original) {
   return text;
 }
 
-TempDir::TempDir() {
-  std::string name = (std::filesystem::temp_directory_path() / "quarry-artifact-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TempDir::~TempDir() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::string TempDir::write(std::string_view name, std::string_view content) const {
   std::ofstream file(path(name), std::ios::binary);
   file << content;
@@ -88,7 +77,7 @@ std::string TempDir::read(std::string_view name) const {
 std::string TempDir::shell(const std::string& script) const {
   const std::string command =
       fmt::format("exec 2>&1; cd '{0}' || exit 1; HOME='{0}'; USER=root; export HOME USER; {1}",
-                  path_.string(), script);
+                  folder_.string(), script);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (!pipe) throw std::runtime_error("cannot run a shell");
   std::string output;

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <string_view>
+
+#include "temporary_folder.h"
 
 namespace quarry::artifact::test {
 
@@ -31,12 +32,7 @@ class Random {
 
 class TempDir {
  public:
-  TempDir();
-  ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  std::string path(std::string_view name) const { return (path_ / name).string(); }
+  std::string path(std::string_view name) const { return (folder_ / name).string(); }
   /// Writes a file and returns its path.
   std::string write(std::string_view name, std::string_view content) const;
   std::string read(std::string_view name) const;
@@ -47,7 +43,7 @@ class TempDir {
   std::string fossil(const std::string& arguments) const { return shell("fossil " + arguments); }
 
  private:
-  std::filesystem::path path_;
+  TemporaryFolder folder_;
 };
 
 /// Returns true if fossil is installed on this machine.

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -19,12 +18,6 @@ namespace quarry::sync {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path make_folder() {
-  std::string name = fs::temp_directory_path() / "quarry-sync-XXXXXX";
-  REQUIRE(::mkdtemp(name.data()) != nullptr);
-  return name;
-}
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -51,7 +44,7 @@ Rows query_file(const fs::path& path, const std::string& statements) {
 /// Returns the bytes of a new repository with known codes. The repository is made only once.
 const std::string& template_bytes() {
   static const std::string bytes = [] {
-    const fs::path folder = make_folder();
+    const TemporaryFolder folder;
     const fs::path path = folder / "template.fossil";
     const StillClock clock;
     const auto made = repository::init(
@@ -75,9 +68,7 @@ const std::string& template_bytes() {
       query_file(path, fmt::format("INSERT INTO user(login,pw,cap) VALUES('{0}','{1}','{0}')",
                                    letters, secret_of(letters, "pw")));
     }
-    std::string out = read_bytes(path);
-    fs::remove_all(folder);
-    return out;
+    return read_bytes(path);
   }();
   return bytes;
 }
@@ -138,19 +129,13 @@ std::size_t count_cards(std::string_view text, std::string_view word) {
   return count;
 }
 
-World::World() : path_(make_folder() / "repo.fossil") {
+World::World() : path_(folder_ / "repo.fossil") {
   std::ofstream(path_, std::ios::binary) << template_bytes();
   auto opened = repository::Repository::open(
       path_, {.busy_timeout = std::chrono::milliseconds(200), .clock = &clock_});
   REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : opened.error().message));
   repository_ = std::move(*opened);
   initial_ = value("SELECT uuid FROM blob WHERE rid=1");
-}
-
-World::~World() {
-  repository_.reset();
-  std::error_code ignored;
-  fs::remove_all(path_.parent_path(), ignored);
 }
 
 void World::sql(const std::string& statements) {

@@ -12,6 +12,7 @@
 #include "quarry/base/time.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
+#include "temporary_folder.h"
 
 namespace quarry::sync {
 
@@ -60,9 +61,6 @@ class World {
   /// Creates a repository. Its users are named after their capabilities ("g", "o", "i", "ix", "a",
   /// "s", "u", "v") and have the password "pw". `nobody` does not have capabilities.
   World();
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   /// Executes SQL statements directly on the file.
@@ -96,6 +94,7 @@ class World {
 
  private:
   std::string refusal_of(std::string_view body);
+  TemporaryFolder folder_;
   std::filesystem::path path_;
   StillClock clock_;
   std::unique_ptr<repository::Repository> repository_;
