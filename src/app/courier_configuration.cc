@@ -55,9 +55,8 @@ struct EventTypes : Names {
     std::ranges::replace(target, "all", "*");
     for (const std::string& each : target) {
       if (event::covers_any_type(each)) continue;
-      return fail(
-          ErrorCode::kInvalid,
-          fmt::format("\"{}\" matches no event type; see quarry-events(7)", base::printable(each)));
+      return fail(ErrorCode::kInvalid, "\"{}\" matches no event type; see quarry-events(7)",
+                  base::printable(each));
     }
     return {};
   }
@@ -70,8 +69,8 @@ struct Addresses : Names {
       if (each.find('@') != std::string::npos && each.find_first_of(" \t<>") == std::string::npos) {
         continue;
       }
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is not an address like name@domain", base::printable(each)));
+      return fail(ErrorCode::kInvalid, "\"{}\" is not an address like name@domain",
+                  base::printable(each));
     }
     return {};
   }
@@ -101,8 +100,8 @@ struct Type {
     target = courier::destination_type_named(value);
     if (target != DestinationType::kNone) return {};
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not one of webhook, mail, program, syslog, journald, file",
-                            base::printable(value)));
+                "\"{}\" is not one of webhook, mail, program, syslog, journald, file",
+                base::printable(value));
   }
   static Shown show(DestinationType type) {
     const std::string_view name = courier::name_of(type);

@@ -85,8 +85,7 @@ Result<void> check_password(const PeerOptions& peer) {
   const bool is_guest = user.empty() || user == "anonymous" || user == "nobody";
   const bool logs_in = PeerUrl::is_http(peer.url) && !is_guest;
   if (logs_in && peer.password_file.empty()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("needs a password_file for user {}", base::printable(user)));
+    return fail(ErrorCode::kInvalid, "needs a password_file for user {}", base::printable(user));
   }
   if (!logs_in && !peer.password_file.empty()) {
     return fail(ErrorCode::kInvalid,
@@ -127,7 +126,7 @@ Result<const master::PoolConfig*> pool_of(const master::Config& config, const st
   }
   const auto at = std::ranges::find(config.pools, name, &master::PoolConfig::name);
   if (at != config.pools.end()) return &*at;
-  return fail(ErrorCode::kInvalid, fmt::format("pool: [{}] does not exist", base::printable(name)));
+  return fail(ErrorCode::kInvalid, "pool: [{}] does not exist", base::printable(name));
 }
 
 /// Finds the repository of PEER: a file in POOL's folder, the only repository of POOL, or any other
@@ -156,9 +155,9 @@ Result<void> find_repository(const master::PoolConfig& pool, const std::string& 
   const auto name = repository::RepositoryName::parse(relative.string());
   if (!repository.starts_with('/') && !name) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("repository: \"{}\" is not a repository name or an absolute "
-                            "path",
-                            base::printable(repository)));
+                "repository: \"{}\" is not a repository name or an absolute "
+                "path",
+                base::printable(repository));
   }
   if (is_only_one || !name || peer.file.extension() != ".fossil") return {};
   peer.name = name->str();
@@ -171,9 +170,9 @@ Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectio
   ConfiguredPeer peer{.options = section.peer, .pool = pool->name, .file = {}, .name = {}};
   if (!pool->process.chroot.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("repositories of [{}] cannot have peers: the programs that sync with "
-                            "peers are not in its chroot",
-                            pool->name));
+                "repositories of [{}] cannot have peers: the programs that sync with "
+                "peers are not in its chroot",
+                pool->name);
   }
   QUARRY_TRY(find_repository(*pool, section.repository, peer));
   return peer;

@@ -1,6 +1,5 @@
 #include "quarry/artifact/blob.h"
 
-#include <fmt/core.h>
 #include <libdeflate.h>
 
 #include <limits>
@@ -81,8 +80,8 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
-                fmt::format("compressed content declares a size of {}, more than the limit of {}",
-                            declared, max_size));
+                "compressed content declares a size of {}, more than the limit of {}", declared,
+                max_size);
   }
   const std::string_view stream = blob.substr(kBlobPrefixSize);
   libdeflate_decompressor* const with = decompressor();
@@ -100,16 +99,15 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   });
   if (result == LIBDEFLATE_INSUFFICIENT_SPACE ||
       (result == LIBDEFLATE_SUCCESS && made < declared)) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("compressed content does not expand to the declared {} bytes", declared));
+    return fail(ErrorCode::kInvalid, "compressed content does not expand to the declared {} bytes",
+                declared);
   }
   if (result != LIBDEFLATE_SUCCESS) {
     return fail(ErrorCode::kInvalid, "compressed content is not a complete zlib stream");
   }
   if (read != stream.size()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{} bytes after the end of a zlib stream", stream.size() - read));
+    return fail(ErrorCode::kInvalid, "{} bytes after the end of a zlib stream",
+                stream.size() - read);
   }
   return content;
 }

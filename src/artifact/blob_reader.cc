@@ -1,6 +1,5 @@
 #include "quarry/artifact/blob_reader.h"
 
-#include <fmt/core.h>
 #include <zlib.h>
 
 #include <array>
@@ -34,14 +33,13 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
-                fmt::format("compressed content declares a size of {}, more than the limit of {}",
-                            declared, max_size));
+                "compressed content declares a size of {}, more than the limit of {}", declared,
+                max_size);
   }
   blob.remove_prefix(kBlobPrefixSize);
   if (blob.size() > UINT_MAX) {
-    return fail(
-        ErrorCode::kLimit,
-        fmt::format("compressed content is {} bytes long, more than zlib supports", blob.size()));
+    return fail(ErrorCode::kLimit, "compressed content is {} bytes long, more than zlib supports",
+                blob.size());
   }
   auto state = std::make_unique<State>();
   state->left = declared;
@@ -69,8 +67,7 @@ base::Result<std::string_view> BlobReader::next() {
     return fail(ErrorCode::kInvalid, "compressed content is not a complete zlib stream");
   }
   if (has_ended && stream.avail_in > 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{} bytes after the end of a zlib stream", stream.avail_in));
+    return fail(ErrorCode::kInvalid, "{} bytes after the end of a zlib stream", stream.avail_in);
   }
   state.left -= made;
   return std::string_view(reinterpret_cast<const char*>(state.piece.data()), made);

@@ -9,7 +9,7 @@ namespace quarry::artifact {
 namespace {
 
 std::unexpected<base::Error> malformed(std::string_view what) {
-  return fail(ErrorCode::kInvalid, fmt::format("malformed delta: {}", what));
+  return fail(ErrorCode::kInvalid, "malformed delta: {}", what);
 }
 
 bool take_character(std::string_view& rest, char c) {
@@ -98,9 +98,8 @@ base::Result<std::string> delta_apply(std::string_view source, std::string_view 
                                       std::size_t max_size) {
   QUARRY_TRY_ASSIGN(const std::size_t declared, take_output_size(delta));
   if (declared > max_size) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("delta declares a target of {} bytes, more than the limit of {}",
-                            declared, max_size));
+    return fail(ErrorCode::kLimit, "delta declares a target of {} bytes, more than the limit of {}",
+                declared, max_size);
   }
   base::Result<void> done;
   std::string target;

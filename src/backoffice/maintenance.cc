@@ -73,8 +73,8 @@ base::Result<std::size_t> maintain(JobContext& context) {
   repository.keep_log_short();
   if (slice.damage.empty()) return slice.artifacts + gone;
   return base::fail(base::ErrorCode::kCorrupt,
-                    fmt::format("{} damaged artifacts, the first is {}; run quarry verify",
-                                slice.damage.size(), slice.damage.front()));
+                    "{} damaged artifacts, the first is {}; run quarry verify", slice.damage.size(),
+                    slice.damage.front());
 }
 
 base::Result<std::size_t> compact(JobContext& context,
@@ -83,10 +83,9 @@ base::Result<std::size_t> compact(JobContext& context,
   repository::Compaction compaction(context.repository);
   QUARRY_TRY_ASSIGN(const auto slice, compaction.run({.is_over = is_over, .rest = 1}));
   if (slice.damaged == 0) return slice.rewritten;
-  return base::fail(
-      base::ErrorCode::kCorrupt,
-      fmt::format("{} damaged artifacts, left as they are; the first is {}; run quarry verify",
-                  slice.damaged, slice.damage.front()));
+  return base::fail(base::ErrorCode::kCorrupt,
+                    "{} damaged artifacts, left as they are; the first is {}; run quarry verify",
+                    slice.damaged, slice.damage.front());
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ Result<char> modifier_named(char letter, std::string_view word) {
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", modifier.word);
   }
-  return fail(ErrorCode::kInvalid,
-              fmt::format("%{} does not support \"{}\", only {}", letter, printable(word), known));
+  return fail(ErrorCode::kInvalid, "%{} does not support \"{}\", only {}", letter, printable(word),
+              known);
 }
 
 /// Removes a word in braces from the start of REST and returns the word.
@@ -84,19 +84,19 @@ Result<AccessPiece> take_placeholder(std::string_view& rest) {
   }
   if (has(kWithName, letter)) {
     if (!inside.empty()) return AccessPiece{letter, 0, std::string(inside)};
-    return fail(ErrorCode::kInvalid, fmt::format("%{} needs a name: %{{NAME}}{}", letter, letter));
+    return fail(ErrorCode::kInvalid, "%{} needs a name: %{{NAME}}{}", letter, letter);
   }
   if (has(kWithWord, letter)) {
     QUARRY_TRY_ASSIGN(const char code, modifier_named(letter, inside));
     return AccessPiece{letter, code};
   }
   if (!has(kWithNothing, letter)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("unknown placeholder %{}", printable(std::string_view(&letter, 1))));
+    return fail(ErrorCode::kInvalid, "unknown placeholder %{}",
+                printable(std::string_view(&letter, 1)));
   }
   if (!inside.empty()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("%{} does not support \"{}\" in braces", letter, printable(inside)));
+    return fail(ErrorCode::kInvalid, "%{} does not support \"{}\" in braces", letter,
+                printable(inside));
   }
   if (letter == '%') return AccessPiece{0, 0, "%"};
   return AccessPiece{letter, 0};

@@ -1,7 +1,6 @@
 #include "quarry/base/access_log.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ Result<void> AccessLog::reopen() {
 Result<void> AccessLog::replace(const Fd& fresh) {
   if (is_own_descriptor(options_.path)) return {};
   if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
-  return fail_errno(fmt::format("cannot reopen the access log {}", options_.path));
+  return fail_errno("cannot reopen the access log {}", options_.path);
 }
 
 bool AccessLog::is_suppressed(const AccessRecord& record) const {

@@ -1,7 +1,6 @@
 #include "quarry/base/confinement.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <link.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
@@ -54,7 +53,7 @@ Result<void> allow(const Fd& rules, const fs::path& path, std::uint64_t rights) 
   if (::syscall(SYS_landlock_add_rule, rules.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0) {
     return {};
   }
-  return fail_errno(fmt::format("cannot add {} to the Landlock rules", path.string()));
+  return fail_errno("cannot add {} to the Landlock rules", path.string());
 }
 
 /// Returns the loader that the kernel executes for PROGRAM (PT_INTERP in elf(5)). Returns "" for a

@@ -43,8 +43,7 @@ Result<std::string> quoted_value(std::string_view text) {
   if (i >= text.size()) return fail(ErrorCode::kInvalid, "the quoted value has no closing \"");
   const std::string_view rest = trim(text.substr(i + 1));
   if (!rest.empty() && !begins_comment(rest.front())) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" follows the quoted value", printable(rest)));
+    return fail(ErrorCode::kInvalid, "\"{}\" follows the quoted value", printable(rest));
   }
   return value;
 }

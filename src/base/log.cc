@@ -60,7 +60,7 @@ bool connect_to_daemon(int fd, const std::string& path) {
 Result<Fd> connect_log_socket(const std::string& path) {
   Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd || !connect_to_daemon(fd.get(), path)) {
-    return fail_errno(fmt::format("cannot reach the logging daemon at {}", path));
+    return fail_errno("cannot reach the logging daemon at {}", path);
   }
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout);
   return fd;
@@ -126,7 +126,7 @@ std::string_view name_of(LogLevel level) {
 
 Result<Fd> open_log_file(const char* what, const std::string& path) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_CREAT, 0640));
-  if (!fd) return fail_errno(fmt::format("cannot open the {} {}", what, path));
+  if (!fd) return fail_errno("cannot open the {} {}", what, path);
   return fd;
 }
 
@@ -158,7 +158,7 @@ Result<void> check_log_file(const std::string& path) {
     const auto folder = end_of_links(path).parent_path();
     if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
   }
-  return fail_errno(fmt::format("cannot open the log {}", path));
+  return fail_errno("cannot open the log {}", path);
 }
 
 Result<void> check_log(const LogOptions& options) {
@@ -180,7 +180,7 @@ Result<void> replace_log(const Fd& fresh) {
   if (!is_rotated(log)) return {};
   // Keep the number of the descriptor, because children and libraries might use it.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
-  return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
+  return fail_errno("cannot reopen the log {}", log.options.path);
 }
 
 void unblock_reopen_signal() {

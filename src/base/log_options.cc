@@ -77,15 +77,15 @@ Result<void> set_log_target(LogOptions& options, std::string_view value) {
     options.path =
         word.size() == value.size() ? service.usual_socket : value.substr(word.size() + 1);
     if (!options.path.starts_with('/') || options.path.size() >= sizeof(sockaddr_un::sun_path)) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not an absolute path of a socket",
-                                                   printable(options.path)));
+      return fail(ErrorCode::kInvalid, "\"{}\" is not an absolute path of a socket",
+                  printable(options.path));
     }
     return {};
   }
   if (!value.starts_with('/')) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is neither an absolute path nor stderr, syslog or journald",
-                            printable(value)));
+                "\"{}\" is neither an absolute path nor stderr, syslog or journald",
+                printable(value));
   }
   options.target = LogTarget::kFile;
   options.path = value;

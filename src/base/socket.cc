@@ -25,7 +25,7 @@ namespace {
 
 Result<std::uint16_t> parse_port(std::string_view text) {
   if (const auto port = parse_number<std::uint16_t>(text)) return *port;
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not a port (0 to 65535)", text));
+  return fail(ErrorCode::kInvalid, "\"{}\" is not a port (0 to 65535)", text);
 }
 
 /// Parses a port like parse_port(). The error message also helps users who meant the path of a
@@ -56,19 +56,19 @@ Result<void> remove_stale(const SocketAddress& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
-    return fail_errno(fmt::format("cannot examine {}", path));
+    return fail_errno("cannot examine {}", path);
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
+    return fail(ErrorCode::kInvalid, "{} already exists and is not a socket", path);
   }
   // Use a datagram socket, because a connection would be a request for a running server. If a socket
   // of another type is bound to PATH, connect(2) fails with EPROTOTYPE.
   const Fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
-    return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", path));
+    return fail(ErrorCode::kBusy, "another program listens on {}", path);
   }
-  if (::unlink(path.c_str()) != 0) return fail_errno(fmt::format("cannot remove {}", path));
+  if (::unlink(path.c_str()) != 0) return fail_errno("cannot remove {}", path);
   return {};
 }
 
@@ -76,7 +76,7 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
   QUARRY_TRY(remove_stale(address));
   const std::string path = address.path();
   if (::bind(fd.get(), address.get(), address.size()) != 0) {
-    return fail_errno(fmt::format("cannot bind {}", path));
+    return fail_errno("cannot bind {}", path);
   }
   // Clients cannot connect before listen(2), so the socket never accepts clients with a wrong owner
   // or mode.
@@ -97,9 +97,9 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address, const ListenOp
   }
   if (::bind(fd.get(), address.get(), address.size()) == 0) return {};
   if (errno == EADDRINUSE) {
-    return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", address.str()));
+    return fail(ErrorCode::kBusy, "another program listens on {}", address.str());
   }
-  return fail_errno(fmt::format("cannot bind {}", address.str()));
+  return fail_errno("cannot bind {}", address.str());
 }
 
 /// Starts to listen, or changes the backlog of a listening socket.
@@ -109,7 +109,7 @@ Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
   const timeval moment{0, 1000};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
   if (::listen(fd.get(), options.backlog) == 0) return {};
-  return fail_errno(fmt::format("cannot listen on {}", address.str()));
+  return fail_errno("cannot listen on {}", address.str());
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Result<SocketAddress> SocketAddress::parse_ip(std::string_view text) {
     address.size_ = sizeof in6;
     return address;
   }
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not an IPv4 or IPv6 address", text));
+  return fail(ErrorCode::kInvalid, "\"{}\" is not an IPv4 or IPv6 address", text);
 }
 
 Result<SocketAddress> SocketAddress::parse(std::string_view text) {
@@ -140,9 +140,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   if (text.find('/') != std::string_view::npos) {
     auto& local = reinterpret_cast<sockaddr_un&>(address.storage_);
     if (text.size() >= sizeof local.sun_path) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("the path of the socket \"{}\" is longer than {}", printable(text),
-                              sizeof local.sun_path - 1));
+      return fail(ErrorCode::kInvalid, "the path of the socket \"{}\" is longer than {}",
+                  printable(text), sizeof local.sun_path - 1);
     }
     if (text.find('\0') != std::string_view::npos) {
       return fail(ErrorCode::kInvalid, "the path of the socket contains a NUL");
@@ -165,8 +164,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const std::string_view host = text.substr(0, colon);
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (!bracketed && host.find(':') != std::string_view::npos) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\": an IPv6 address must be written as [ADDRESS]:PORT", text));
+    return fail(ErrorCode::kInvalid, "\"{}\": an IPv6 address must be written as [ADDRESS]:PORT",
+                text);
   }
   QUARRY_TRY_ASSIGN(address, parse_ip(host));
   QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_port(text.substr(colon + 1)));
@@ -231,7 +230,7 @@ std::string SocketAddress::str() const {
 
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options) {
   Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno(fmt::format("cannot create a socket for {}", address.str()));
+  if (!fd) return fail_errno("cannot create a socket for {}", address.str());
   if (address.is_unix()) {
     QUARRY_TRY(bind_unix(fd, address, options));
   } else {
@@ -247,8 +246,7 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
   socklen_t size = sizeof listens;
   ::getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
   if (listens == 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the inherited socket for {} is not listening", address.str()));
+    return fail(ErrorCode::kInvalid, "the inherited socket for {} is not listening", address.str());
   }
   if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("cannot set a socket's mode");
   return begin_listening(fd, address, options);
@@ -262,10 +260,10 @@ Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
   Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) {
-    return fail_errno(fmt::format("cannot examine {}", path));
+    return fail_errno("cannot examine {}", path);
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is not a socket", path));
+    return fail(ErrorCode::kInvalid, "{} is not a socket", path);
   }
   *file = {status.st_dev, status.st_ino};
   return fd;
@@ -284,21 +282,21 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
   SocketFile found;
   QUARRY_TRY_ASSIGN(const Fd fd, open_socket_file(path, &found));
   if (file && found != *file) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} was replaced by another socket", path));
+    return fail(ErrorCode::kInvalid, "{} was replaced by another socket", path);
   }
   const std::string held = fmt::format("/proc/self/fd/{}", fd.get());
   if (options.access.empty() &&
       (options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
       ::chown(held.c_str(), options.owner, options.group) != 0) {
-    return fail_errno(fmt::format("cannot change the owner of {}", path));
+    return fail_errno("cannot change the owner of {}", path);
   }
   if (::chmod(held.c_str(), options.mode) != 0) {
-    return fail_errno(fmt::format("cannot change the mode of {}", path));
+    return fail_errno("cannot change the mode of {}", path);
   }
   // The access list comes last, because a change of the mode changes the mask of the list.
   const auto granted = grant_access(held, options.mode, options.access);
   if (granted) return {};
-  return fail(granted.error().code, fmt::format("{}: {}", path, granted.error().message));
+  return fail(granted.error().code, "{}: {}", path, granted.error().message);
 }
 
 bool has_peer_left(int fd) {

@@ -1,7 +1,6 @@
 #include "quarry/base/spawn.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -148,7 +147,7 @@ Result<int> run_confined(const Confinement& confinement, const std::function<int
       }
     }).join();
   } catch (const std::system_error& error) {
-    return fail(ErrorCode::kIo, fmt::format("cannot start a thread: {}", error.what()));
+    return fail(ErrorCode::kIo, "cannot start a thread: {}", error.what());
   }
   return code;
 }

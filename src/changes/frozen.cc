@@ -1,7 +1,5 @@
 #include "quarry/changes/frozen.h"
 
-#include <fmt/core.h>
-
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -56,16 +54,15 @@ Result<Branches> frozen_branches(const Directories& directories) {
 
 Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen) {
   if (!is_branch_name(branch)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is not a valid branch name", base::printable(branch)));
+    return fail(ErrorCode::kInvalid, "\"{}\" is not a valid branch name", base::printable(branch));
   }
   QUARRY_TRY_ASSIGN(const auto held, lock(directories));
   QUARRY_TRY_ASSIGN(Branches branches, frozen_branches(directories));
   const bool changes =
       is_frozen ? branches.emplace(branch).second : branches.erase(std::string(branch)) > 0;
   if (!changes) {
-    return fail(ErrorCode::kConflict, fmt::format("the branch {} is {}", branch,
-                                                  is_frozen ? "already frozen" : "not frozen"));
+    return fail(ErrorCode::kConflict, "the branch {} is {}", branch,
+                is_frozen ? "already frozen" : "not frozen");
   }
   return write(directories, branches);
 }

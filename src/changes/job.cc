@@ -26,8 +26,8 @@ constexpr std::size_t kTime = 23;  // "2026-03-04T05:06:07.123"
 
 std::unexpected<base::Error> wrong(const Section& section, std::string_view line,
                                    std::string_view what) {
-  return fail(ErrorCode::kInvalid,
-              fmt::format("##{}: \"{}\" {}", section.name, base::printable(line, 80), what));
+  return fail(ErrorCode::kInvalid, "##{}: \"{}\" {}", section.name, base::printable(line, 80),
+              what);
 }
 
 Result<HistoryLine> history_line_of(const Section& section, std::string_view line) {
@@ -86,7 +86,7 @@ Result<void> take_history(Job& job, const Section& section) {
   for (const std::string& line : section.lines) {
     if (line.empty()) continue;
     if (job.history.size() == kMaxHistory) {
-      return fail(ErrorCode::kLimit, fmt::format("##history: more than {} lines", kMaxHistory));
+      return fail(ErrorCode::kLimit, "##history: more than {} lines", kMaxHistory);
     }
     QUARRY_TRY_ASSIGN(auto read, history_line_of(section, line));
     job.history.push_back(std::move(read));
@@ -167,9 +167,8 @@ Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
   }
   QUARRY_TRY_ASSIGN(job.meta, meta_of(std::move(of_meta)));
   if (job.meta.type != name.type) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##movetype is {}, but the move type in the job's name is {}",
-                            word_of(job.meta.type), word_of(name.type)));
+    return fail(ErrorCode::kInvalid, "##movetype is {}, but the move type in the job's name is {}",
+                word_of(job.meta.type), word_of(name.type));
   }
   return job;
 }

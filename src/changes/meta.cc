@@ -20,25 +20,23 @@ constexpr std::array<std::string_view, 3> kMergeWords = {"merge", "cherrypick", 
 Result<MoveType> move_type_of(const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string word, line_of(section));
   if (const auto type = move_type_named(word)) return *type;
-  return fail(ErrorCode::kInvalid,
-              fmt::format("##movetype: \"{}\" is not RB, EM, BF or DC", base::printable(word, 40)));
+  return fail(ErrorCode::kInvalid, "##movetype: \"{}\" is not RB, EM, BF or DC",
+              base::printable(word, 40));
 }
 
 Result<std::vector<std::string>> files_of(const Section& section) {
   QUARRY_TRY_ASSIGN(auto files, lines_of(section, kMaxFiles));
   for (const std::string& name : files) {
     if (artifact::is_simple_path(name)) continue;
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("##files: \"{}\" must be a relative path with no \".\" or \"..\" components",
-                    base::printable(name, 80)));
+    return fail(ErrorCode::kInvalid,
+                "##files: \"{}\" must be a relative path with no \".\" or \"..\" components",
+                base::printable(name, 80));
   }
   std::vector<std::string_view> sorted(files.begin(), files.end());
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return files;
-  return fail(ErrorCode::kInvalid,
-              fmt::format("##files: \"{}\" is listed twice", base::printable(*twice, 80)));
+  return fail(ErrorCode::kInvalid, "##files: \"{}\" is listed twice", base::printable(*twice, 80));
 }
 
 Result<std::vector<Rename>> renames_of(const Section& section) {
@@ -48,11 +46,11 @@ Result<std::vector<Rename>> renames_of(const Section& section) {
     const std::string_view from = base::take_until(line, '\t');
     if (from.empty() || line.empty() || from == line || line.find('\t') != line.npos) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("##renames: \"{}\": expected an old name, a tab and a new name",
-                              base::printable(from, 80)));
+                  "##renames: \"{}\": expected an old name, a tab and a new name",
+                  base::printable(from, 80));
     }
     if (renames.size() == kMaxFiles) {
-      return fail(ErrorCode::kLimit, fmt::format("##renames: more than {} lines", kMaxFiles));
+      return fail(ErrorCode::kLimit, "##renames: more than {} lines", kMaxFiles);
     }
     renames.push_back({.from = std::string(from), .to = std::string(line)});
   }
@@ -67,11 +65,10 @@ Result<std::vector<MergedCheckIn>> merges_of(const Section& section) {
     const auto kind = std::ranges::find(kMergeWords, word);
     const auto check_in = artifact::HashName::parse(line);
     if (kind == kMergeWords.end() || !check_in) {
-      return fail(
-          ErrorCode::kInvalid,
-          fmt::format("##merges: \"{} {}\": expected merge, cherrypick or backout, then the hash "
-                      "of a check-in",
-                      base::printable(word, 40), base::printable(line, 80)));
+      return fail(ErrorCode::kInvalid,
+                  "##merges: \"{} {}\": expected merge, cherrypick or backout, then the hash "
+                  "of a check-in",
+                  base::printable(word, 40), base::printable(line, 80));
     }
     merges.push_back({static_cast<MergeKind>(kind - kMergeWords.begin()), *check_in});
   }
@@ -101,7 +98,7 @@ Result<std::string> comment_of(const Section& section) {
     comment += *line;
   }
   if (comment.size() <= kMaxComment) return comment;
-  return fail(ErrorCode::kLimit, fmt::format("##comment: longer than {} bytes", kMaxComment));
+  return fail(ErrorCode::kLimit, "##comment: longer than {} bytes", kMaxComment);
 }
 
 Result<void> take(Meta& meta, Section section) {
@@ -170,9 +167,8 @@ Result<void> Meta::check() const {
   std::ranges::sort(sorted);
   for (const auto name_of : {&Rename::from, &Rename::to}) {
     if (const std::string* const name = wrong_name(renames, sorted, name_of)) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("##renames: \"{}\" is listed twice, or not in ##files",
-                              base::printable(*name, 80)));
+      return fail(ErrorCode::kInvalid, "##renames: \"{}\" is listed twice, or not in ##files",
+                  base::printable(*name, 80));
     }
   }
   return {};
@@ -182,8 +178,7 @@ Result<Meta> Meta::parse(std::string_view text) {
   QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMaxMeta));
   for (const Section& section : sections) {
     if (!is_of_jobs(section.name)) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: only the queue can write this section", section.name));
+    return fail(ErrorCode::kInvalid, "##{}: only the queue can write this section", section.name);
   }
   QUARRY_TRY_ASSIGN(auto meta, meta_of(std::move(sections)));
   QUARRY_TRY(meta.check());

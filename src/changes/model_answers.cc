@@ -266,12 +266,11 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
   for (const ChangeSetId& id : primary) {
     const ModelNode* node = known_node(id);
     if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("{} {}", id.str(),
-                              !node                        ? "does not exist or has been deleted"
-                              : node->is_rollback()        ? "is a rollback"
-                              : node->known.is_rolled_back ? "was already rolled back"
-                                                           : "did not land"));
+      return fail(ErrorCode::kNotFound, "{} {}", id.str(),
+                  !node                        ? "does not exist or has been deleted"
+                  : node->is_rollback()        ? "is a rollback"
+                  : node->known.is_rolled_back ? "was already rolled back"
+                                               : "did not land");
     }
     left.push_back(node);
   }
@@ -283,8 +282,8 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     left.pop_back();
     if (!seen.insert(node).second) continue;
     if (all.size() == limit) {
-      return fail(ErrorCode::kLimit,
-                  fmt::format("more than {} change sets would have to be rolled back", limit));
+      return fail(ErrorCode::kLimit, "more than {} change sets would have to be rolled back",
+                  limit);
     }
     all.push_back(node);
     std::ranges::copy_if(node->dependents, std::back_inserter(left),

@@ -25,14 +25,14 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
   const std::string_view name = line.substr(2);
   if (!is_section_name(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("line {}: \"{}\" is not a section: a name in lower case must follow ##",
-                            number, base::printable(line, 40)));
+                "line {}: \"{}\" is not a section: a name in lower case must follow ##", number,
+                base::printable(line, 40));
   }
   if (std::ranges::any_of(sections, [&](const Section& one) { return one.name == name; })) {
-    return fail(ErrorCode::kInvalid, fmt::format("line {}: duplicate section ##{}", number, name));
+    return fail(ErrorCode::kInvalid, "line {}: duplicate section ##{}", number, name);
   }
   if (sections.size() == kMaxSections) {
-    return fail(ErrorCode::kLimit, fmt::format("more than {} sections", kMaxSections));
+    return fail(ErrorCode::kLimit, "more than {} sections", kMaxSections);
   }
   sections.push_back({.name = std::string(name), .lines = {}});
   return {};
@@ -42,15 +42,14 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
 
 Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit) {
   if (text.size() > limit) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("it is {} bytes long; the limit is {}", text.size(), limit));
+    return fail(ErrorCode::kLimit, "it is {} bytes long; the limit is {}", text.size(), limit);
   }
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = base::take_until(text, '\n');
     if (!base::is_text(line, "\t")) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("line {} contains a control character or invalid UTF-8", number));
+      return fail(ErrorCode::kInvalid, "line {} contains a control character or invalid UTF-8",
+                  number);
     }
     if (line.starts_with("##")) {
       QUARRY_TRY(begin(sections, line, number));
@@ -60,8 +59,7 @@ Result<std::vector<Section>> read_sections(std::string_view text, std::size_t li
     if (!sections.empty()) {
       sections.back().lines.emplace_back(line);
     } else if (!line.empty()) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("line {}: text before the first section", number));
+      return fail(ErrorCode::kInvalid, "line {}: text before the first section", number);
     }
   }
   return sections;
@@ -96,16 +94,15 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t li
   for (const std::string& line : section.lines) {
     if (line.empty()) continue;
     if (line.size() > kMaxName) {
-      return fail(ErrorCode::kLimit,
-                  fmt::format("##{}: \"{}\" is longer than {} bytes", section.name,
-                              base::printable(line, 40), kMaxName));
+      return fail(ErrorCode::kLimit, "##{}: \"{}\" is longer than {} bytes", section.name,
+                  base::printable(line, 40), kMaxName);
     }
     if (line.find('\t') != line.npos) {
-      return fail(ErrorCode::kInvalid, fmt::format("##{}: \"{}\" contains a tab", section.name,
-                                                   base::printable(line, 40)));
+      return fail(ErrorCode::kInvalid, "##{}: \"{}\" contains a tab", section.name,
+                  base::printable(line, 40));
     }
     if (lines.size() == limit) {
-      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {} lines", section.name, limit));
+      return fail(ErrorCode::kLimit, "##{}: more than {} lines", section.name, limit);
     }
     lines.push_back(line);
   }
@@ -115,12 +112,10 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t li
 Result<std::string> line_of(const Section& section) {
   QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMaxFiles));
   if (lines.size() != 1) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: {} lines instead of one", section.name, lines.size()));
+    return fail(ErrorCode::kInvalid, "##{}: {} lines instead of one", section.name, lines.size());
   }
   if (lines[0].starts_with(' ') || lines[0].ends_with(' ')) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: begins or ends with a space", section.name));
+    return fail(ErrorCode::kInvalid, "##{}: begins or ends with a space", section.name);
   }
   return lines[0];
 }
@@ -133,8 +128,8 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
     const auto id = ChangeSetId::parse(line);
     if (!id) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("##{}: \"{}\" is not a change-set id (16 hexadecimal digits)",
-                              section.name, base::printable(line, 40)));
+                  "##{}: \"{}\" is not a change-set id (16 hexadecimal digits)", section.name,
+                  base::printable(line, 40));
     }
     ids.push_back(*id);
   }
@@ -142,8 +137,7 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return ids;
-  return fail(ErrorCode::kInvalid,
-              fmt::format("##{}: {} is listed twice", section.name, twice->str()));
+  return fail(ErrorCode::kInvalid, "##{}: {} is listed twice", section.name, twice->str());
 }
 
 bool is_of_jobs(std::string_view name) {

@@ -25,24 +25,20 @@ std::unexpected<base::Error> failed(const std::string& path) {
     case ENOENT:
       return base::fail(
           ErrorCode::kNotFound,
-          fmt::format(
-              "{} does not exist: quarryd is not running, or its control.socket is elsewhere",
-              place));
+          "{} does not exist: quarryd is not running, or its control.socket is elsewhere", place);
     case ECONNREFUSED:
-      return base::fail(ErrorCode::kNotFound,
-                        fmt::format("nothing listens on {}: quarryd is not running", place));
+      return base::fail(ErrorCode::kNotFound, "nothing listens on {}: quarryd is not running",
+                        place);
     case EACCES:
     case EPERM:
       return base::fail(
           ErrorCode::kDenied,
-          fmt::format(
-              "permission denied: only root and the user that quarryd was started as can use {}",
-              place));
+          "permission denied: only root and the user that quarryd was started as can use {}",
+          place);
     case EAGAIN:
-      return base::fail(ErrorCode::kBusy,
-                        fmt::format("the quarryd that listens on {} does not answer", place));
+      return base::fail(ErrorCode::kBusy, "the quarryd that listens on {} does not answer", place);
     default:
-      return base::fail_errno(fmt::format("cannot query {}", place));
+      return base::fail_errno("cannot query {}", place);
   }
 }
 
@@ -78,8 +74,8 @@ base::Result<std::string> ask_once(const base::SocketAddress& address, Question 
     if (size <= 0) return answer;
     answer.append(bytes.data(), static_cast<std::size_t>(size));
     if (answer.size() > kMaxAnswer) {
-      return base::fail(ErrorCode::kLimit, fmt::format("the reply from {} is too long",
-                                                       base::printable(address.path())));
+      return base::fail(ErrorCode::kLimit, "the reply from {} is too long",
+                        base::printable(address.path()));
     }
   }
 }
@@ -106,10 +102,9 @@ base::Result<std::string> ask(const base::SocketAddress& address, Question quest
     QUARRY_TRY_ASSIGN(std::string answer, ask_once(address, question, end));
     if (answer.ends_with('\n')) return answer;
   }
-  return base::fail(
-      ErrorCode::kIo,
-      fmt::format("the quarryd that listens on {} closed the connection before it answered",
-                  base::printable(address.path())));
+  return base::fail(ErrorCode::kIo,
+                    "the quarryd that listens on {} closed the connection before it answered",
+                    base::printable(address.path()));
 }
 
 }  // namespace quarry::control

@@ -1,6 +1,5 @@
 #include "quarry/courier/options.h"
 
-#include <fmt/core.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -130,8 +129,8 @@ Result<void> DestinationOptions::check() const {
   }
   for (const NeededWord& needed : kNeeded) {
     if (needed.type != type || needed.is_there(*this)) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("a destination of type {} needs {}", name_of(type), needed.word));
+    return fail(ErrorCode::kInvalid, "a destination of type {} needs {}", name_of(type),
+                needed.word);
   }
   if (type == DestinationType::kWebhook) QUARRY_TRY(check_webhook_url(url));
   if (type == DestinationType::kMail && !url.empty()) QUARRY_TRY(check_smtp_url(url));
@@ -238,7 +237,7 @@ Result<void> check_header(std::string_view text) {
   const bool is_ours = std::ranges::any_of(kOurs, [&](std::string_view ours) {
     return ours.size() == name.size() && ::strncasecmp(ours.data(), name.data(), name.size()) == 0;
   });
-  if (is_ours) return fail(ErrorCode::kInvalid, fmt::format("the courier sets {} itself", name));
+  if (is_ours) return fail(ErrorCode::kInvalid, "the courier sets {} itself", name);
   return {};
 }
 

@@ -253,7 +253,7 @@ Result<Head> read_head(const json& from) {
 Result<json> read_json(std::string_view text) {
   constexpr int kMaxDepth = 8;
   if (text.size() > kMaxMessage) {
-    return fail(ErrorCode::kLimit, fmt::format("invalid event: longer than {} bytes", kMaxMessage));
+    return fail(ErrorCode::kLimit, "invalid event: longer than {} bytes", kMaxMessage);
   }
   const auto is_shallow = [](int depth, json::parse_event_t, json&) { return depth < kMaxDepth; };
   json read = json::parse(text, is_shallow, false);
@@ -322,7 +322,7 @@ Result<Event> parse(std::string_view text) {
   QUARRY_TRY_ASSIGN(const json from, read_json(text));
   const auto version = from.find("version");
   if (version == from.end() || *version != kVersion) {
-    return fail(ErrorCode::kInvalid, fmt::format("invalid event: version is not {}", kVersion));
+    return fail(ErrorCode::kInvalid, "invalid event: version is not {}", kVersion);
   }
   std::string type;
   Reader reader(from);
@@ -332,8 +332,7 @@ Result<Event> parse(std::string_view text) {
   const auto record =
       std::ranges::find(every_record(), type, [](const Record& each) { return type_of(each); });
   if (record == every_record().end()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("invalid event: unknown type {}", base::printable(type)));
+    return fail(ErrorCode::kInvalid, "invalid event: unknown type {}", base::printable(type));
   }
   Event event{.record = *record};
   QUARRY_TRY_ASSIGN(event.head, read_head(from));

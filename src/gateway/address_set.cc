@@ -1,6 +1,5 @@
 #include "quarry/gateway/address_set.h"
 
-#include <fmt/core.h>
 #include <netinet/in.h>
 
 #include <cstring>
@@ -49,9 +48,8 @@ base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry
                         ? limit
                         : base::parse_number<unsigned>(entry.substr(slash + 1));
   if (!bits || *bits > limit) {
-    return base::fail(
-        base::ErrorCode::kInvalid,
-        fmt::format("\"{}\" is not a network (ADDRESS/BITS, at most {} bits)", entry, limit));
+    return base::fail(base::ErrorCode::kInvalid,
+                      "\"{}\" is not a network (ADDRESS/BITS, at most {} bits)", entry, limit);
   }
   return Network{.address = as_ipv6(address).value_or(std::array<std::uint8_t, 16>{}),
                  .bits = ipv4 ? *bits + kMappedBits : *bits};

@@ -30,14 +30,13 @@ base::Result<PemFile> open_pem(const std::string& path) {
   PemFile file{.fd = base::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), .bio = {}};
   struct stat status {};
   if (!file.fd || ::fstat(file.fd.get(), &status) != 0) {
-    return base::fail_errno(fmt::format("cannot read {}", path));
+    return base::fail_errno("cannot read {}", path);
   }
   if (!S_ISREG(status.st_mode)) {
-    return base::fail(ErrorCode::kIo, fmt::format("{} is not a regular file", path));
+    return base::fail(ErrorCode::kIo, "{} is not a regular file", path);
   }
   if (status.st_size > kMaxCertificateFile) {
-    return base::fail(ErrorCode::kIo,
-                      fmt::format("{} is larger than {} bytes", path, kMaxCertificateFile));
+    return base::fail(ErrorCode::kIo, "{} is larger than {} bytes", path, kMaxCertificateFile);
   }
   file.bio.reset(BIO_new_fd(file.fd.get(), BIO_NOCLOSE));
   file.mode = status.st_mode;
@@ -66,17 +65,15 @@ base::Result<std::vector<X509Ptr>> read_chain(const std::string& path) {
   }
   std::vector<X509Ptr> chain = std::move(*read);
   if (chain.empty()) {
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("{}: the file does not contain a certificate in PEM format", path));
+    return base::fail(ErrorCode::kInvalid,
+                      "{}: the file does not contain a certificate in PEM format", path);
   }
   for (std::size_t i = 1; i < chain.size(); ++i) {
     if (X509_check_issued(chain[i].get(), chain[i - 1].get()) == X509_V_OK) continue;
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("{}: the certificate {} was not issued by {}, which follows it: write the "
-                    "server's certificate first, and its issuers after it in their order",
-                    path, name_of(chain[i - 1].get()), name_of(chain[i].get())));
+    return base::fail(ErrorCode::kInvalid,
+                      "{}: the certificate {} was not issued by {}, which follows it: write the "
+                      "server's certificate first, and its issuers after it in their order",
+                      path, name_of(chain[i - 1].get()), name_of(chain[i].get()));
   }
   return chain;
 }
@@ -95,14 +92,13 @@ base::Result<KeyPtr> read_key(const std::string& path, std::vector<std::string>&
   ERR_clear_error();
   if (needs_password) {
     return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{}: the key is encrypted with a password: remove the password, "
-                                  "for example with openssl pkey -in {} -out FILE",
-                                  path, path));
+                      "{}: the key is encrypted with a password: remove the password, "
+                      "for example with openssl pkey -in {} -out FILE",
+                      path, path);
   }
   if (!key) {
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("{}: the file does not contain a private key in PEM format", path));
+    return base::fail(ErrorCode::kInvalid,
+                      "{}: the file does not contain a private key in PEM format", path);
   }
   if ((file.mode & S_IROTH) != 0) {
     warnings.push_back(

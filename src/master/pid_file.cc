@@ -53,7 +53,7 @@ pid_t living_process_in(const base::Fd& fd, pid_t self) {
 }
 
 std::unexpected<base::Error> cannot_write(const std::string& path) {
-  return base::fail_errno(fmt::format("cannot write the pid file {}", path));
+  return base::fail_errno("cannot write the pid file {}", path);
 }
 
 base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
@@ -61,16 +61,14 @@ base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   if (!fd) return cannot_write(path);
   struct stat status {};
   if (::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode)) return fd;
-  return base::fail(base::ErrorCode::kInvalid,
-                    fmt::format("the pid file {} is not a regular file", path));
+  return base::fail(base::ErrorCode::kInvalid, "the pid file {} is not a regular file", path);
 }
 
 base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_t self) {
   const pid_t other = living_process_in(fd, self);
   if (other == 0) return {};
-  return base::fail(
-      base::ErrorCode::kBusy,
-      fmt::format("the pid file {} belongs to process {}, a running quarryd", path, other));
+  return base::fail(base::ErrorCode::kBusy,
+                    "the pid file {} belongs to process {}, a running quarryd", path, other);
 }
 
 }  // namespace

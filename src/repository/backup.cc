@@ -20,8 +20,7 @@ base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::p
   return guarded(path, [&]() -> base::Result<std::unique_ptr<Database>> {
     auto database = open_to_copy(path);
     if (!database->has_table("blob") || !database->has_table("plink")) {
-      return base::fail(ErrorCode::kInvalid,
-                        fmt::format("{}: not a Fossil repository", path.string()));
+      return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
     }
     return database;
   });
@@ -80,7 +79,7 @@ base::Result<std::int64_t> back_up(const std::filesystem::path& from,
   QUARRY_TRY_ASSIGN(const auto original, open_repository(from));
   // Create the file with this mode, because it contains hashes of passwords.
   if (!base::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))) {
-    return base::fail_errno(fmt::format("cannot create {}", to.string()));
+    return base::fail_errno("cannot create {}", to.string());
   }
   const auto copied = copying(from, to, [&] { return copy_to_file(*original, to, watch); });
   if (!copied) return copied;

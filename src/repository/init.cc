@@ -109,15 +109,14 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
   QUARRY_TRY(check_login(user));
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
     if (user != reserved) continue;
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("the user \"{}\" exists in every repository: choose another name for the "
-                    "administrator",
-                    reserved));
+    return base::fail(ErrorCode::kInvalid,
+                      "the user \"{}\" exists in every repository: choose another name for the "
+                      "administrator",
+                      reserved);
   }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{}: already exists", path.string()));
+    return base::fail(ErrorCode::kInvalid, "{}: already exists", path.string());
   }
   return {};
 }

@@ -160,7 +160,7 @@ base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptio
                               const Progress& progress,
                               const std::function<bool()>& is_interrupted) {
   if (!std::filesystem::exists(path)) {
-    return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
+    return base::fail(ErrorCode::kNotFound, "{}: no such file", path.string());
   }
   return guarded(path, [&]() -> base::Result<Rebuilt> {
     OpenOptions used = options;
@@ -169,8 +169,7 @@ base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptio
     Repository::State state(path, used);
     for (const char* table : {"blob", "delta", "config", "user", "private", "shun"}) {
       if (state.database.has_table(table)) continue;
-      return base::fail(ErrorCode::kInvalid,
-                        fmt::format("{}: not a Fossil repository", path.string()));
+      return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
     }
     QUARRY_TRY(check_aux_schema(path, state.database));
     state.database.execute("PRAGMA synchronous=FULL");

@@ -110,9 +110,9 @@ base::Result<void> check_aux_schema(const std::filesystem::path& path,
                                     const std::optional<std::string>& aux_schema) {
   if (!aux_schema || *aux_schema <= kAuxSchema) return {};
   return base::fail(base::ErrorCode::kInvalid,
-                    fmt::format("{}: upgraded by a newer Fossil: its aux-schema is \"{}\", and the "
-                                "latest supported one is \"{}\"",
-                                path.string(), base::printable(*aux_schema, 40), kAuxSchema));
+                    "{}: upgraded by a newer Fossil: its aux-schema is \"{}\", and the "
+                    "latest supported one is \"{}\"",
+                    path.string(), base::printable(*aux_schema, 40), kAuxSchema);
 }
 
 base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database) {

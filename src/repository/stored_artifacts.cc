@@ -1,6 +1,5 @@
 // Reads artifacts as they are stored, for a clone. Rows are read in rid order. Payloads are copied
 // only once, from SQLite's pages into the reply.
-#include <fmt/core.h>
 
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
@@ -159,8 +158,7 @@ base::Result<Rid> Repository::visit_stored(
       if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));
       if (!name) {
-        return base::fail(ErrorCode::kCorrupt,
-                          fmt::format("artifact {}: its name is not a hash", rid));
+        return base::fail(ErrorCode::kCorrupt, "artifact {}: its name is not a hash", rid);
       }
       payload.moved_to(rid, query.blob(5));
       const StoredArtifact stored{.rid = rid,

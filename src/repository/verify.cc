@@ -302,8 +302,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
     {
       const auto original = open_to_copy(path);
       if (!original->has_table("blob") || !original->has_table("plink")) {
-        return base::fail(ErrorCode::kInvalid,
-                          fmt::format("{}: not a Fossil repository", path.string()));
+        return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
       }
       QUARRY_TRY(check_aux_schema(path, *original));
       writing_copy([&] {

@@ -37,8 +37,8 @@ std::size_t board_size(std::size_t slots) {
 
 base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   if (slots > kMaxSlots) {
-    return base::fail(base::ErrorCode::kLimit,
-                      fmt::format("a scoreboard has at most {} slots, not {}", kMaxSlots, slots));
+    return base::fail(base::ErrorCode::kLimit, "a scoreboard has at most {} slots, not {}",
+                      kMaxSlots, slots);
   }
   QUARRY_TRY_ASSIGN(base::Fd fd, make_memory("scoreboard", board_size(slots)));
   QUARRY_TRY_ASSIGN(Mapping memory, map_for_writing(fd.get(), board_size(slots)));

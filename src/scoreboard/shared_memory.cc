@@ -29,8 +29,7 @@ base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
   const bool is_made =
       memory && ::ftruncate(memory.get(), static_cast<off_t>(size)) == 0 &&
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-  if (!is_made)
-    return base::fail_errno(fmt::format("cannot create shared memory for the {}", what));
+  if (!is_made) return base::fail_errno("cannot create shared memory for the {}", what);
   return memory;
 }
 

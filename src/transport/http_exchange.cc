@@ -124,8 +124,8 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, nullptr);
   const std::string url = base::without_secrets(request.url);
   if (receiving.is_too_large) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("{}: the reply is larger than {} bytes", url, options_.max_reply));
+    return fail(ErrorCode::kLimit, "{}: the reply is larger than {} bytes", url,
+                options_.max_reply);
   }
   if (code == CURLE_ABORTED_BY_CALLBACK) return fail(ErrorCode::kIo, "interrupted");
   const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
@@ -136,7 +136,7 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
         fmt::format("{}: {}{}", url, why,
                     lacks_ca ? " (to trust another CA, use --ca-file, or ca_file in [peer])" : ""));
   }
-  if (code != CURLE_OK) return fail(ErrorCode::kIo, fmt::format("{}: {}", url, why));
+  if (code != CURLE_OK) return fail(ErrorCode::kIo, "{}: {}", url, why);
   HttpReply& reply = receiving.reply;
   curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &reply.status);
   reply.content_type = text_of(curl_, CURLINFO_CONTENT_TYPE);

@@ -63,20 +63,19 @@ Result<TransportReply> HttpTransport::exchange(const sync::ClientRequest& reques
 
 Result<TransportReply> HttpTransport::follow(const HttpReply& redirect) {
   if (redirect.location.empty()) {
-    return fail(ErrorCode::kInvalid, fmt::format("{}: redirect without a Location header", url_));
+    return fail(ErrorCode::kInvalid, "{}: redirect without a Location header", url_);
   }
   const std::string shown = base::printable(base::without_credentials(redirect.location), 500);
   auto target = RemoteUrl::parse(without_plus(redirect.location));
   if (!target || !target->is_http()) {
-    return fail(ErrorCode::kDenied, fmt::format("{}: refusing the redirect to {}", url_, shown));
+    return fail(ErrorCode::kDenied, "{}: refusing the redirect to {}", url_, shown);
   }
   if (url_.starts_with("https:") && target->scheme == RemoteUrl::Scheme::kHttp) {
-    return fail(
-        ErrorCode::kDenied,
-        fmt::format("{}: refusing the redirect to {}, which is not encrypted", url_, shown));
+    return fail(ErrorCode::kDenied, "{}: refusing the redirect to {}, which is not encrypted", url_,
+                shown);
   }
   if (++redirects_ > kMaxRedirects) {
-    return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMaxRedirects));
+    return fail(ErrorCode::kIo, "{}: more than {} redirects", url_, kMaxRedirects);
   }
   target->user.clear();
   url_ = target->without_user();

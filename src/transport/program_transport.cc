@@ -157,8 +157,8 @@ Result<std::size_t> ProgramTransport::read_more() {
   } while (count <= 0 && std::chrono::steady_clock::now() < until);
   if (count <= 0) {
     ::kill(pid_, SIGTERM);
-    return fail(ErrorCode::kIo, fmt::format("{} sent nothing for {}", command_[0],
-                                            base::in_words(options_.idle_timeout)));
+    return fail(ErrorCode::kIo, "{} sent nothing for {}", command_[0],
+                base::in_words(options_.idle_timeout));
   }
   std::array<char, 65536> buffer{};
   const ssize_t size =
@@ -201,8 +201,7 @@ Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
         base::printable(std::string_view(reply->body).substr(0, reply->body.find('\n')), kMaxWhy);
     if (!why.empty()) return fail(code, is_own_ ? why : fmt::format("{}: {}", path_, why));
   }
-  return fail(code,
-              fmt::format("{}: {} replied with HTTP status {}", path_, command_[0], header.status));
+  return fail(code, "{}: {} replied with HTTP status {}", path_, command_[0], header.status);
 }
 
 Result<TransportReply> ProgramTransport::read_body(const http::ReplyHeader& header) {
@@ -211,8 +210,7 @@ Result<TransportReply> ProgramTransport::read_body(const http::ReplyHeader& head
   }
   const std::size_t size = *header.content_length;
   if (size > options_.max_reply) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("the reply is larger than {} bytes", options_.max_reply));
+    return fail(ErrorCode::kLimit, "the reply is larger than {} bytes", options_.max_reply);
   }
   while (received_.size() < size) {
     QUARRY_TRY_ASSIGN(const std::size_t more, read_more());

@@ -1,7 +1,6 @@
 #include "quarry/transport/remote_url.h"
 
 #include <curl/curl.h>
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -40,7 +39,7 @@ std::string part(CURLU* url, CURLUPart which) {
 // Returns the error for an invalid URL. The message does not contain the URL, which might contain a
 // password.
 auto no_url(std::string_view why) {
-  return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
+  return fail(ErrorCode::kInvalid, "not a URL: {}", why);
 }
 
 /// Decodes TEXT as Fossil does for every part of a URL.
@@ -140,9 +139,9 @@ Result<RemoteUrl> RemoteUrl::parse_stored(std::string_view text) {
   QUARRY_TRY_ASSIGN(RemoteUrl made, parse(text));
   if (made.program.empty()) return made;
   return fail(ErrorCode::kDenied,
-              fmt::format("the stored URL {} contains ?fossil= (a program to run), which is "
-                          "allowed only on the command line and in quarry.conf",
-                          base::printable(made.without_password())));
+              "the stored URL {} contains ?fossil= (a program to run), which is "
+              "allowed only on the command line and in quarry.conf",
+              base::printable(made.without_password()));
 }
 
 std::string RemoteUrl::without_user() const {

@@ -5,6 +5,8 @@
 // must not contain secrets, because logs and the terminals of clients show it.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <expected>
 #include <string>
 #include <utility>
@@ -38,8 +40,22 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected<Error>(Error{code, std::move(message)});
 }
 
+/// The same with a format: `return fail(ErrorCode::kLimit, "more than {} users", max)`.
+template <typename First, typename... Others>
+std::unexpected<Error> fail(ErrorCode code, fmt::format_string<First, Others...> format,
+                            First&& first, Others&&... others) {
+  return fail(code,
+              fmt::format(format, std::forward<First>(first), std::forward<Others>(others)...));
+}
+
 /// Returns a failure of a system call: MESSAGE, followed by the text for errno.
 std::unexpected<Error> fail_errno(std::string message);
+template <typename First, typename... Others>
+std::unexpected<Error> fail_errno(fmt::format_string<First, Others...> format, First&& first,
+                                  Others&&... others) {
+  return fail_errno(
+      fmt::format(format, std::forward<First>(first), std::forward<Others>(others)...));
+}
 
 }  // namespace quarry::base
 

@@ -66,12 +66,11 @@ base::Result<void> set_in(std::span<const Directive<Section>> table, Section& se
                           std::string_view key, const std::string& value) {
   const Directive<Section>* directive = find_directive(table, key);
   if (directive == nullptr) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("unknown directive {}", base::printable(key)));
+    return base::fail(base::ErrorCode::kInvalid, "unknown directive {}", base::printable(key));
   }
   auto set = directive->set(section, value);
   if (set) return {};
-  return base::fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
+  return base::fail(set.error().code, "{}: {}", key, set.error().message);
 }
 
 template <typename Section>

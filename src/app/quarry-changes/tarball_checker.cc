@@ -65,9 +65,8 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
   const changes::Meta& meta = content.meta();
   if (meta.type != given.name.type) {
     // Refuse, for example, a rollback that was submitted as a change.
-    return fail(ErrorCode::kInvalid,
-                fmt::format("##movetype is {}, but the change set was submitted as {}",
-                            word_of(meta.type), word_of(given.name.type)));
+    return fail(ErrorCode::kInvalid, "##movetype is {}, but the change set was submitted as {}",
+                word_of(meta.type), word_of(given.name.type));
   }
   const changes::Actor actor{given.submission.submitter, given.submission.capabilities};
   if (const auto refused = changes::objection(rights_, meta, actor)) {

@@ -244,8 +244,8 @@ class BackofficeRun {
       master_.send({control::Verb::kEvents, number, kEventsRetryDelay});
     }
     const backoffice::Failure& first = report.failures.front();
-    return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),
-                                                    first.job, first.error.message));
+    return base::fail(first.error.code, "{}: {}: {}", repository.path().string(), first.job,
+                      first.error.message);
   }
 
   /// Appends a line to the log file.
@@ -268,8 +268,7 @@ class BackofficeRun {
                                          repository.path().string(), what);
     const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
     if (!file || ::write(file.get(), line.data(), line.size()) < 0) {
-      fmt::print(stderr, "{}\n",
-                 base::fail_errno(fmt::format("cannot write to {}", path)).error().message);
+      fmt::print(stderr, "{}\n", base::fail_errno("cannot write to {}", path).error().message);
     }
   }
 

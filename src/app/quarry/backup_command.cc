@@ -56,9 +56,8 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
   progress.clear();
   if (verified.faults.empty()) return {};
   for (const std::string& fault : verified.faults) fmt::print(stderr, "{}\n", fault);
-  return base::fail(ErrorCode::kCorrupt,
-                    fmt::format("{}: {} fault{} found: {}", name, verified.faults.size(),
-                                verified.faults.size() == 1 ? "" : "s", advice));
+  return base::fail(ErrorCode::kCorrupt, "{}: {} fault{} found: {}", name, verified.faults.size(),
+                    verified.faults.size() == 1 ? "" : "s", advice);
 }
 
 /// Fails if the backup TO would replace the repository FROM itself, a repository that processes have
@@ -66,16 +65,15 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
 Result<void> check_destination(const std::string& from, const std::string& to, bool is_forced) {
   std::error_code ignored;
   if (fs::equivalent(from, to, ignored)) {
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("{} is the repository itself: choose another name for the backup", to));
+    return base::fail(ErrorCode::kInvalid,
+                      "{} is the repository itself: choose another name for the backup", to);
   }
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     if (::access((to + suffix).c_str(), F_OK) != 0) continue;
     return base::fail(ErrorCode::kBusy,
-                      fmt::format("{} is in use as a repository, because {}{} exists: choose "
-                                  "another name for the backup",
-                                  to, to, suffix));
+                      "{} is in use as a repository, because {}{} exists: choose "
+                      "another name for the backup",
+                      to, to, suffix);
   }
   if (is_forced || ::access(to.c_str(), F_OK) != 0) return {};
   QUARRY_TRY_ASSIGN(const bool is_backup, repository::is_backup_of(to, from));
@@ -187,9 +185,8 @@ Result<void> check_readable(const std::string& backup, const std::string& file) 
 Result<json> restore(const RestoreArguments& arguments) {
   const bool exists = ::access(arguments.file.c_str(), F_OK) == 0;
   if (exists && !arguments.is_forced) {
-    return base::fail(
-        ErrorCode::kInvalid,
-        fmt::format("{} already exists: use --force to replace its content", arguments.file));
+    return base::fail(ErrorCode::kInvalid, "{} already exists: use --force to replace its content",
+                      arguments.file);
   }
   const bool is_root = ::geteuid() == 0;
   QUARRY_TRY(act_as_owner_of(arguments.file));

@@ -101,8 +101,7 @@ base::Result<Server> server_of(const std::string& config, const std::filesystem:
   if (::access(config.c_str(), F_OK) != 0 && errno == ENOENT) return Server{};
   const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
   if (!reading.mistakes.empty()) {
-    return base::fail(ErrorCode::kIo,
-                      fmt::format("{} cannot be used: {}", config, reading.mistakes.front()));
+    return base::fail(ErrorCode::kIo, "{} cannot be used: {}", config, reading.mistakes.front());
   }
   const auto courier = courier_config_in(reading.config);
   for (const master::PoolConfig& pool : reading.config.pools) {

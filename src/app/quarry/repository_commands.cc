@@ -67,8 +67,8 @@ base::Result<void> compact_and_report(repository::Repository& repository,
   for (const std::string& what : slice.damage) fmt::print("{}\n", what);
   if (slice.damaged == 0) return {};
   return base::fail(base::ErrorCode::kCorrupt,
-                    fmt::format("{}: {} damaged artifact{}, left unchanged; see quarry verify",
-                                arguments.file, slice.damaged, slice.damaged == 1 ? "" : "s"));
+                    "{}: {} damaged artifact{}, left unchanged; see quarry verify", arguments.file,
+                    slice.damaged, slice.damaged == 1 ? "" : "s");
 }
 
 void print_result(const WholeFileArguments& arguments, const repository::Verified& verified) {

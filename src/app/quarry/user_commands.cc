@@ -53,8 +53,7 @@ base::Result<UserEntry> find_user(Repository& repository, const std::string& log
   QUARRY_TRY_ASSIGN(auto users, repository::list_users(repository));
   const auto found = std::ranges::find(users, login, &UserEntry::login);
   if (found != users.end()) return std::move(*found);
-  return base::fail(base::ErrorCode::kNotFound,
-                    fmt::format("user {} does not exist", base::printable(login)));
+  return base::fail(base::ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
 }
 
 void print(const UserArguments& arguments, const UserEntry& user, const std::string& text) {

@@ -89,7 +89,7 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
   const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
   if (file) return {};
-  return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
+  return base::fail_errno("cannot open the slow log {}", log.path);
 }
 
 /// Returns OPENED. During a reload, logs an error instead of returning it. The server then
@@ -318,8 +318,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {
-    return base::fail(listener.error().code,
-                      fmt::format("control.socket: {}", listener.error().message));
+    return base::fail(listener.error().code, "control.socket: {}", listener.error().message);
   }
   control.listener = std::move(*listener);
   base::log(base::LogLevel::kNotice,

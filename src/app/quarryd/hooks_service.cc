@@ -31,14 +31,13 @@ base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::pat
   if (!folder && errno == ENOENT) return std::nullopt;
   struct stat status {};
   if (!folder || ::fstat(folder.get(), &status) != 0) {
-    return fail_errno(fmt::format("cannot open the hooks folder {}", path.string()));
+    return fail_errno("cannot open the hooks folder {}", path.string());
   }
   constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
   if (status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0) return folder;
-  return fail(
-      ErrorCode::kDenied,
-      fmt::format("the hooks folder {} must belong to user {}, and only this user may write to it",
-                  path.string(), ::geteuid()));
+  return fail(ErrorCode::kDenied,
+              "the hooks folder {} must belong to user {}, and only this user may write to it",
+              path.string(), ::geteuid());
 }
 
 /// Returns whether the folder PATH exists in PARENT. Errors: kDenied (PATH is not a folder, or does
@@ -48,12 +47,11 @@ base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
   struct stat status {};
   if (::fstatat(parent.get(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return false;
-    return fail_errno(fmt::format("cannot examine {}", path.string()));
+    return fail_errno("cannot examine {}", path.string());
   }
   if (S_ISDIR(status.st_mode) && status.st_uid == user) return true;
-  return fail(ErrorCode::kDenied,
-              fmt::format("{} must be a folder of the pool's user; run chown -R {} {}",
-                          path.string(), user, path.string()));
+  return fail(ErrorCode::kDenied, "{} must be a folder of the pool's user; run chown -R {} {}",
+              path.string(), user, path.string());
 }
 
 base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
@@ -61,9 +59,9 @@ base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolC
   const mode_t umask_before = ::umask(S_IWGRP | S_IWOTH);
   const bool is_made = ::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST;
   ::umask(umask_before);
-  if (!is_made) return fail_errno(fmt::format("cannot create {}", parent.string()));
+  if (!is_made) return fail_errno("cannot create {}", parent.string());
   QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
-  if (!own) return fail(ErrorCode::kNotFound, fmt::format("{} is gone", parent.string()));
+  if (!own) return fail(ErrorCode::kNotFound, "{} is gone", parent.string());
   QUARRY_TRY_ASSIGN(const bool is_there, is_folder_of(uid_of(pool), *own, hooks.folder));
   if (is_there) return {};
   const std::string name = hooks.folder.filename();
@@ -72,7 +70,7 @@ base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolC
                                   AT_SYMLINK_NOFOLLOW) == 0)) {
     return {};
   }
-  return fail_errno(fmt::format("cannot create {}", hooks.folder.string()));
+  return fail_errno("cannot create {}", hooks.folder.string());
 }
 
 }  // namespace
@@ -105,7 +103,7 @@ base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::Pool
     return {};
   }
   if (::access(parent.parent_path().c_str(), W_OK | X_OK) == 0) return {};
-  return fail_errno(fmt::format("cannot create {}", parent.string()));
+  return fail_errno("cannot create {}", parent.string());
 }
 
 base::Result<std::optional<master::Service>> hooks_service(

@@ -1,6 +1,5 @@
 #include "serve_path.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +26,10 @@ base::Result<master::Credentials> user_to_become(const std::filesystem::path& pa
   if (!user.empty()) return master::credentials_named(user, "");
   QUARRY_TRY_ASSIGN(auto owner, master::owner_of(path));
   if (owner.uid != 0) return owner;
-  return fail(
-      ErrorCode::kDenied,
-      fmt::format("{} belongs to root, but must not be served as root; give it to another user "
-                  "(chown -R USER {}), or confirm with --user root",
-                  path.string(), path.string()));
+  return fail(ErrorCode::kDenied,
+              "{} belongs to root, but must not be served as root; give it to another user "
+              "(chown -R USER {}), or confirm with --user root",
+              path.string(), path.string());
 }
 
 }  // namespace
@@ -56,8 +54,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(options.path, error);
   if (error) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("cannot serve {}: {}", options.path.string(), error.message()));
+    return fail(ErrorCode::kNotFound, "cannot serve {}: {}", options.path.string(),
+                error.message());
   }
   master::PoolConfig pool;
   pool.name = "www";
@@ -74,12 +72,11 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
     pool.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
     if (!master::looks_like_repository(path)) {
-      return fail(ErrorCode::kInvalid, fmt::format("{} is not a Fossil repository", path.string()));
+      return fail(ErrorCode::kInvalid, "{} is not a Fossil repository", path.string());
     }
     pool.repository = path;
   } else {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{} is neither a file nor a folder", path.string()));
+    return fail(ErrorCode::kInvalid, "{} is neither a file nor a folder", path.string());
   }
   QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((*folder / "pool").string()));
   pool.listen_options.mode = 0600;
@@ -89,7 +86,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
     // Ignore a missing folder, because the inherited sockets work without it. A cleanup of
     // temporary files might have removed the folder.
     if (::chown(folder->c_str(), user.uid, user.gid) != 0 && errno != ENOENT) {
-      return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
+      return base::fail_errno("cannot change the owner of {}", folder->string());
     }
     pool.listen_options.owner = user.uid;
     pool.listen_options.group = user.gid;

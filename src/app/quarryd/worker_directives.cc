@@ -45,9 +45,8 @@ struct MailMethods {
       constexpr auto kMethods =
           std::to_array<std::string_view>({"relay", "pipe", "dir", "db", "off"});
       if (std::ranges::find(kMethods, each) != kMethods.end()) continue;
-      return base::fail(
-          base::ErrorCode::kInvalid,
-          fmt::format("\"{}\" is not one of relay, pipe, dir, db, off", base::printable(each)));
+      return base::fail(base::ErrorCode::kInvalid, "\"{}\" is not one of relay, pipe, dir, db, off",
+                        base::printable(each));
     }
     if (!methods.empty()) return {};
     return base::fail(base::ErrorCode::kInvalid, "must not be empty; to allow no method, use off");

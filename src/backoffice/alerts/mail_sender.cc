@@ -54,7 +54,7 @@ std::string new_name(base::UnixMillis now) {
 Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
                             const RenderedMail& mail) {
   const auto trouble = [&path](const char* what) {
-    const auto error = base::fail_errno(fmt::format("cannot {} {} (email-send-dir)", what, path));
+    const auto error = base::fail_errno("cannot {} {} (email-send-dir)", what, path);
     return fail(ErrorCode::kBusy, error.error().message);
   };
   const base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -122,7 +122,7 @@ Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
 Result<std::string> needed(repository::Repository& repository, const char* name) {
   std::string value = repository.settings().get(name).value_or("");
   if (!value.empty()) return value;
-  return fail(ErrorCode::kInvalid, fmt::format("the {} setting is not set", name));
+  return fail(ErrorCode::kInvalid, "the {} setting is not set", name);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds tim
                                       .max_output = kMaxWhy,
                                       .background = base::Background::kContinues});
   if (!end) {
-    return fail(ErrorCode::kBusy, fmt::format("{}: {}", kName, end.error().message));
+    return fail(ErrorCode::kBusy, "{}: {}", kName, end.error().message);
   }
   if (end->is_success()) return {};
   const std::string why =
@@ -198,9 +198,10 @@ Result<SendMail> mail_sender_for(repository::Repository& repository,
     QUARRY_TRY_ASSIGN(const std::string self, needed(repository, "email-self"));
     return to_relay(host, self.substr(self.find('@') + 1));
   }
-  return fail(ErrorCode::kInvalid, fmt::format("unknown email-send-method \"{}\": use off, dir, "
-                                               "db, pipe, relay or stdout",
-                                               base::printable(method)));
+  return fail(ErrorCode::kInvalid,
+              "unknown email-send-method \"{}\": use off, dir, "
+              "db, pipe, relay or stdout",
+              base::printable(method));
 }
 
 }  // namespace quarry::backoffice

@@ -1,7 +1,5 @@
 #include "quarry/backoffice/peer_options.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "quarry/base/escape.h"
@@ -31,11 +29,10 @@ base::Result<void> check_peer_name(std::string_view name) {
   if (!name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, is_name_character)) {
     return {};
   }
-  return base::fail(
-      base::ErrorCode::kInvalid,
-      fmt::format("invalid peer name \"{}\": use letters, digits, '-', '_' and '.', at "
-                  "most {} of them",
-                  base::printable(name), kMaxName));
+  return base::fail(base::ErrorCode::kInvalid,
+                    "invalid peer name \"{}\": use letters, digits, '-', '_' and '.', at "
+                    "most {} of them",
+                    base::printable(name), kMaxName);
 }
 
 }  // namespace quarry::backoffice

@@ -1,7 +1,5 @@
 #include "quarry/backoffice/peer_sync.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <random>
 #include <utility>
@@ -151,10 +149,9 @@ class PeerSync {
                                   watch)
                       .sync();
     if (synced || !is_too_late()) return synced;
-    return base::fail(
-        ErrorCode::kLimit,
-        fmt::format("the sync took longer than {}; the next sync resumes where it stopped",
-                    base::in_words(peer_.max_time)));
+    return base::fail(ErrorCode::kLimit,
+                      "the sync took longer than {}; the next sync resumes where it stopped",
+                      base::in_words(peer_.max_time));
   }
 
   void note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {

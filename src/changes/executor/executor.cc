@@ -78,7 +78,7 @@ base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const Chang
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
+  if (!file) return base::fail_errno("cannot read {}", tarball.string());
   return readers.read(file.get(), options.tarball, options.temporary);
 }
 

@@ -112,9 +112,8 @@ Result<void> check_options(const GateOptions& options) {
   }
   for (const std::string& path : options.readable) {
     if (!path.starts_with('/')) {
-      return fail(
-          ErrorCode::kInvalid,
-          fmt::format("changes.gate_read: \"{}\" is not an absolute path", base::printable(path)));
+      return fail(ErrorCode::kInvalid, "changes.gate_read: \"{}\" is not an absolute path",
+                  base::printable(path));
     }
   }
   if (!options.is_sandboxed) return {};
@@ -124,17 +123,18 @@ Result<void> check_options(const GateOptions& options) {
           return is_below(path, readable) || is_below(readable, path);
         });
     if (!is_seen) continue;
-    return fail(ErrorCode::kInvalid, fmt::format("gates must not be able to read {}: it is in a "
-                                                 "system folder, or included in changes.gate_read",
-                                                 base::printable(path)));
+    return fail(ErrorCode::kInvalid,
+                "gates must not be able to read {}: it is in a "
+                "system folder, or included in changes.gate_read",
+                base::printable(path));
   }
   return {};
 }
 
 Result<void> check_program(const std::string& program, const std::optional<GateUser>& user) {
   const auto refuse = [&](std::string_view why) {
-    return fail(ErrorCode::kDenied,
-                fmt::format("changes.gate: cannot execute {}: {}", base::printable(program), why));
+    return fail(ErrorCode::kDenied, "changes.gate: cannot execute {}: {}", base::printable(program),
+                why);
   };
   // Do not check a program in the tree here. If it cannot be executed, only the change set fails.
   if (program.contains('/') && !program.starts_with('/')) return {};
@@ -162,15 +162,15 @@ Result<std::optional<GateUser>> gate_user(const GateOptions& options) {
   }
   const passwd* entry = ::getpwnam(options.user.c_str());
   if (entry == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("changes.gate_user: user {} does not exist",
-                                                  base::printable(options.user)));
+    return fail(ErrorCode::kNotFound, "changes.gate_user: user {} does not exist",
+                base::printable(options.user));
   }
   if (entry->pw_uid == 0)
     return fail(ErrorCode::kInvalid, "changes.gate_user: gates may not run as root");
   if (is_root) return GateUser{entry->pw_uid, entry->pw_gid};
   if (entry->pw_uid == ::geteuid()) return std::nullopt;
-  return fail(ErrorCode::kDenied, fmt::format("changes.gate_user: only root can run gates as {}",
-                                              base::printable(options.user)));
+  return fail(ErrorCode::kDenied, "changes.gate_user: only root can run gates as {}",
+              base::printable(options.user));
 }
 
 std::vector<GateFile> gate_files() {

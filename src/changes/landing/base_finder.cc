@@ -1,7 +1,5 @@
 #include "quarry/changes/base_finder.h"
 
-#include <fmt/core.h>
-
 #include "quarry/repository/check_ins.h"
 
 namespace quarry::changes {
@@ -32,9 +30,9 @@ base::Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::
       QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(*merged, *found));
       if (!is_part) continue;
       return base::fail(ErrorCode::kInvalid,
-                        fmt::format("##merges: {} is the base of the change set or one of its "
-                                    "ancestors: nothing to merge",
-                                    each.check_in.str()));
+                        "##merges: {} is the base of the change set or one of its "
+                        "ancestors: nothing to merge",
+                        each.check_in.str());
     }
     return std::string(found->str());
   }

@@ -1,7 +1,5 @@
 #include "quarry/changes/landing.h"
 
-#include <fmt/core.h>
-
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -150,9 +148,8 @@ base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOr
     QUARRY_TRY_ASSIGN(const bool is_done, commit(prospect));
     if (is_done) return std::move(prospect.outcomes);
   }
-  return base::fail(ErrorCode::kBusy,
-                    fmt::format("the tip of the branch {} moved {} times during the landing",
-                                orders.front().branch, state_->options.attempts));
+  return base::fail(ErrorCode::kBusy, "the tip of the branch {} moved {} times during the landing",
+                    orders.front().branch, state_->options.attempts);
 }
 
 base::Result<bool> Lander::makes_links() {

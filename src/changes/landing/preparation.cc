@@ -31,14 +31,14 @@ base::Result<void> check_orders(std::span<const LandingOrder> orders) {
                         "change sets for different branches cannot land together");
     }
     if (!ids.insert(order.id).second) {
-      return base::fail(ErrorCode::kInvalid,
-                        fmt::format("the change set {} is listed twice", order.id.str()));
+      return base::fail(ErrorCode::kInvalid, "the change set {} is listed twice", order.id.str());
     }
     for (const std::string& text : {order.comment, order.author}) {
       if (text.find('\0') == std::string::npos) continue;
-      return base::fail(ErrorCode::kInvalid, fmt::format("the comment or author of the change "
-                                                         "set {} contains a NUL byte",
-                                                         order.id.str()));
+      return base::fail(ErrorCode::kInvalid,
+                        "the comment or author of the change "
+                        "set {} contains a NUL byte",
+                        order.id.str());
     }
   }
   return {};

@@ -1,7 +1,5 @@
 #include "stored_files.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -26,7 +24,7 @@ struct Manifest {
 base::Result<Content> read(repository::Repository& repository, const HashName& name) {
   const auto found = repository.find(name);
   if (!found || found->is_phantom()) {
-    return base::fail(ErrorCode::kNotFound, fmt::format("artifact {} is missing", name.str()));
+    return base::fail(ErrorCode::kNotFound, "artifact {} is missing", name.str());
   }
   QUARRY_TRY_ASSIGN(std::string content, repository.content(found->rid));
   return std::make_shared<const std::string>(std::move(content));
@@ -36,7 +34,7 @@ base::Result<Manifest> read_manifest(repository::Repository& repository, const H
   QUARRY_TRY_ASSIGN(Content text, read(repository, name));
   auto parsed = artifact::parse_structural(*text);
   if (!parsed || parsed->type != artifact::StructuralType::kCheckIn) {
-    return base::fail(ErrorCode::kCorrupt, fmt::format("{} is not a check-in", name.str()));
+    return base::fail(ErrorCode::kCorrupt, "{} is not a check-in", name.str());
   }
   return Manifest{std::move(text), std::move(*parsed)};
 }
@@ -49,8 +47,8 @@ base::Result<void> put_files(const Structural& manifest, FileTree& files) {
     }
     const auto hash = HashName::parse(card.hash);
     if (!hash) {
-      return base::fail(ErrorCode::kCorrupt,
-                        fmt::format("the file {} has an invalid hash: {}", card.name, card.hash));
+      return base::fail(ErrorCode::kCorrupt, "the file {} has an invalid hash: {}", card.name,
+                        card.hash);
     }
     files.insert_or_assign(std::string(card.name), TreeFile{*hash, card.permission});
   }
@@ -71,8 +69,7 @@ base::Result<CheckInPtr> StoredFiles::check_in(const HashName& name) {
   if (manifest.parsed.is_delta_manifest()) {
     const auto baseline = HashName::parse(manifest.parsed.baseline);
     if (!baseline) {
-      return base::fail(ErrorCode::kCorrupt,
-                        fmt::format("the baseline of {} has an invalid hash", name.str()));
+      return base::fail(ErrorCode::kCorrupt, "the baseline of {} has an invalid hash", name.str());
     }
     QUARRY_TRY_ASSIGN(const Manifest base, read_manifest(repository_, *baseline));
     QUARRY_TRY(put_files(base.parsed, files));

@@ -50,7 +50,7 @@ std::string_view done_of(Action action) {
 }
 
 std::unexpected<base::Error> already(const Job& job, std::string_view what) {
-  return fail(ErrorCode::kConflict, fmt::format("{} is {}", job.name.id.str(), what));
+  return fail(ErrorCode::kConflict, "{} is {}", job.name.id.str(), what);
 }
 
 std::unexpected<base::Error> already_approved(const Job& job) {
@@ -81,10 +81,9 @@ std::unexpected<base::Error> in_hand(const JobLocation& location) {
 Result<void> require_right(const ActionRequest& request, const Job& job,
                            const std::function<bool(const Job&)>& may) {
   if (!may || may(job)) return {};
-  return fail(ErrorCode::kDenied,
-              fmt::format("{} is not allowed to {} a change set submitted by {}",
-                          base::printable(request.login), word_of(request.action),
-                          base::printable(job.submitter)));
+  return fail(ErrorCode::kDenied, "{} is not allowed to {} a change set submitted by {}",
+              base::printable(request.login), word_of(request.action),
+              base::printable(job.submitter));
 }
 
 /// Returns the reason to record for REQUEST. BASE is the base if the job is executed again.
@@ -183,9 +182,8 @@ Deed deed_of(Action action) {
 Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {
   const Action action = request.action;
   if (!may_be_in(action, stage)) {
-    return fail(ErrorCode::kConflict,
-                fmt::format("{} cannot be {}: it is in {}/", job.name.id.str(), done_of(action),
-                            word_of(stage)));
+    return fail(ErrorCode::kConflict, "{} cannot be {}: it is in {}/", job.name.id.str(),
+                done_of(action), word_of(stage));
   }
   ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};
   switch (action) {
@@ -256,9 +254,8 @@ std::optional<JobLocation> find_by_log(const Directories& directories, const Cha
 
 Result<JobLocation> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is neither a change-set id nor a prefix of an id",
-                            base::printable(digits)));
+    return fail(ErrorCode::kInvalid, "\"{}\" is neither a change-set id nor a prefix of an id",
+                base::printable(digits));
   }
   if (const auto id = ChangeSetId::parse(digits)) {
     if (auto location = find_by_log(directories, *id)) return std::move(*location);
@@ -271,8 +268,7 @@ Result<JobLocation> find_one(const Directories& directories, std::string_view di
     if (names.size() > 100) break;
     names += fmt::format(" {}", each.name.id.str());
   }
-  return fail(ErrorCode::kLimit,
-              fmt::format("{} change sets begin with {}:{}", found.size(), digits, names));
+  return fail(ErrorCode::kLimit, "{} change sets begin with {}:{}", found.size(), digits, names);
 }
 
 }  // namespace quarry::changes

@@ -53,7 +53,7 @@ class Reading {
  private:
   Result<void> put(Stage stage, const ChangeSetName& name) {
     if (++files_ > kMaxExplained) {
-      return fail(ErrorCode::kLimit, fmt::format("more than {} change sets", kMaxExplained));
+      return fail(ErrorCode::kLimit, "more than {} change sets", kMaxExplained);
     }
     const auto job = directories_.read(stage, name);
     if (job) {

@@ -33,8 +33,8 @@ base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view tex
     const auto type = move_type_named(word);
     if (!type) {
       return base::fail(base::ErrorCode::kInvalid,
-                        fmt::format("\"{}\" is not a move type (RB, EM, BF, DC, or none)",
-                                    base::printable(word)));
+                        "\"{}\" is not a move type (RB, EM, BF, DC, or none)",
+                        base::printable(word));
     }
     types[static_cast<std::size_t>(*type)] = true;
   }

@@ -79,13 +79,13 @@ base::Result<Allowed> Allowed::parse(std::string_view text) {
       allowed.letters += word;
     } else if (word.size() > 1 && word[0] == '@' && word.size() <= kMaxName) {
       if (allowed.users.size() == kMaxUsers) {
-        return fail(ErrorCode::kLimit, fmt::format("more than {} users", kMaxUsers));
+        return fail(ErrorCode::kLimit, "more than {} users", kMaxUsers);
       }
       allowed.users.emplace_back(word.substr(1));
     } else {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is neither a capability (one letter) nor a user (@NAME)",
-                              base::printable(word)));
+                  "\"{}\" is neither a capability (one letter) nor a user (@NAME)",
+                  base::printable(word));
     }
   }
   if (words.empty() || (is_none && words.size() > 1)) {

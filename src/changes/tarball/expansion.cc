@@ -2,7 +2,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -77,9 +76,8 @@ class Gzip : public Expansion {
       if (code == Z_STREAM_END) {
         is_between_members_ = true;
       } else if (code != Z_OK && code != Z_BUF_ERROR) {
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("the tarball is damaged: gzip: {}",
-                                stream_.msg != nullptr ? stream_.msg : "invalid data"));
+        return fail(ErrorCode::kInvalid, "the tarball is damaged: gzip: {}",
+                    stream_.msg != nullptr ? stream_.msg : "invalid data");
       }
     }
     return buffer.size() - stream_.avail_out;
@@ -129,8 +127,8 @@ class Zstd : public Expansion {
   std::unexpected<base::Error> failure() {
     if (!error_.message.empty()) return std::unexpected(error_);
     const char* why = ::archive_error_string(archive_);
-    return fail(ErrorCode::kInvalid, fmt::format("the tarball is damaged or truncated: {}",
-                                                 why != nullptr ? why : "zstd"));
+    return fail(ErrorCode::kInvalid, "the tarball is damaged or truncated: {}",
+                why != nullptr ? why : "zstd");
   }
 
   static la_ssize_t on_read(archive* reader, void* self, const void** bytes) {
@@ -164,8 +162,8 @@ Result<std::unique_ptr<Expansion>> Expansion::open(int tarball, const TarballLim
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kInvalid, "the tarball is not a regular file");
   if (static_cast<std::uint64_t>(status.st_size) > limits.tarball) {
-    return fail(ErrorCode::kLimit, fmt::format("the tarball is {} bytes long; the limit is {}",
-                                               status.st_size, limits.tarball));
+    return fail(ErrorCode::kLimit, "the tarball is {} bytes long; the limit is {}", status.st_size,
+                limits.tarball);
   }
   std::array<char, 4> beginning{};
   QUARRY_TRY_ASSIGN(const std::size_t size, Input(tarball).read(beginning));
@@ -177,8 +175,7 @@ Result<std::unique_ptr<Expansion>> Expansion::open(int tarball, const TarballLim
 Result<std::size_t> Expansion::read(std::span<char> buffer) {
   QUARRY_TRY_ASSIGN(const std::size_t size, expand(buffer));
   if (size > left_) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("the tarball expands to more than {} bytes", limit_));
+    return fail(ErrorCode::kLimit, "the tarball expands to more than {} bytes", limit_);
   }
   left_ -= size;
   return size;

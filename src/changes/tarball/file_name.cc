@@ -50,13 +50,13 @@ bool has_fossil_files(std::string_view path) {
 
 Result<void> check_text(std::string_view what, std::string_view text) {
   if (text.size() > kMaxName) {
-    return fail(ErrorCode::kLimit, fmt::format("{} is longer than {} bytes: {}…", what, kMaxName,
-                                               base::printable(text, kShown)));
+    return fail(ErrorCode::kLimit, "{} is longer than {} bytes: {}…", what, kMaxName,
+                base::printable(text, kShown));
   }
   if (!base::is_text(text) || text.find('\\') != std::string_view::npos) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("{} is not UTF-8, or contains a control character or a backslash: {}",
-                            what, base::printable(text, kShown)));
+                "{} is not UTF-8, or contains a control character or a backslash: {}", what,
+                base::printable(text, kShown));
   }
   return {};
 }
@@ -67,17 +67,16 @@ Result<void> check_file_name(std::string_view name) {
   QUARRY_TRY(check_text("a file's name", name));
   if (!artifact::is_simple_path(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" must be a relative path with no \".\" or \"..\" components",
-                            base::printable(name, kShown)));
+                "\"{}\" must be a relative path with no \".\" or \"..\" components",
+                base::printable(name, kShown));
   }
   if (has_long_component(name)) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("a component of a file name is longer than {} bytes: {}…",
-                            kMaxComponent, base::printable(name, kShown)));
+    return fail(ErrorCode::kLimit, "a component of a file name is longer than {} bytes: {}…",
+                kMaxComponent, base::printable(name, kShown));
   }
   if (has_fossil_files(name)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is a name reserved by fossil", base::printable(name, kShown)));
+    return fail(ErrorCode::kInvalid, "\"{}\" is a name reserved by fossil",
+                base::printable(name, kShown));
   }
   return {};
 }
@@ -88,8 +87,7 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   if (target.empty()) return fail(ErrorCode::kInvalid, what + " is empty");
   QUARRY_TRY(check_text(what, target));
   const auto refuse = [&](std::string_view why) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{} {}: {}", what, why, base::printable(target, kShown)));
+    return fail(ErrorCode::kInvalid, "{} {}: {}", what, why, base::printable(target, kShown));
   };
   if (target.front() == '/') return refuse("is absolute; it must stay within the tree");
   if (has_fossil_files(target)) return refuse("is a name reserved by fossil");

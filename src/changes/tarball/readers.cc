@@ -30,8 +30,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "confinement.h"
 #include "packing.h"
 #include "quarry/base/descriptor_message.h"
@@ -163,8 +161,7 @@ Result<std::string> read_all(int pipe, std::size_t limit) {
 
 std::unexpected<base::Error> killed(int signal) {
   if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball took too long");
-  return fail(ErrorCode::kInvalid,
-              fmt::format("the tarball reader was killed by signal {}", signal));
+  return fail(ErrorCode::kInvalid, "the tarball reader was killed by signal {}", signal);
 }
 
 Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,

@@ -112,8 +112,7 @@ class TarReader {
       // Warnings are errors, because they mean that the entry is ambiguous.
       if (code != ARCHIVE_OK) return failure();
       if (count == limits_.entries) {
-        return fail(ErrorCode::kLimit,
-                    fmt::format("the tarball has more than {} entries", limits_.entries));
+        return fail(ErrorCode::kLimit, "the tarball has more than {} entries", limits_.entries);
       }
       QUARRY_TRY(take(entry));
       end_of_entry_ = position();
@@ -131,8 +130,8 @@ class TarReader {
   std::unexpected<base::Error> failure() {
     if (!source_.error().message.empty()) return std::unexpected(source_.error());
     const char* why = ::archive_error_string(archive_.get());
-    return fail(ErrorCode::kInvalid, fmt::format("not a tarball, or damaged: {}",
-                                                 base::printable(why != nullptr ? why : "?")));
+    return fail(ErrorCode::kInvalid, "not a tarball, or damaged: {}",
+                base::printable(why != nullptr ? why : "?"));
   }
 
   /// Returns NAME in composed Unicode (NFC).
@@ -164,8 +163,7 @@ class TarReader {
     }
     std::string_view path = text;
     const auto refuse = [&](std::string_view why) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("the entry \"{}\" is {}", base::printable(path, 120), why));
+      return fail(ErrorCode::kInvalid, "the entry \"{}\" is {}", base::printable(path, 120), why);
     };
     if (const std::string_view kind = kind_of(entry); !kind.empty()) {
       return refuse(fmt::format("{}; only files, folders and symbolic links are allowed", kind));
@@ -202,9 +200,8 @@ class TarReader {
     if (::archive_entry_filetype(entry) == AE_IFLNK) {
       const char* target = ::archive_entry_symlink(entry);
       if (target == nullptr) {
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("the target of the symbolic link \"{}\" is not UTF-8",
-                                base::printable(name, 120)));
+        return fail(ErrorCode::kInvalid, "the target of the symbolic link \"{}\" is not UTF-8",
+                    base::printable(name, 120));
       }
       const std::string_view content = target;
       if (content.size() > kMaxName) return check_link_target(name, content);
@@ -228,12 +225,11 @@ class TarReader {
   static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t limit) {
     const std::int64_t size = ::archive_entry_size(entry);
     if (::archive_entry_size_is_set(entry) == 0 || size < 0) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" has no size", base::printable(name, 120)));
+      return fail(ErrorCode::kInvalid, "\"{}\" has no size", base::printable(name, 120));
     }
     if (static_cast<std::uint64_t>(size) <= limit) return {};
-    return fail(ErrorCode::kLimit, fmt::format("\"{}\" is {} bytes long; the limit is {}",
-                                               base::printable(name, 120), size, limit));
+    return fail(ErrorCode::kLimit, "\"{}\" is {} bytes long; the limit is {}",
+                base::printable(name, 120), size, limit);
   }
 
   /// Passes the SIZE bytes of the entry NAME to TAKE.
@@ -248,16 +244,15 @@ class TarReader {
       if (code == ARCHIVE_EOF) break;
       if (code != ARCHIVE_OK) return failure();
       if (offset != done || length > static_cast<std::uint64_t>(size - done)) {
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("\"{}\" is a sparse file", base::printable(name, 120)));
+        return fail(ErrorCode::kInvalid, "\"{}\" is a sparse file", base::printable(name, 120));
       }
       QUARRY_TRY(take(std::string_view(static_cast<const char*>(bytes), length),
                       static_cast<std::uint64_t>(done)));
       done += static_cast<std::int64_t>(length);
     }
     if (done == size) return {};
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the tarball is truncated in \"{}\"", base::printable(name, 120)));
+    return fail(ErrorCode::kInvalid, "the tarball is truncated in \"{}\"",
+                base::printable(name, 120));
   }
 
   /// Checks the end marker. If a tarball is truncated between two entries, the missing files appear

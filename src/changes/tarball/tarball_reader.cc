@@ -1,6 +1,5 @@
 // Checks the entries of a tarball together, and compares them with its meta file.
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,10 +46,10 @@ Result<void> check_names(const TarballEntries& entries) {
     if (are_same && first.is_folder && second.is_folder) continue;
     const std::string shown = base::printable(first.name, 120);
     if (are_same && first.is_folder == second.is_folder) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is in the tarball twice", shown));
+      return fail(ErrorCode::kInvalid, "\"{}\" is in the tarball twice", shown);
     }
     if (are_same || (!first.is_folder && is_below(second.name, first.name))) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is both a file and a folder", shown));
+      return fail(ErrorCode::kInvalid, "\"{}\" is both a file and a folder", shown);
     }
   }
   return {};
@@ -68,8 +67,8 @@ Result<void> check_against(const std::vector<std::string>& named,
   for (const SubmittedFile& file : files) {
     if (std::ranges::binary_search(named, file.name)) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("lroot/{} is in the tarball, but not in ##files of its meta file",
-                            base::printable(file.name, 120)));
+                "lroot/{} is in the tarball, but not in ##files of its meta file",
+                base::printable(file.name, 120));
   }
   return {};
 }

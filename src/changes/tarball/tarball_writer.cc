@@ -1,6 +1,5 @@
 #include <archive.h>
 #include <archive_entry.h>
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
@@ -118,16 +117,15 @@ Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
     // Refuse a name that is not the same after it was written and parsed, because the change set
     // would then change a different file.
     if (!std::ranges::binary_search(same.files, name)) {
-      return fail(ErrorCode::kInvalid, fmt::format("the name \"{}\" cannot be written in ##files",
-                                                   base::printable(name, 120)));
+      return fail(ErrorCode::kInvalid, "the name \"{}\" cannot be written in ##files",
+                  base::printable(name, 120));
     }
   }
   QUARRY_TRY_ASSIGN(auto writer, TarballWriter::open(sink, compression));
   QUARRY_TRY(writer.add("meta", 0, text));
   for (const FileToSubmit& file : files) {
     if (!std::ranges::binary_search(same.files, file.name)) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is not in ##files", base::printable(file.name, 120)));
+      return fail(ErrorCode::kInvalid, "\"{}\" is not in ##files", base::printable(file.name, 120));
     }
     QUARRY_TRY_ASSIGN(const std::string content, file.read());
     if (file.permission == 'l') QUARRY_TRY(check_link_target(file.name, content));

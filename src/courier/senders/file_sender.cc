@@ -3,7 +3,6 @@
 // delivery timeout.
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +44,7 @@ class FileSender final : public Sender {
     is_dirty_ = false;
     // Ignore EINVAL and EROFS, because pipes and similar files cannot be synced.
     if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
-    auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
+    auto error = base::fail_errno("cannot sync {}", options_.path);
     file_.reset();
     return error;
   }
@@ -59,14 +58,14 @@ class FileSender final : public Sender {
     // courier from stopping.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_.reset(::open(options_.path.c_str(), kFlags, kMode));
-    if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
+    if (!file_) return base::fail_errno("cannot open {}", options_.path);
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
     // If the last line is incomplete, start a new line. The interrupted event will be delivered
     // again.
     if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1)
       return {};
-    auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+    auto error = base::fail_errno("cannot write to {}", options_.path);
     file_.reset();
     return error;
   }
@@ -93,7 +92,7 @@ class FileSender final : public Sender {
       if (written > 0) line.remove_prefix(static_cast<std::size_t>(written));
       if (written > 0 || (written < 0 && errno == EINTR)) continue;
       if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
-      auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+      auto error = base::fail_errno("cannot write to {}", options_.path);
       if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
         has_half_a_line_ = true;
         file_.reset();

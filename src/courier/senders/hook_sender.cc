@@ -80,11 +80,9 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
     if (next == 'F' || next == 'R') {
       const std::string& name = next == 'F' ? fossil : hook.repository;
       if (is_for_shell(name)) {
-        return fail(
-            ErrorCode::kInvalid,
-            fmt::format(
-                "cannot pass {} to a hook: it contains characters that are special to a shell",
-                base::printable(name)));
+        return fail(ErrorCode::kInvalid,
+                    "cannot pass {} to a hook: it contains characters that are special to a shell",
+                    base::printable(name));
       }
       line += name;
     } else if (next != 'A') {

@@ -62,7 +62,7 @@ class LogSender final : public Sender {
     socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket_) return base::fail_errno("socket");
     if (::connect(socket_.get(), address.get(), address.size()) == 0) return {};
-    auto error = base::fail_errno(fmt::format("cannot connect to {}", options_.socket));
+    auto error = base::fail_errno("cannot connect to {}", options_.socket);
     socket_.reset();
     return error;
   }

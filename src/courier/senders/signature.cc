@@ -1,6 +1,5 @@
 // Reads the secrets of destinations and computes signatures.
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <unistd.h>
@@ -23,18 +22,17 @@ std::string signature_of(std::string_view secret, std::string_view body) {
 
 base::Result<std::string> read_secret(const std::string& path) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return base::fail_errno(fmt::format("cannot open {}", path));
+  if (!file) return base::fail_errno("cannot open {}", path);
   std::array<char, 4096> buffer{};
   const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
-  if (size < 0) return base::fail_errno(fmt::format("cannot read {}", path));
+  if (size < 0) return base::fail_errno("cannot read {}", path);
   const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
   const std::size_t end = text.find_first_of("\r\n");
   const bool is_whole = end != std::string_view::npos || text.size() < buffer.size();
   const std::string secret(text.substr(0, end));
   if (secret.empty() || !is_whole) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: the first line is empty or longer than {} bytes", path,
-                            buffer.size() - 1));
+    return fail(ErrorCode::kInvalid, "{}: the first line is empty or longer than {} bytes", path,
+                buffer.size() - 1);
   }
   return secret;
 }

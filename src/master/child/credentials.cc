@@ -36,7 +36,7 @@ std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
 base::Result<gid_t> group_named(const std::string& name) {
   if (const group* entry = ::getgrnam(name.c_str())) return entry->gr_gid;
   if (const auto number = base::parse_number<unsigned>(name)) return *number;
-  return base::fail(base::ErrorCode::kNotFound, fmt::format("group \"{}\" does not exist", name));
+  return base::fail(base::ErrorCode::kNotFound, "group \"{}\" does not exist", name);
 }
 
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
@@ -49,7 +49,7 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   } else if (number && !group.empty()) {
     credentials = {"#" + name, *number, 0, {}, {}};
   } else {
-    return base::fail(base::ErrorCode::kNotFound, fmt::format("user \"{}\" does not exist", name));
+    return base::fail(base::ErrorCode::kNotFound, "user \"{}\" does not exist", name);
   }
   if (!group.empty()) {
     QUARRY_TRY_ASSIGN(credentials.gid, group_named(group));
@@ -62,10 +62,9 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
-      return base::fail(base::ErrorCode::kNotFound,
-                        fmt::format("{} does not exist", path.string()));
+      return base::fail(base::ErrorCode::kNotFound, "{} does not exist", path.string());
     }
-    return base::fail_errno(fmt::format("cannot examine {}", path.string()));
+    return base::fail_errno("cannot examine {}", path.string());
   }
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
@@ -99,13 +98,13 @@ base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
 base::Result<void> become(const Credentials& credentials) {
   if (::setgroups(credentials.groups.size(), credentials.groups.data()) != 0 ||
       ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
-    return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
+    return base::fail_errno("cannot become user {}", credentials.user);
   }
   // Make sure that the change of user is permanent.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
     return base::fail(base::ErrorCode::kDenied,
-                      fmt::format("privileges were not dropped: user {} can become root again",
-                                  credentials.user));
+                      "privileges were not dropped: user {} can become root again",
+                      credentials.user);
   }
   return {};
 }

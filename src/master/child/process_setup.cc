@@ -1,6 +1,5 @@
 #include "quarry/master/process_settings.h"
 
-#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,16 +38,14 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
 void set_priority(std::optional<int> priority) {
   if (!priority || ::setpriority(PRIO_PROCESS, 0, *priority) == 0) return;
   base::log(LogLevel::kWarning, "{}",
-            base::fail_errno(fmt::format("cannot set process.priority to {}", *priority))
-                .error()
-                .message);
+            base::fail_errno("cannot set process.priority to {}", *priority).error().message);
 }
 
 base::Result<void> change_root(const std::string& folder) {
   if (folder.empty()) return {};
   // Call chdir("/"), because the process could otherwise leave the new root with "..".
   if (::chroot(folder.c_str()) == 0 && ::chdir("/") == 0) return {};
-  return base::fail_errno(fmt::format("cannot chroot to {}", folder));
+  return base::fail_errno("cannot chroot to {}", folder);
 }
 
 }  // namespace
@@ -66,7 +63,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
   QUARRY_TRY(change_root(settings.chroot));  // needs root
   if (run_as) QUARRY_TRY(become(*run_as));
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
-    return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));
+    return base::fail_errno("cannot change to the folder {}", settings.chdir);
   }
   // Set the flag at the end, because a change of user clears it.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {

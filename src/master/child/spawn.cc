@@ -1,7 +1,6 @@
 #include "spawn.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -156,8 +155,7 @@ void keep_log_for_now(Inheritance& mine) {
   std::vector<std::string> words = program.arguments;
   leave_signals_to_program();
   ::execv(program.path.c_str(), base::pointers_to(words).data());
-  mine.give_up(
-      base::fail_errno(fmt::format("cannot execute {}", program.path.string())).error().message);
+  mine.give_up(base::fail_errno("cannot execute {}", program.path.string()).error().message);
 }
 
 /// Runs in the new process and never returns.

@@ -24,8 +24,7 @@ constexpr std::size_t kMaxFiles = 1000;
 
 base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto unreadable = [&](const std::string& why) {
-    return base::fail(base::ErrorCode::kIo,
-                      fmt::format("{}: cannot be read: {}", path.string(), why));
+    return base::fail(base::ErrorCode::kIo, "{}: cannot be read: {}", path.string(), why);
   };
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -38,8 +37,8 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   if (error) return unreadable(error.message());
   if (!file) return unreadable("permission denied");
   if (size > kMaxFileSize) {
-    return base::fail(base::ErrorCode::kLimit,
-                      fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize));
+    return base::fail(base::ErrorCode::kLimit, "{}: larger than {} bytes", path.string(),
+                      kMaxFileSize);
   }
   std::ostringstream text;
   text << file.rdbuf();
@@ -73,16 +72,16 @@ base::Result<std::string> value_of(std::string_view reference) {
   if (found == nullptr) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format("${{{0}}}: this environment variable is not set; ${{{0}:-TEXT}} sets a default",
-                    base::printable(name)));
+        "${{{0}}}: this environment variable is not set; ${{{0}:-TEXT}} sets a default",
+        base::printable(name));
   }
   std::string value = found;
   if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
       value.find('\n') != value.npos) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format("${{{}}}: the value of this variable must not contain $pool, ${{ or a newline",
-                    base::printable(name)));
+        "${{{}}}: the value of this variable must not contain $pool, ${{ or a newline",
+        base::printable(name));
   }
   return value;
 }

@@ -1,7 +1,5 @@
 #include "quarry/master/control_address.h"
 
-#include <fmt/core.h>
-
 #include "config_files.h"
 #include "quarry/base/escape.h"
 #include "quarry/master/kinds.h"
@@ -43,23 +41,20 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
   if (socket.empty() && pid_file.empty()) {
     return base::fail(
         ErrorCode::kNotFound,
-        fmt::format(
-            "{} sets neither control.socket nor pid, so its quarryd does not have a control socket",
-            path.string()));
+        "{} sets neither control.socket nor pid, so its quarryd does not have a control socket",
+        path.string());
   }
   const std::string& named = socket.empty() ? pid_file : socket;
   if (!named.starts_with('/') && named != "off") {
     return base::fail(
         ErrorCode::kInvalid,
-        fmt::format(
-            "{}: {} is relative to the --prefix of its quarryd: name the control socket explicitly",
-            path.string(), base::printable(named)));
+        "{}: {} is relative to the --prefix of its quarryd: name the control socket explicitly",
+        path.string(), base::printable(named));
   }
   QUARRY_TRY_ASSIGN(const auto address, socket.empty() ? control_socket_beside(pid_file)
                                                        : parse_control_socket(socket));
   if (address) return *address;
-  return base::fail(ErrorCode::kNotFound,
-                    fmt::format("{} sets control.socket = off", path.string()));
+  return base::fail(ErrorCode::kNotFound, "{} sets control.socket = off", path.string());
 }
 
 }  // namespace quarry::master

@@ -87,9 +87,8 @@ struct HttpListens {
       if (known != kListenWords.end()) {
         listen.*known->field = true;
       } else if (!word.empty()) {
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("\"{}\" is not one of ssl, redirect, proxy_protocol",
-                                base::printable(word)));
+        return fail(ErrorCode::kInvalid, "\"{}\" is not one of ssl, redirect, proxy_protocol",
+                    base::printable(word));
       }
     }
     if (listen.is_tls && listen.redirects) {
@@ -203,10 +202,9 @@ Result<void> set_variable(ProcessSettings& settings, std::string_view key,
                           const std::string& value) {
   const std::string_view name = key.substr(4, key.size() - 5);
   if (!may_name_variable(name)) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("{}: a name consists of letters, digits and _, and does not begin with a digit",
-                    base::printable(key)));
+    return fail(ErrorCode::kInvalid,
+                "{}: a name consists of letters, digits and _, and does not begin with a digit",
+                base::printable(key));
   }
   settings.environment.emplace_back(name, value);
   return {};

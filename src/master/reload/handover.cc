@@ -1,7 +1,6 @@
 #include "quarry/master/handover.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,7 +35,7 @@ base::Result<int> let_through(const base::Fd& fd) {
 base::Result<base::Fd> take_descriptor(int number) {
   if (number < 0) return base::Fd();
   if (number <= STDERR_FILENO || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("descriptor {} was not inherited", number));
+    return base::fail(ErrorCode::kInvalid, "descriptor {} was not inherited", number);
   }
   return base::Fd(number);
 }
@@ -253,7 +252,7 @@ base::Result<std::optional<Handover>> take_handover() {
   ::unsetenv(kHandoverVariable);
   const auto value = base::parse_number<int>(number);
   if (!value) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{} is not a number", kHandoverVariable));
+    return base::fail(ErrorCode::kInvalid, "{} is not a number", kHandoverVariable);
   }
   QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(*value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));
@@ -261,7 +260,7 @@ base::Result<std::optional<Handover>> take_handover() {
     QUARRY_TRY_ASSIGN(Handover handover, parse(text));
     return handover;
   } catch (const json::exception& mistake) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("the handover: {}", mistake.what()));
+    return base::fail(ErrorCode::kInvalid, "the handover: {}", mistake.what());
   }
 }
 

@@ -128,7 +128,7 @@ base::Error execute_again(const std::filesystem::path& program, std::vector<std:
                                            scoreboard::monotonic_micros()));
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
   ::execv(program.c_str(), base::pointers_to(arguments).data());
-  auto failed = base::fail_errno(fmt::format("cannot execute {}", program.string())).error();
+  auto failed = base::fail_errno("cannot execute {}", program.string()).error();
   ::unsetenv(kHandoverVariable);
   return failed;
 }

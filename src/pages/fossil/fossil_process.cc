@@ -99,9 +99,8 @@ base::Result<std::string> version_of(const std::string& program) {
   constexpr std::string_view kBegin = "This is fossil version ";
   QUARRY_TRY_ASSIGN(const std::string answer, output_of({program, "version"}));
   if (!answer.starts_with(kBegin)) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("{} is not fossil: its version is \"{}\"", program,
-                                  base::printable(answer, 60)));
+    return base::fail(base::ErrorCode::kInvalid, "{} is not fossil: its version is \"{}\"", program,
+                      base::printable(answer, 60));
   }
   const std::string_view rest = std::string_view(answer).substr(kBegin.size());
   return base::printable(rest.substr(0, rest.find_first_of(" \n")), 20);
@@ -115,8 +114,8 @@ base::Result<PageNames> pages_of(const std::string& program) {
     if (word.starts_with('/')) names.insert(word.substr(1, word.find('/', 1) - 1));
   }
   if (names.contains("login") && names.contains("timeline")) return names;
-  return base::fail(base::ErrorCode::kInvalid,
-                    fmt::format("\"{} help --www\" does not list the expected pages", program));
+  return base::fail(base::ErrorCode::kInvalid, "\"{} help --www\" does not list the expected pages",
+                    program);
 }
 
 }  // namespace quarry::pages

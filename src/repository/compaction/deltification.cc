@@ -1,7 +1,5 @@
 #include "deltification.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "quarry/artifact/blob.h"
@@ -51,13 +49,11 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   const auto name = artifact::HashName::parse(row.name);
   r_.database.count_work(content->size());
   if (!name || !name->names(*content)) {
-    return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: its content does not match its hash", row.name));
+    return base::fail(ErrorCode::kCorrupt, "{}: its content does not match its hash", row.name);
   }
   if (static_cast<std::int64_t>(content->size()) != row.size) {
-    return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: its content is {} bytes long, but blob.size is {}", row.name,
-                                  content->size(), row.size));
+    return base::fail(ErrorCode::kCorrupt, "{}: its content is {} bytes long, but blob.size is {}",
+                      row.name, content->size(), row.size);
   }
   sound_.insert(rid);
   return content;
@@ -251,9 +247,8 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
                                             std::string_view stored) {
   r_.contents.forget(rid);
   const auto wrong = [&](std::string_view why) {
-    return base::fail(
-        ErrorCode::kCorrupt,
-        fmt::format("{}: cannot be stored as a delta: {}; nothing was changed", name, why));
+    return base::fail(ErrorCode::kCorrupt,
+                      "{}: cannot be stored as a delta: {}; nothing was changed", name, why);
   };
   {
     Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1", rid);

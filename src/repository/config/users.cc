@@ -1,7 +1,5 @@
 #include "quarry/repository/users.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 
@@ -20,15 +18,13 @@ constexpr std::array<std::string_view, 4> kPredefined = {"anonymous", "developer
 base::Result<void> check_letters(std::string_view capabilities) {
   const std::size_t unknown = capabilities.find_first_not_of(kLetters);
   if (unknown == std::string_view::npos) return {};
-  return base::fail(ErrorCode::kInvalid,
-                    fmt::format("unknown capability \"{}\": the capabilities are {}",
-                                base::printable(capabilities.substr(unknown, 1)), kLetters));
+  return base::fail(ErrorCode::kInvalid, "unknown capability \"{}\": the capabilities are {}",
+                    base::printable(capabilities.substr(unknown, 1)), kLetters);
 }
 
 base::Result<void> require_user(Database& database, std::string_view login) {
   if (database.has_row("SELECT 1 FROM user WHERE login=?1", login)) return {};
-  return base::fail(ErrorCode::kNotFound,
-                    fmt::format("user {} does not exist", base::printable(login)));
+  return base::fail(ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
 }
 
 std::int64_t setup_users(Database& database) {
@@ -44,11 +40,10 @@ base::Result<void> change_user(Repository& repository, std::string_view login, C
     const std::int64_t before = setup_users(r.database);
     change(r);
     if (before > 0 && setup_users(r.database) == 0) {
-      return base::fail(
-          ErrorCode::kConflict,
-          fmt::format("{} is the last user with the setup capability: give it to another user "
-                      "first",
-                      base::printable(login)));
+      return base::fail(ErrorCode::kConflict,
+                        "{} is the last user with the setup capability: give it to another user "
+                        "first",
+                        base::printable(login));
     }
     transaction.commit();
     r.forget();
@@ -88,8 +83,8 @@ base::Result<void> add_user(Repository& repository, const UserEntry& user,
   RepositoryState& r = repository.internals();
   const auto added = guarded(r, [&](Database& database) -> base::Result<void> {
     if (database.has_row("SELECT 1 FROM user WHERE login=?1", user.login)) {
-      return base::fail(ErrorCode::kConflict,
-                        fmt::format("user {} already exists", base::printable(user.login)));
+      return base::fail(ErrorCode::kConflict, "user {} already exists",
+                        base::printable(user.login));
     }
     const std::string capabilities = user.capabilities.empty()
                                          ? repository.settings().get("default-perms").value_or("u")
@@ -122,9 +117,9 @@ base::Result<void> set_password(Repository& repository, std::string_view login,
 base::Result<std::int64_t> remove_user(Repository& repository, std::string_view login) {
   if (std::ranges::find(kPredefined, login) != kPredefined.end()) {
     return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{} is a user of every repository: take its capabilities away "
-                                  "instead",
-                                  login));
+                      "{} is a user of every repository: take its capabilities away "
+                      "instead",
+                      login);
   }
   std::int64_t waiting = 0;
   const auto removed = change_user(repository, login, [&](RepositoryState& r) {

@@ -79,7 +79,7 @@ base::Result<HashName> tip_of_at(RepositoryState& state, std::string_view branch
     if (name && row.integer(0) <= receipt && is_shown(state, rid, name->str())) return *name;
     rid = row.integer(2);
   }
-  return base::fail(ErrorCode::kNotFound, fmt::format("branch {} did not exist yet", branch));
+  return base::fail(ErrorCode::kNotFound, "branch {} did not exist yet", branch);
 }
 
 /// Returns whether the artifact RID was pushed by the user BY or by an administrator. If BY is not
@@ -139,16 +139,15 @@ base::Result<HashName> CheckIns::named(std::string_view name, std::int64_t recei
       const std::vector<HashName> found = beginning_with(state, name);
       if (found.size() == 1) return found.front();
       if (found.size() > 1) {
-        return base::fail(
-            ErrorCode::kInvalid,
-            fmt::format("{} is an ambiguous prefix of a check-in hash: use more digits", name));
+        return base::fail(ErrorCode::kInvalid,
+                          "{} is an ambiguous prefix of a check-in hash: use more digits", name);
       }
     }
     if (auto tip = tip_of_at(state, name, receipt)) return tip;
     if (const auto called = last_called(state, name, receipt); !called.empty()) {
       return called.front();
     }
-    return base::fail(ErrorCode::kNotFound, fmt::format("check-in {} does not exist", name));
+    return base::fail(ErrorCode::kNotFound, "check-in {} does not exist", name);
   });
 }
 

@@ -1,7 +1,5 @@
 #include "timeline_rows.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 namespace quarry::repository {
@@ -119,9 +117,9 @@ base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) 
   }
   if (tip) return *tip;
   if (is_there) {
-    return base::fail(base::ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
+    return base::fail(base::ErrorCode::kConflict, "the branch {} is closed", branch);
   }
-  return base::fail(base::ErrorCode::kNotFound, fmt::format("branch {} does not exist", branch));
+  return base::fail(base::ErrorCode::kNotFound, "branch {} does not exist", branch);
 }
 
 }  // namespace quarry::repository

@@ -86,8 +86,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
   const base::Fd file = open_beneath(root, name.file());
   if (!file) {
     if (errno == EXDEV) {
-      return fail(ErrorCode::kDenied,
-                  fmt::format("{} is outside of {}", name.file(), folder.string()));
+      return fail(ErrorCode::kDenied, "{} is outside of {}", name.file(), folder.string());
     }
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
       return fail(ErrorCode::kNotFound, "no such repository");

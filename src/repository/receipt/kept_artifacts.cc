@@ -56,9 +56,8 @@ base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) 
     QUARRY_TRY_ASSIGN(size, artifact::delta_output_size(arrival.payload));
   }
   if (std::max(size, payload_size) > r.options.max_artifact_size) {
-    return base::fail(ErrorCode::kLimit,
-                      fmt::format("it is {} bytes long; the limit is {}",
-                                  std::max(size, payload_size), r.options.max_artifact_size));
+    return base::fail(ErrorCode::kLimit, "it is {} bytes long; the limit is {}",
+                      std::max(size, payload_size), r.options.max_artifact_size);
   }
   return static_cast<std::int64_t>(size);
 }
@@ -79,8 +78,8 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
     }
     const auto size = state_->size_of_kept(arrival);
     if (!size) {
-      return base::fail(size.error().code,
-                        fmt::format("artifact {}: {}", arrival.name.str(), size.error().message));
+      return base::fail(size.error().code, "artifact {}: {}", arrival.name.str(),
+                        size.error().message);
     }
     std::string compressed;
     if (!arrival.is_compressed) compressed = artifact::blob_compress(arrival.payload);

@@ -237,7 +237,7 @@ base::Result<void> Receipt::set_password(std::string_view login, std::string_vie
                        r.options.clock->now().value / 1000);
     r.users.clear();
     if (r.database.changes() == 0) {
-      return base::fail(base::ErrorCode::kNotFound, fmt::format("user {} does not exist", login));
+      return base::fail(base::ErrorCode::kNotFound, "user {} does not exist", login);
     }
     return {};
   });

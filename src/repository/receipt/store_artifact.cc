@@ -29,8 +29,7 @@ class Receipt::State::Storing {
   enum class Next { kContinue, kIgnore, kWait };
 
   std::unexpected<base::Error> wrong(std::string_view why) const {
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("artifact {}: {}", arrival_.name.str(), why));
+    return base::fail(ErrorCode::kInvalid, "artifact {}: {}", arrival_.name.str(), why);
   }
   base::Result<bool> is_wanted();
   void find_row();
@@ -105,8 +104,8 @@ base::Result<void> Receipt::State::Storing::unpack() {
     payload_ = expanded_;
   }
   if (payload_.size() <= limit) return {};
-  return base::fail(ErrorCode::kLimit, fmt::format("artifact {} is {} bytes long; the limit is {}",
-                                                   arrival_.name.str(), payload_.size(), limit));
+  return base::fail(ErrorCode::kLimit, "artifact {} is {} bytes long; the limit is {}",
+                    arrival_.name.str(), payload_.size(), limit);
 }
 
 base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {

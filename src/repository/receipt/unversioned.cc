@@ -105,8 +105,7 @@ const std::string& UnversionedFiles::hash() {
 base::Result<std::string> UnversionedFiles::content(std::string_view name) {
   return guarded(state_->path, [&]() -> base::Result<std::string> {
     const auto none = [&] {
-      return base::fail(ErrorCode::kNotFound,
-                        fmt::format("the unversioned file {} has no content", name));
+      return base::fail(ErrorCode::kNotFound, "the unversioned file {} has no content", name);
     };
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
@@ -126,10 +125,9 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
   return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
-      return base::fail(
-          ErrorCode::kLimit,
-          fmt::format("the unversioned file {} is {} bytes long; the limit is {}", arrival.name,
-                      arrival.content->size(), r.options.max_artifact_size));
+      return base::fail(ErrorCode::kLimit,
+                        "the unversioned file {} is {} bytes long; the limit is {}", arrival.name,
+                        arrival.content->size(), r.options.max_artifact_size);
     }
     if (arrival.content && !deleted) {
       const auto name = HashName::parse(arrival.hash);

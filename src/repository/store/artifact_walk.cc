@@ -1,7 +1,5 @@
 #include "artifact_walk.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -224,10 +222,9 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
     }
     if (!is_there) {
       content = base::fail(base::ErrorCode::kCorrupt,
-                           fmt::format("artifact {}, the source of deltas, is missing", rid));
+                           "artifact {}, the source of deltas, is missing", rid);
     } else if (artifact.size < 0) {
-      content =
-          base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
+      content = base::fail(base::ErrorCode::kNotFound, "artifact {} has no content", rid);
     } else if (source) {
       ++expansions_;
       content = expand_stored(rid, query.blob(2), *source, contents_.max_artifact_size());
@@ -284,8 +281,8 @@ void ArtifactWalk::visit_cycles() {
   }
   std::ranges::sort(left);
   for (const Rid rid : left) {
-    visit(rid, base::fail(base::ErrorCode::kCorrupt,
-                          fmt::format("the delta chain of artifact {} is a cycle", rid)));
+    visit(rid,
+          base::fail(base::ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle", rid));
   }
 }
 

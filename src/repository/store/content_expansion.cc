@@ -1,7 +1,5 @@
 #include "content_expansion.h"
 
-#include <fmt/core.h>
-
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
 
@@ -40,16 +38,15 @@ base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Cont
   auto bytes = artifact::blob_expand(stored, max_size);
   if (!bytes) {
     if (bytes.error().code != base::ErrorCode::kInvalid) return std::unexpected(bytes.error());
-    return base::fail(base::ErrorCode::kCorrupt, fmt::format("the stored bytes of artifact {}: {}",
-                                                             rid, bytes.error().message));
+    return base::fail(base::ErrorCode::kCorrupt, "the stored bytes of artifact {}: {}", rid,
+                      bytes.error().message);
   }
   if (!source) return std::make_shared<const std::string>(std::move(*bytes));
   auto target = artifact::delta_apply(*source, *bytes, max_size);
   if (!target) {
     const auto code = target.error().code == base::ErrorCode::kLimit ? base::ErrorCode::kLimit
                                                                      : base::ErrorCode::kCorrupt;
-    return base::fail(code,
-                      fmt::format("the delta of artifact {}: {}", rid, target.error().message));
+    return base::fail(code, "the delta of artifact {}: {}", rid, target.error().message);
   }
   return std::make_shared<const std::string>(std::move(*target));
 }
@@ -57,7 +54,7 @@ base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Cont
 base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
   Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1", rid);
   if (!query.step() || query.integer(0) < 0) {
-    return base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
+    return base::fail(base::ErrorCode::kNotFound, "artifact {} has no content", rid);
   }
   ++expansions_;
   auto content = expand_stored(rid, query.blob(1), source, max_artifact_size_);
@@ -77,8 +74,8 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
     }
     deltas.push_back(at);
     if (deltas.size() > kMaxChain) {
-      return base::fail(base::ErrorCode::kCorrupt,
-                        fmt::format("the delta chain of artifact {} is a cycle", rid));
+      return base::fail(base::ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle",
+                        rid);
     }
     at = source;
     content = find_cached(at);

@@ -1,7 +1,5 @@
 #include "hash_policy.h"
 
-#include <fmt/core.h>
-
 namespace quarry::repository {
 namespace {
 
@@ -25,8 +23,8 @@ base::Result<bool> admit_hash(Database& database, const artifact::HashName& name
     if (!is_shun_sha1(policy)) return false;
     return base::fail(
         base::ErrorCode::kDenied,
-        fmt::format("this repository does not accept SHA1 artifacts (hash-policy is shun-sha1): {}",
-                    name.str()));
+        "this repository does not accept SHA1 artifacts (hash-policy is shun-sha1): {}",
+        name.str());
   }
   if (policy != kAuto) return false;
   database.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)",

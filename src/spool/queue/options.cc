@@ -16,15 +16,15 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
   const int end = o.dequeue_time_end;
   if (begin < 0 || begin >= kHours || end < 0 || end > kNoDequeueTimeEnd) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("queue.dequeuetimebegin ({}) and queue.dequeuetimeend ({}) must be "
-                            "hours: 0 to 23, and 0 to 25",
-                            begin, end));
+                "queue.dequeuetimebegin ({}) and queue.dequeuetimeend ({}) must be "
+                "hours: 0 to 23, and 0 to 25",
+                begin, end);
   }
   if (begin != end) return {};
   return fail(ErrorCode::kInvalid,
-              fmt::format("queue.dequeuetimebegin and queue.dequeuetimeend must not be the same "
-                          "hour ({}): nothing would ever be delivered",
-                          begin));
+              "queue.dequeuetimebegin and queue.dequeuetimeend must not be the same "
+              "hour ({}): nothing would ever be delivered",
+              begin);
 }
 
 /// Rejects values that set_parameter() would also reject, because callers can set options without
@@ -45,12 +45,11 @@ Result<void> check_ranges(const QueueOptions& o) {
         Minimum{"discardmark", o.discard_mark.value_or(1)},
         Minimum{"workerthreadminimummessages", o.worker_thread_minimum_messages.value_or(1)}}) {
     if (value >= min) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("queue.{} ({}) must be at least {}", name, value, min));
+    return fail(ErrorCode::kInvalid, "queue.{} ({}) must be at least {}", name, value, min);
   }
   if (o.discard_severity > 8) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("queue.discardseverity ({}) must be 0 to 8", o.discard_severity));
+    return fail(ErrorCode::kInvalid, "queue.discardseverity ({}) must be 0 to 8",
+                o.discard_severity);
   }
   return check_dequeue_time(o);
 }
@@ -108,8 +107,8 @@ Result<QueueOptions> complete(QueueOptions o) {
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   if (*o.low_watermark >= *o.high_watermark) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("queue.lowwatermark ({}) must be below queue.highwatermark ({})",
-                            *o.low_watermark, *o.high_watermark));
+                "queue.lowwatermark ({}) must be below queue.highwatermark ({})", *o.low_watermark,
+                *o.high_watermark);
   }
   struct Maximum {
     std::string_view name;
@@ -130,8 +129,8 @@ Result<QueueOptions> complete(QueueOptions o) {
         Maximum{"maxfilesize", o.max_file_size, "maxdiskspace", o.max_disk_space,
                 o.max_disk_space != 0}}) {
     if (!applies || value <= max) continue;
-    return fail(ErrorCode::kInvalid, fmt::format("queue.{} ({}) must not be above queue.{} ({})",
-                                                 name, value, limit, max));
+    return fail(ErrorCode::kInvalid, "queue.{} ({}) must not be above queue.{} ({})", name, value,
+                limit, max);
   }
   if (o.type == QueueType::kDisk && o.filename.empty()) {
     return fail(ErrorCode::kInvalid, "a disk queue needs queue.filename");

@@ -25,8 +25,7 @@ struct Entry {
 
 std::unexpected<base::Error> wrong(const Parameter& parameter, std::string_view text,
                                    std::string_view wanted) {
-  return fail(ErrorCode::kInvalid,
-              fmt::format("queue.{} = {}: must be {}", parameter.name, text, wanted));
+  return fail(ErrorCode::kInvalid, "queue.{} = {}: must be {}", parameter.name, text, wanted);
 }
 
 Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t min,
@@ -266,7 +265,7 @@ std::vector<Parameter> parameters() {
 
 Result<void> set_parameter(QueueOptions& options, std::string_view name, std::string_view text) {
   if (const Entry* const entry = find(name)) return entry->set(options, entry->parameter, text);
-  return fail(ErrorCode::kNotFound, fmt::format("unknown parameter queue.{}", name));
+  return fail(ErrorCode::kNotFound, "unknown parameter queue.{}", name);
 }
 
 std::string value_of(const QueueOptions& options, std::string_view name) {

@@ -38,8 +38,7 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
   if (size > kMaxBytes) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("{}: larger than {} bytes", path.string(), kMaxBytes));
+    return fail(ErrorCode::kLimit, "{}: larger than {} bytes", path.string(), kMaxBytes);
   }
   std::string bytes(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t count, file->read_at(0, bytes));
@@ -194,8 +193,8 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);
     if (messages.empty()) continue;
     if (const auto put = append_all(spool, messages, reporter); !put) {
-      return fail(put.error().code, fmt::format("{}; no message from {} was added to the queue",
-                                                put.error().message, path.string()));
+      return fail(put.error().code, "{}; no message from {} was added to the queue",
+                  put.error().message, path.string());
     }
     count += messages.size();
     if (is_whole) {

@@ -80,9 +80,9 @@ base::Result<SegmentHeader> decode_header(std::string_view bytes) {
   const auto format = get<std::uint16_t>(bytes.data() + 6);
   if (format != kFormat) {
     return fail(ErrorCode::kCorrupt,
-                fmt::format("unsupported format {} (this program supports {}): export the messages "
-                            "with the program that wrote them",
-                            format, kFormat));
+                "unsupported format {} (this program supports {}): export the messages "
+                "with the program that wrote them",
+                format, kFormat);
   }
   if (get<std::uint32_t>(bytes.data() + 24) != libdeflate_crc32(0, bytes.data(), 24)) {
     return fail(ErrorCode::kCorrupt, "the header is damaged");

@@ -112,8 +112,8 @@ Result<void> SegmentLog::check_folder() const {
   if (is_there) return {};
   QUARRY_TRY(files_.check_folder());
   return fail(ErrorCode::kNotFound,
-              fmt::format("{}: the file was removed or replaced while the queue was writing to it",
-                          files_.shown(number_)));
+              "{}: the file was removed or replaced while the queue was writing to it",
+              files_.shown(number_));
 }
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
@@ -125,9 +125,8 @@ Result<void> SegmentLog::check_space(std::uint64_t bytes) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
   }
   if (bytes <= room()) return {};
-  return fail(ErrorCode::kNoSpace,
-              fmt::format("{}: the limit queue.maxdiskspace ({} bytes) is reached",
-                          files_.shown(number_), limits_.disk_space));
+  return fail(ErrorCode::kNoSpace, "{}: the limit queue.maxdiskspace ({} bytes) is reached",
+              files_.shown(number_), limits_.disk_space);
 }
 
 /// Returns the number of bytes that can still be written.

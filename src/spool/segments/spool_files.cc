@@ -103,8 +103,7 @@ Result<std::shared_ptr<File>> SpoolFiles::lock(const char* suffix, const char* w
   QUARRY_TRY_ASSIGN(auto file, system_->open(path, FileUse::kOpenOrMake));
   QUARRY_TRY_ASSIGN(const bool is_ours, file->try_lock());
   if (is_ours) return std::shared_ptr<File>(std::move(file));
-  return fail(ErrorCode::kBusy,
-              fmt::format("{}: another process {} this queue", path.string(), what));
+  return fail(ErrorCode::kBusy, "{}: another process {} this queue", path.string(), what);
 }
 
 Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
@@ -123,10 +122,9 @@ Result<void> SpoolFiles::check_folder() const {
   if (!lock) return {};
   QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
   if (is_there) return {};
-  return fail(
-      ErrorCode::kNotFound,
-      fmt::format("{}: the folder was removed, moved or replaced while a queue was using it",
-                  folder_.string()));
+  return fail(ErrorCode::kNotFound,
+              "{}: the folder was removed, moved or replaced while a queue was using it",
+              folder_.string());
 }
 
 Result<bool> SpoolFiles::are_of_stream() const {
@@ -139,8 +137,7 @@ Result<bool> SpoolFiles::are_of_stream() const {
 Result<void> SpoolFiles::check_no_stream() const {
   QUARRY_TRY_ASSIGN(const bool is_stream, are_of_stream());
   if (!is_stream) return {};
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{}: {} is a stream, not a queue", folder_.string(), name_));
+  return fail(ErrorCode::kInvalid, "{}: {} is a stream, not a queue", folder_.string(), name_);
 }
 
 Result<bool> SpoolFiles::is_taken(Roles role) const {

@@ -278,9 +278,9 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
   if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("hand-over: the options must allow at least 1 client, requests of {} "
-                            "bytes, and a timeout of 1 ms",
-                            kMaxHandOver + kFrameHeader));
+                "hand-over: the options must allow at least 1 client, requests of {} "
+                "bytes, and a timeout of 1 ms",
+                kMaxHandOver + kFrameHeader);
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");
@@ -288,8 +288,7 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
     return std::make_unique<Loop>(stream, std::move(listener), std::move(wake), std::move(reporter),
                                   options);
   } catch (const std::system_error& error) {
-    return fail(ErrorCode::kIo,
-                fmt::format("cannot start a thread for hand-overs: {}", error.what()));
+    return fail(ErrorCode::kIo, "cannot start a thread for hand-overs: {}", error.what());
   }
 }
 

@@ -28,15 +28,13 @@ bool is_good_name(std::string_view name) {
 Result<void> check(const StreamOptions& options) {
   const std::string& name = options.location.name;
   if (name.empty() || name.find_first_of("./") != std::string::npos) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("invalid stream name \"{}\": it must not be empty or contain a dot or a "
-                    "slash",
-                    name));
+    return fail(ErrorCode::kInvalid,
+                "invalid stream name \"{}\": it must not be empty or contain a dot or a "
+                "slash",
+                name);
   }
   if (options.max_file_size < kMinFileSize) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("max_file_size: must be at least {}", kMinFileSize));
+    return fail(ErrorCode::kInvalid, "max_file_size: must be at least {}", kMinFileSize);
   }
   if (options.max_disk_space != 0 && options.max_disk_space < options.max_file_size) {
     return fail(ErrorCode::kInvalid, "max_disk_space: must not be less than max_file_size");
@@ -46,7 +44,7 @@ Result<void> check(const StreamOptions& options) {
 
 Result<void> check(const SubscriptionOptions& options) {
   if (options.window < 1 || options.window > kMaxWindow) {
-    return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMaxWindow));
+    return fail(ErrorCode::kInvalid, "window: must be 1 to {}", kMaxWindow);
   }
   if (options.retry.base >= milliseconds(1) && options.retry.max >= options.retry.base) return {};
   return fail(
@@ -73,9 +71,10 @@ Result<void> check(const NewMessage& message) {
       message.severity <= kLeastSevere) {
     return {};
   }
-  return fail(ErrorCode::kLimit, fmt::format("a message must have at most {} bytes of content, {} "
-                                             "bytes of key, and a severity of at most {}",
-                                             kMaxStreamContent, kMaxKey, kLeastSevere));
+  return fail(ErrorCode::kLimit,
+              "a message must have at most {} bytes of content, {} "
+              "bytes of key, and a severity of at most {}",
+              kMaxStreamContent, kMaxKey, kLeastSevere);
 }
 
 Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Reporter reporter,
@@ -158,8 +157,8 @@ Result<void> StreamCore::take_folder() {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   QUARRY_TRY_ASSIGN(const auto position, files_.position());
   if (!segments.empty() || position) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: {} is a queue, not a stream", folder.string(), files_.name()));
+    return fail(ErrorCode::kInvalid, "{}: {} is a queue, not a stream", folder.string(),
+                files_.name());
   }
   QUARRY_TRY_ASSIGN(const auto mark, system.open(files_.stream_mark(), FileUse::kOpenOrMake));
   QUARRY_TRY(mark->append(kMark));
@@ -236,9 +235,9 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
                                                             const SubscriptionOptions& options) {
   if (!is_good_name(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("invalid subscription name \"{}\": it must consist of 1 to {} of the "
-                            "characters A-Z a-z 0-9 - _",
-                            name, kMaxName));
+                "invalid subscription name \"{}\": it must consist of 1 to {} of the "
+                "characters A-Z a-z 0-9 - _",
+                name, kMaxName);
   }
   QUARRY_TRY(check(options));
   const Lock lock(mutex_);

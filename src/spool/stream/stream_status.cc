@@ -1,5 +1,4 @@
 // Read-only access to a stream's files from any process.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -28,9 +27,8 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal_files(files, subscription), kSilent));
     if (reading.state) return std::move(*reading.state);
   }
-  return fail(ErrorCode::kNotFound,
-              fmt::format("{}: cannot find or read the journal of subscription {}",
-                          files.folder().string(), subscription));
+  return fail(ErrorCode::kNotFound, "{}: cannot find or read the journal of subscription {}",
+              files.folder().string(), subscription);
 }
 
 Result<std::uint64_t> count_dead_letters(const SpoolFiles& files, const std::string& subscription) {

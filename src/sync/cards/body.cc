@@ -51,8 +51,8 @@ base::Result<std::string_view> decode_body(BodyFormat format, std::string_view b
   if (!expanded) {
     if (expanded.error().code == base::ErrorCode::kLimit)
       return std::unexpected(too_large(what, max_size));
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("cannot decompress the {}: {}", what, expanded.error().message));
+    return base::fail(base::ErrorCode::kInvalid, "cannot decompress the {}: {}", what,
+                      expanded.error().message);
   }
   storage = std::move(*expanded);
   return storage;

@@ -71,15 +71,13 @@ Result<bool> CardReader::next() {
     const std::size_t end = newline == std::string_view::npos ? body_.size() : newline;
     if (end - position_ > limits_.max_line) {
       position_ = body_.size();
-      return fail(ErrorCode::kLimit,
-                  fmt::format("a card is longer than {} bytes", limits_.max_line));
+      return fail(ErrorCode::kLimit, "a card is longer than {} bytes", limits_.max_line);
     }
     line_ = base::trim_blanks(body_.substr(position_, end - position_), " \t\n\v\f\r");
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
     // Empty lines and comments count as cards, because reading them also takes time.
     if (++count_ > limits_.max_cards) {
-      return fail(ErrorCode::kLimit,
-                  fmt::format("more than {} cards in one request", limits_.max_cards));
+      return fail(ErrorCode::kLimit, "more than {} cards in one request", limits_.max_cards);
     }
     if (line_.empty()) continue;
     if (line_.front() == '#') {
@@ -143,8 +141,8 @@ Result<void> CardReader::take_payload(std::string_view size_word) {
   const std::size_t left = body_.size() - position_;
   if (*size > left) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("malformed {} line: {} bytes announced, but the body ends after {}",
-                            words_[0], *size, left));
+                "malformed {} line: {} bytes announced, but the body ends after {}", words_[0],
+                *size, left);
   }
   payload_ = body_.substr(position_, static_cast<std::size_t>(*size));
   position_ += payload_->size();

@@ -177,11 +177,9 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
     clone_next = *reply.clone_next();
     empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
     if (empty_replies <= kMaxEmptyReplies) return {};
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format(
-            "the server announces more artifacts, but its last {} replies did not contain any",
-            empty_replies));
+    return fail(ErrorCode::kInvalid,
+                "the server announces more artifacts, but its last {} replies did not contain any",
+                empty_replies);
   }
   if (!reply.clone_next() && repository.settings().project_code().empty()) {
     return fail(ErrorCode::kInvalid,
@@ -206,9 +204,8 @@ Result<void> ClientSession::State::complete_clone() {
 Result<void> ClientSession::State::read(std::string_view content_type, std::string_view body) {
   const auto format = reply_format(content_type);
   if (!format) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the reply is not a sync reply: its content type is \"{}\"",
-                            content_type.substr(0, 100)));
+    return fail(ErrorCode::kInvalid, "the reply is not a sync reply: its content type is \"{}\"",
+                content_type.substr(0, 100));
   }
   std::string storage;
   QUARRY_TRY_ASSIGN(const std::string_view cards,

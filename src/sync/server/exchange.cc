@@ -1,7 +1,5 @@
 #include "exchange.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -182,8 +180,7 @@ Result<void> Exchange::push() {
 Result<void> Exchange::file() {
   if (!may_push_) return denied("write");
   if (++artifacts_ > options_.max_artifacts) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("more than {} artifacts in one request", options_.max_artifacts));
+    return fail(ErrorCode::kLimit, "more than {} artifacts in one request", options_.max_artifacts);
   }
   QUARRY_TRY(bound_.check());
   const bool is_private = std::exchange(next_is_private_, false);

@@ -77,9 +77,9 @@ Result<void> SignedRequest::claim(const LoginCard& card, std::string_view writte
   const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));
   if (skew > kMaxSkew) {
     return fail(ErrorCode::kDenied,
-                fmt::format("the request's date differs by more than {} minutes from the server's "
-                            "time, {}Z: set the clock, or sign the request again",
-                            kMaxSkew.count(), base::iso_seconds(now)));
+                "the request's date differs by more than {} minutes from the server's "
+                "time, {}Z: set the clock, or sign the request again",
+                kMaxSkew.count(), base::iso_seconds(now));
   }
   state_->has_login = true;
   date_ = *date;

@@ -55,7 +55,7 @@ Result<void> SyncUser::login(const LoginCard& card, std::string_view signed_byte
     return fail(ErrorCode::kDenied, "multiple login cards");
   }
   if (++cards_ > kMaxLogins) {
-    return fail(ErrorCode::kDenied, fmt::format("more than {} login cards", kMaxLogins));
+    return fail(ErrorCode::kDenied, "more than {} login cards", kMaxLogins);
   }
   return check(card, signed_bytes);
 }
@@ -146,8 +146,7 @@ Result<repository::User> SyncUser::find(const LoginCard& card) {
   if (card.user == "developer" || card.user == "reader") return login_failed();
   if (logins_ != nullptr) {
     if (const auto wait = logins_->wait(card.user); wait.count() > 0) {
-      return fail(ErrorCode::kDenied,
-                  fmt::format("too many failed logins: try again in {} s", wait.count()));
+      return fail(ErrorCode::kDenied, "too many failed logins: try again in {} s", wait.count());
     }
   }
   auto found = repository_.settings().find_user(card.user);

@@ -115,10 +115,9 @@ FastCgiExchange::~FastCgiExchange() {
 
 base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
   if (steady_clock::now() >= deadline) {
-    return fail(
-        ErrorCode::kBusy,
-        fmt::format("{} {}", has_some ? "the request was incomplete after" : "no request within",
-                    base::in_words(timeouts_.head)));
+    return fail(ErrorCode::kBusy, "{} {}",
+                has_some ? "the request was incomplete after" : "no request within",
+                base::in_words(timeouts_.head));
   }
   // poll(2) cannot report more data, because peeked data keeps the socket readable. Therefore peek
   // again after a pause. This is rare, because web servers usually send the head at once.
@@ -270,14 +269,12 @@ std::size_t FastCgiExchange::take_body(char* bytes, std::size_t size) {
 
 base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wanted) {
   if (came < wanted) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the body ended after {} of {} bytes", came, wanted));
+    return fail(ErrorCode::kInvalid, "the body ended after {} of {} bytes", came, wanted);
   }
   int beyond = FCGX_GetChar(fcgx_.in);
   while (beyond < 0 && resume_read()) beyond = FCGX_GetChar(fcgx_.in);
   if (beyond >= 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the body is longer than the announced {} bytes", wanted));
+    return fail(ErrorCode::kInvalid, "the body is longer than the announced {} bytes", wanted);
   }
   is_drained_ = FCGX_GetError(fcgx_.in) == 0;
   return {};

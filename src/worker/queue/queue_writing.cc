@@ -42,7 +42,7 @@ Result<void> QueueAnswer::post(base::UnixMillis now) {
 
 Result<std::string> QueueAnswer::query_value(std::string_view name) const {
   if (auto value = http::form_value(request_.query, name)) return std::move(*value);
-  return fail(ErrorCode::kInvalid, fmt::format("{}: invalid encoding", name));
+  return fail(ErrorCode::kInvalid, "{}: invalid encoding", name);
 }
 
 Result<void> QueueAnswer::take(base::UnixMillis now) {
@@ -170,8 +170,7 @@ Result<changes::Job> QueueAnswer::do_action(std::string_view fields, base::UnixM
   reply_.operation = changes::word_of(*action);
   auto text = http::form_value(fields, "text");
   if (!text || text->size() > kMaxText) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("text: invalid encoding, or more than {} bytes", kMaxText));
+    return fail(ErrorCode::kInvalid, "text: invalid encoding, or more than {} bytes", kMaxText);
   }
   QUARRY_TRY(login_.confirm());
   QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, digits));

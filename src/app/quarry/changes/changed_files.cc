@@ -1,6 +1,5 @@
 #include "changed_files.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -39,17 +38,16 @@ Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> 
   auto ended = base::run_command(
       {.words = arguments, .folder = folder.string(), .max_output = kMaxOutput + 1});
   if (!ended) {
-    return fail(ended.error().code,
-                fmt::format("cannot run fossil to find the changes: {}", ended.error().message));
+    return fail(ended.error().code, "cannot run fossil to find the changes: {}",
+                ended.error().message);
   }
   const std::string& text = ended->output;
   if (text.size() > kMaxOutput) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("the output of fossil is longer than {} bytes", kMaxOutput));
+    return fail(ErrorCode::kLimit, "the output of fossil is longer than {} bytes", kMaxOutput);
   }
   if (ended->is_success()) return std::move(ended->output);
-  return fail(ErrorCode::kInvalid, fmt::format("fossil {}: {}", arguments[1],
-                                               base::printable(text.substr(0, text.find('\n')))));
+  return fail(ErrorCode::kInvalid, "fossil {}: {}", arguments[1],
+              base::printable(text.substr(0, text.find('\n'))));
 }
 
 /// Runs SQL in the check-out at ROOT. SQL must join the fields of a row with '|' into a single
@@ -69,8 +67,8 @@ Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
 Result<std::string> unhex(const std::string& digits) {
   auto bytes = base::from_hex(digits);
   if (bytes) return std::move(*bytes);
-  return fail(ErrorCode::kInvalid,
-              fmt::format("unexpected output of fossil sql: \"{}\"", base::printable(digits)));
+  return fail(ErrorCode::kInvalid, "unexpected output of fossil sql: \"{}\"",
+              base::printable(digits));
 }
 
 fs::path root_of(fs::path folder) {
@@ -90,8 +88,8 @@ Result<void> scan_files(const Checkout& checkout) {
     const std::string_view line(each.begin(), each.end());
     for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
       if (!line.starts_with(word)) continue;
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("fossil reports \"{}\": resolve this first", base::printable(line)));
+      return fail(ErrorCode::kInvalid, "fossil reports \"{}\": resolve this first",
+                  base::printable(line));
     }
   }
   return {};
@@ -113,7 +111,7 @@ Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   while (name.ends_with('/')) name.pop_back();
   const bool is_below = !name.empty() && name != ".." && !name.starts_with("../");
   if (is_below) return name;
-  return fail(ErrorCode::kInvalid, fmt::format("{} is not below {}", path.string(), root.string()));
+  return fail(ErrorCode::kInvalid, "{} is not below {}", path.string(), root.string());
 }
 
 }  // namespace
@@ -131,7 +129,7 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
     QUARRY_TRY_ASSIGN(values[row[0]], unhex(row[1]));
   }
   if (values["checkout-hash"].empty() || values["repository"].empty()) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is not a fossil check-out", root.string()));
+    return fail(ErrorCode::kInvalid, "{} is not a fossil check-out", root.string());
   }
   return Checkout{.root = root,
                   .repository = (root / values["repository"]).lexically_normal(),
@@ -216,8 +214,8 @@ Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) 
     if (row.size() != 2) continue;
     const auto hash = artifact::HashName::parse(row[1]);
     if (!hash) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("unexpected output of fossil sql: \"{}\"", base::printable(row[1])));
+      return fail(ErrorCode::kInvalid, "unexpected output of fossil sql: \"{}\"",
+                  base::printable(row[1]));
     }
     const changes::MergeKind kind = row[0] == kCherrypicked ? changes::MergeKind::kCherrypick
                                     : row[0] == kBackedOut  ? changes::MergeKind::kBackout
@@ -241,8 +239,8 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
     if (!as_deletions && !fs::exists(status)) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("{} does not exist; to delete it, use --delete {}", each, each));
+      return fail(ErrorCode::kNotFound, "{} does not exist; to delete it, use --delete {}", each,
+                  each);
     }
     if (as_deletions || !fs::is_directory(status)) {
       add(path, name);
@@ -252,7 +250,7 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
       if (below.is_directory() && !below.is_symlink()) continue;
       add(below.path(), below.path().lexically_relative(root).generic_string());
     }
-    if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", each, error.message()));
+    if (error) return fail(ErrorCode::kIo, "{}: {}", each, error.message());
   }
   std::vector<ChangedFile> all;
   for (auto& [name, file] : files) all.push_back(std::move(file));
@@ -266,15 +264,14 @@ Result<char> permission_of(const ChangedFile& file) {
   if (::lstat(path.c_str(), &status) != 0) return base::fail_errno(path.string());
   if (S_ISLNK(status.st_mode)) return 'l';
   if (S_ISREG(status.st_mode)) return (status.st_mode & S_IXUSR) != 0 ? 'x' : '\0';
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{} is neither a file nor a symbolic link", path.string()));
+  return fail(ErrorCode::kInvalid, "{} is neither a file nor a symbolic link", path.string());
 }
 
 Result<std::string> content_of(const fs::path& path) {
   std::error_code error;
   if (fs::is_symlink(path, error)) {
     const fs::path target = fs::read_symlink(path, error);
-    if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", path.string(), error.message()));
+    if (error) return fail(ErrorCode::kIo, "{}: {}", path.string(), error.message());
     return target.string();
   }
   std::ifstream file(path, std::ios::binary);

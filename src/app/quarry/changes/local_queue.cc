@@ -136,9 +136,8 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
                             : fs::path(arguments.folder);
   std::error_code error;
   if (!fs::is_directory(base / "queue", error)) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{} has no queue of change sets: {} does not exist", repository,
-                            (base / "queue").string()));
+    return fail(ErrorCode::kNotFound, "{} has no queue of change sets: {} does not exist",
+                repository, (base / "queue").string());
   }
   const std::string login = own_login();
   QUARRY_TRY(act_as_owner_of(base));

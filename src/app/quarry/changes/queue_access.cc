@@ -23,9 +23,8 @@ using nlohmann::json;
 /// Returns the URL path of the change set ID, relative to the queue's path.
 Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
-  return fail(
-      ErrorCode::kInvalid,
-      fmt::format("\"{}\" is neither a change-set id nor a prefix of an id", base::printable(id)));
+  return fail(ErrorCode::kInvalid, "\"{}\" is neither a change-set id nor a prefix of an id",
+              base::printable(id));
 }
 
 class ServerQueue : public QueueAccess {

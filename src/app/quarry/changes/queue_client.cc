@@ -34,9 +34,8 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
   if (!said.empty())
     return fail(http::error_code_of(reply.status), base::printable_message(said, 500));
   if (reply.status >= 300 && reply.status < 400) {
-    return fail(ErrorCode::kDenied,
-                fmt::format("{} redirects to another URL (HTTP status {}): use that URL", url,
-                            reply.status));
+    return fail(ErrorCode::kDenied, "{} redirects to another URL (HTTP status {}): use that URL",
+                url, reply.status);
   }
   const std::string text = reply.status == 404 ? "" : transport::plain_text_of(reply);
   if (!text.empty()) {
@@ -166,8 +165,7 @@ Result<std::string> packed(const changes::Meta& meta, std::span<const changes::F
   QUARRY_TRY(changes::write_tarball(
       [&](std::string_view bytes) -> Result<void> {
         if (tarball.size() + bytes.size() > max_size) {
-          return fail(ErrorCode::kLimit,
-                      fmt::format("the change set is larger than {} bytes", max_size));
+          return fail(ErrorCode::kLimit, "the change set is larger than {} bytes", max_size);
         }
         tarball += bytes;
         return {};

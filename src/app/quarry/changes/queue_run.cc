@@ -1,6 +1,5 @@
 // quarry queue run --once: runs the three daemons of a queue one after another, each until all of
 // its work is done. The command is meant for cron, if a server does not run the daemons.
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -35,7 +34,7 @@ Result<void> run(const std::vector<std::string>& words) {
                                  .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}}));
   const Interruption interruption;
   if (exit_code_of_child(pid) == kDone) return {};
-  return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} failed", words[1]));
+  return base::fail(base::ErrorCode::kIo, "quarry-changes {} failed", words[1]);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
       is_chosen[i] = is_any = true;
     }
     if (!is_any) {
-      return fail(ErrorCode::kNotFound, fmt::format("{} has not changed", base::printable(name)));
+      return fail(ErrorCode::kNotFound, "{} has not changed", base::printable(name));
     }
   }
   // Renames can form chains.
@@ -117,8 +117,8 @@ Result<changes::Meta> meta_of(const SubmitArguments& arguments,
     const auto id = changes::ChangeSetId::parse(each);
     if (!id) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("--depends: \"{}\" is not a change-set id (16 hexadecimal digits)",
-                              base::printable(each)));
+                  "--depends: \"{}\" is not a change-set id (16 hexadecimal digits)",
+                  base::printable(each));
     }
     meta.dependencies.push_back(*id);
   }
@@ -137,9 +137,9 @@ Result<void> check_check_ins(const QueueClient& client, const changes::Meta& met
     QUARRY_TRY_ASSIGN(const bool is_known, client.has_check_in(name));
     if (is_known) return {};
     return fail(ErrorCode::kNotFound,
-                fmt::format("the server does not have the check-in {}, {}: send it with fossil "
-                            "push, and submit again",
-                            base::printable(name), what));
+                "the server does not have the check-in {}, {}: send it with fossil "
+                "push, and submit again",
+                base::printable(name), what);
   };
   if (!meta.base.empty()) {
     QUARRY_TRY(check(meta.base, "on which the changes are based"));

@@ -184,9 +184,8 @@ Result<std::uint64_t> hand_over(const std::string& socket, const std::string& na
   const spool::NewMessage message{event::to_message(event), event.head.key};
   auto id = spool::HandOver(socket, kHandOverTime).hand_over({&message, 1});
   if (id) return id;
-  return fail(
-      id.error().code,
-      fmt::format("cannot send the event to the courier: {}; is it running?", id.error().message));
+  return fail(id.error().code, "cannot send the event to the courier: {}; is it running?",
+              id.error().message);
 }
 
 /// Returns the last error of the destination NAME, according to the courier's files.
@@ -212,8 +211,8 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
                       }));
     if (!waiting) break;
     if (Clock::now() > end) {
-      return fail(ErrorCode::kBusy, fmt::format("event {} is still waiting for {}{}", id, name,
-                                                last_error(config, name)));
+      return fail(ErrorCode::kBusy, "event {} is still waiting for {}{}", id, name,
+                  last_error(config, name));
     }
     std::this_thread::sleep_for(kPollInterval);
   }
@@ -221,8 +220,8 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
                       return spool::visit_dead_letters(spool, name, visitor, report);
                     }));
   if (!dead) return {};
-  return fail(ErrorCode::kIo, fmt::format("{} did not accept event {}: {}", name, id,
-                                          base::printable_message(dead->error)));
+  return fail(ErrorCode::kIo, "{} did not accept event {}: {}", name, id,
+              base::printable_message(dead->error));
 }
 
 }  // namespace
@@ -253,18 +252,16 @@ base::Result<void> run_courier_forget(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   if (type_of(reading, name) != "gone") {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("[{}] is still in {}: remove it there first",
-                            base::printable(pool_of_hooks(name).value_or("destination " + name)),
-                            arguments.config));
+    return fail(ErrorCode::kInvalid, "[{}] is still in {}: remove it there first",
+                base::printable(pool_of_hooks(name).value_or("destination " + name)),
+                arguments.config);
   }
   const DestinationQueue queue = queue_of(reading.config, name);
   QUARRY_TRY(act_as_owner_of(queue.spool.folder));
   QUARRY_TRY_ASSIGN(const bool is_there, spool::is_stream(queue.spool));
   // Stream::open() would create the files.
   if (!is_there) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{} is not a removed destination", base::printable(name)));
+    return fail(ErrorCode::kNotFound, "{} is not a removed destination", base::printable(name));
   }
   const auto stream = spool::Stream::open({.location = queue.spool}, report);
   const bool is_running = !stream && stream.error().code == ErrorCode::kBusy;
@@ -272,9 +269,8 @@ base::Result<void> run_courier_forget(const CourierArguments& arguments) {
   const auto done = is_running ? spool::forget_retired(queue.spool, queue.subscription, report)
                                : (*stream)->unsubscribe(queue.subscription);
   if (!done && done.error().code == ErrorCode::kBusy) {
-    return fail(ErrorCode::kBusy,
-                fmt::format("the courier still delivers to {}: reload quarryd first",
-                            base::printable(name)));
+    return fail(ErrorCode::kBusy, "the courier still delivers to {}: reload quarryd first",
+                base::printable(name));
   }
   QUARRY_TRY(done);
   fmt::print("deleted {} and its waiting events\n", name);
@@ -289,8 +285,8 @@ base::Result<void> run_courier_replay(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool));
   const auto at = std::ranges::find(status.subscriptions, name, &SubscriptionStatistics::name);
   if (at == status.subscriptions.end() || type_of(reading, arguments.destination) == "gone") {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{} is not a destination", base::printable(arguments.destination)));
+    return fail(ErrorCode::kNotFound, "{} is not a destination",
+                base::printable(arguments.destination));
   }
   QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(socket, name, event::Replay{name}));
   QUARRY_TRY(wait_for(config, spool, name, id, arguments.timeout));
@@ -306,8 +302,8 @@ base::Result<void> run_courier_test(const CourierArguments& arguments) {
   const courier::CourierConfig& config = reading.config;
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
   if (at == config.destinations.end()) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{} has no [destination {}]", arguments.config, base::printable(name)));
+    return fail(ErrorCode::kNotFound, "{} has no [destination {}]", arguments.config,
+                base::printable(name));
   }
   const event::Test test{name, "This is a test of the destination " + name + "."};
   QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(config.options.socket, name, test));

@@ -47,18 +47,17 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   const auto kept = repository.settings().get(keys.url);
   if (!kept) {
-    return base::fail(
-        base::ErrorCode::kNotFound,
-        fmt::format("the repository does not have a remote {}; see `fossil remote list`",
-                    base::printable(peer.remote)));
+    return base::fail(base::ErrorCode::kNotFound,
+                      "the repository does not have a remote {}; see `fossil remote list`",
+                      base::printable(peer.remote));
   }
   QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse_stored(*kept));
   if (!url.is_http()) {
     return base::fail(base::ErrorCode::kDenied,
-                      fmt::format("the remote {} is {}, which is not an http: or https: URL: set "
-                                  "url in [peer {}] instead of remote",
-                                  base::printable(peer.remote),
-                                  base::printable(url.without_password(), kMaxShown), peer.name));
+                      "the remote {} is {}, which is not an http: or https: URL: set "
+                      "url in [peer {}] instead of remote",
+                      base::printable(peer.remote),
+                      base::printable(url.without_password(), kMaxShown), peer.name);
   }
   const auto password = repository.settings().get(keys.password);
   if (password) url.password = unobscure(*password);
@@ -219,7 +218,7 @@ Result<void> sync_now(const ConfiguredPeer& peer) {
 Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments) {
   QUARRY_TRY_ASSIGN(auto peers, configured_peers(arguments.config));
   if (peers.empty()) {
-    return base::fail(ErrorCode::kNotFound, fmt::format("{} has no [peer NAME]", arguments.config));
+    return base::fail(ErrorCode::kNotFound, "{} has no [peer NAME]", arguments.config);
   }
   if (arguments.names.empty()) return peers;
   std::vector<ConfiguredPeer> chosen;
@@ -227,8 +226,8 @@ Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments)
     const auto at = std::ranges::find(peers, name,
                                       [](const ConfiguredPeer& peer) { return peer.options.name; });
     if (at == peers.end()) {
-      return base::fail(ErrorCode::kNotFound, fmt::format("{} has no [peer {}]", arguments.config,
-                                                          base::printable(name)));
+      return base::fail(ErrorCode::kNotFound, "{} has no [peer {}]", arguments.config,
+                        base::printable(name));
     }
     chosen.push_back(*at);
   }

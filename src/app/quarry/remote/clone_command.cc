@@ -70,7 +70,7 @@ base::Result<void> check_folder(const std::string& file) {
 base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY_ASSIGN(transport::RemoteUrl url, remote_url(arguments.remote.url));
   if (::access(arguments.file.c_str(), F_OK) == 0) {
-    return base::fail(base::ErrorCode::kInvalid, fmt::format("{} already exists", arguments.file));
+    return base::fail(base::ErrorCode::kInvalid, "{} already exists", arguments.file);
   }
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));

@@ -70,9 +70,9 @@ class Acknowledgements {
     const bool is_digit = next >= '0' && next <= '9';
     if ((!is_end && !is_digit) || line_.size() > kMaxDigits) {
       return base::fail(base::ErrorCode::kInvalid,
-                        fmt::format("{}: invalid acknowledgment \"{}\": a line must be empty or a "
-                                    "number of messages",
-                                    name(), base::printable(line_, kMaxDigits + 1)));
+                        "{}: invalid acknowledgment \"{}\": a line must be empty or a "
+                        "number of messages",
+                        name(), base::printable(line_, kMaxDigits + 1));
     }
     if (!is_end) return {};
     const std::uint64_t value = base::parse_number<std::uint64_t>(line_).value_or(1);

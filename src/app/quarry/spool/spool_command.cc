@@ -50,9 +50,8 @@ Result<SpoolArguments> with_filename(const SpoolArguments& given) {
     if (name == stem + ".stream" && stem.find('.') == std::string::npos) streams.push_back(stem);
   }
   if (streams.size() > 1) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{} contains several streams ({}): choose one with --filename",
-                            arguments.folder, fmt::join(streams, ", ")));
+    return fail(ErrorCode::kInvalid, "{} contains several streams ({}): choose one with --filename",
+                arguments.folder, fmt::join(streams, ", "));
   }
   if (!streams.empty()) arguments.filename = streams.front();
   return arguments;
@@ -63,8 +62,8 @@ Result<SpoolArguments> with_filename(const SpoolArguments& given) {
 Result<bool> is_stream(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const bool is_one, spool::is_stream(spool_of(arguments)));
   if (is_one || arguments.dead.empty()) return is_one;
-  return fail(ErrorCode::kInvalid, fmt::format("{}: {} is not a stream and has no dead letters",
-                                               arguments.folder, arguments.filename));
+  return fail(ErrorCode::kInvalid, "{}: {} is not a stream and has no dead letters",
+              arguments.folder, arguments.filename);
 }
 
 // --- status -----------------------------------------------------------------------------------
@@ -193,16 +192,16 @@ template <typename Action>
 Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&& action) {
   if (arguments.dead.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("{}: only the dead letters of a stream can be replayed or purged "
-                            "(--dead)",
-                            arguments.folder));
+                "{}: only the dead letters of a stream can be replayed or purged "
+                "(--dead)",
+                arguments.folder);
   }
   QUARRY_TRY_ASSIGN(const auto stream,
                     spool::Stream::open({.location = spool_of(arguments)}, report));
   const auto all = stream->statistics();
   if (std::ranges::find(all, arguments.dead, &SubscriptionStatistics::name) == all.end()) {
-    return fail(ErrorCode::kNotFound, fmt::format("{}: subscription {} does not exist",
-                                                  arguments.folder, arguments.dead));
+    return fail(ErrorCode::kNotFound, "{}: subscription {} does not exist", arguments.folder,
+                arguments.dead);
   }
   QUARRY_TRY_ASSIGN(const auto subscription, stream->subscribe(arguments.dead));
   return action(*subscription);

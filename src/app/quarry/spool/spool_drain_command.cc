@@ -123,8 +123,8 @@ Result<void> DrainLoop::release_taken() {
     count = acknowledgements_->count();
     if (const std::size_t written = whole_before(written_); count > written) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("{}: {} messages were acknowledged, but only {} were written",
-                              acknowledgements_->name(), count, written));
+                  "{}: {} messages were acknowledged, but only {} were written",
+                  acknowledgements_->name(), count, written);
     }
     acknowledgements_->take(count);
   } else {
@@ -142,9 +142,10 @@ Result<void> DrainLoop::release_taken() {
 /// acknowledgements.
 Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
-  return fail(ErrorCode::kIo, fmt::format("{}: closed: {} written messages were not acknowledged "
-                                          "and will be repeated",
-                                          acknowledgements_->name(), ends_.size()));
+  return fail(ErrorCode::kIo,
+              "{}: closed: {} written messages were not acknowledged "
+              "and will be repeated",
+              acknowledgements_->name(), ends_.size());
 }
 
 /// Waits for at most MS milliseconds. Handles acknowledgements and the reader's exit.
@@ -272,8 +273,7 @@ Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signa
   while (std::filesystem::status(arguments.folder, error).type() ==
          std::filesystem::file_type::not_found) {
     if (!arguments.follow) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("{}: the folder does not exist", arguments.folder));
+      return fail(ErrorCode::kNotFound, "{}: the folder does not exist", arguments.folder);
     }
     if (!std::exchange(has_reported, true)) {
       report(fmt::format("{}: the folder does not exist yet; waiting for it", arguments.folder));

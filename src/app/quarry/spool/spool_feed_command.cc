@@ -137,8 +137,8 @@ class QueueFeeder {
         continue;
       }
       if (may_wait(error, since)) continue;
-      return fail(error.code, fmt::format("{}: {} lines that were read were not stored",
-                                          error.message, left.size()));
+      return fail(error.code, "{}: {} lines that were read were not stored", error.message,
+                  left.size());
     }
     return {};
   }
@@ -225,8 +225,7 @@ Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineRe
                 fed ? lost : fmt::format("{}; {}", fed.error().message, lost));
   }
   if (!fed || lines.skipped() == 0) return fed;
-  return fail(ErrorCode::kLimit,
-              fmt::format("{} lines were too long and were skipped", lines.skipped()));
+  return fail(ErrorCode::kLimit, "{} lines were too long and were skipped", lines.skipped());
 }
 
 Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {

@@ -53,7 +53,7 @@ Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& opti
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {
     if (!is_given(arguments, name)) continue;
-    return fail(ErrorCode::kInvalid, fmt::format("queue.{} requires queue.type = memory", name));
+    return fail(ErrorCode::kInvalid, "queue.{} requires queue.type = memory", name);
   }
   const bool is_choosy = options.discard_severity <= spool::kLeastSevere;
   if (!is_choosy || options.size != spool::kAnySize || options.discard_mark) return {};

@@ -34,9 +34,9 @@ base::Result<void> check_names(const StatusArguments& arguments, StatusObject se
   for (const StatusObject pool : server.list("pools")) known.push_back(pool.text("pool"));
   for (const std::string& name : arguments.pools) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("unknown pool \"{}\"; the pools are {}", base::printable(name),
-                                  base::printable(fmt::format("{}", fmt::join(known, ", ")))));
+    return base::fail(base::ErrorCode::kNotFound, "unknown pool \"{}\"; the pools are {}",
+                      base::printable(name),
+                      base::printable(fmt::format("{}", fmt::join(known, ", "))));
   }
   return {};
 }
