@@ -19,7 +19,7 @@ struct QueueDirectiveOptions {
 /// A list of move types, or "none".
 struct MoveTypes {
   using Value = std::array<bool, changes::kMoveTypes>;
-  static base::Result<void> put(Value& target, const std::string& value) {
+  static Result<void> put(Value& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::parse_move_types(value));
     return {};
   }
@@ -28,7 +28,7 @@ struct MoveTypes {
 
 /// A list of users for a permission.
 struct AllowedUsers {
-  static base::Result<void> put(changes::Allowed& target, const std::string& value) {
+  static Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
     return {};
   }
@@ -37,10 +37,10 @@ struct AllowedUsers {
 
 /// Whether a gate's verdict is still accepted after the branch has moved on.
 struct StaleVerdict {
-  static base::Result<void> put(bool& is_accepted, const std::string& value) {
+  static Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
-      return base::fail(base::ErrorCode::kInvalid,
-                        "must be \"again\" (run the gate again) or \"accept\" (keep the verdict)");
+      return fail(ErrorCode::kInvalid,
+                  "must be \"again\" (run the gate again) or \"accept\" (keep the verdict)");
     }
     is_accepted = value == "accept";
     return {};

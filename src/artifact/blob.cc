@@ -65,7 +65,7 @@ std::string blob_compress_well(std::string_view content) {
   return compress(content, compressor<kBestCompressionLevel>());
 }
 
-base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
+Result<std::uint32_t> blob_declared_size(std::string_view blob) {
   if (blob.size() < kBlobPrefixSize) {
     return fail(ErrorCode::kInvalid, "compressed content is too short to contain its size prefix");
   }
@@ -76,7 +76,7 @@ base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
   return size;
 }
 
-base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_size) {
+Result<std::string> blob_expand(std::string_view blob, std::size_t max_size) {
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,

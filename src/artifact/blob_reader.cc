@@ -29,7 +29,7 @@ BlobReader::BlobReader(BlobReader&& other) noexcept = default;
 BlobReader& BlobReader::operator=(BlobReader&& other) noexcept = default;
 BlobReader::~BlobReader() = default;
 
-base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max_size) {
+Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max_size) {
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
@@ -49,7 +49,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   return BlobReader(std::move(state));
 }
 
-base::Result<std::string_view> BlobReader::next() {
+Result<std::string_view> BlobReader::next() {
   State& state = *state_;
   if (state.is_over) return std::string_view();
   z_stream& stream = state.stream;

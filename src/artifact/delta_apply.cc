@@ -8,7 +8,7 @@
 namespace quarry::artifact {
 namespace {
 
-std::unexpected<base::Error> malformed(std::string_view what) {
+std::unexpected<Error> malformed(std::string_view what) {
   return fail(ErrorCode::kInvalid, "malformed delta: {}", what);
 }
 
@@ -18,7 +18,7 @@ bool take_character(std::string_view& rest, char c) {
   return true;
 }
 
-base::Result<std::size_t> take_output_size(std::string_view& rest) {
+Result<std::size_t> take_output_size(std::string_view& rest) {
   const auto size = take_delta_number(rest);
   if (!size || !take_character(rest, '\n')) return malformed("no target size");
   return *size;
@@ -30,7 +30,7 @@ class Application {
   Application(std::string_view source, std::string_view commands, char* out, std::size_t size)
       : source_(source), rest_(commands), begin_(out), out_(out), end_(out + size) {}
 
-  base::Result<void> run() {
+  Result<void> run() {
     while (true) {
       const auto number = take_delta_number(rest_);
       if (!number) return malformed("missing number");
@@ -47,7 +47,7 @@ class Application {
   }
 
  private:
-  base::Result<void> copy(std::size_t count) {
+  Result<void> copy(std::size_t count) {
     const auto offset = take_delta_number(rest_);
     if (!offset || !take_character(rest_, ',')) return malformed("copy without an offset");
     if (*offset > source_.size() || count > source_.size() - *offset) {
@@ -56,14 +56,14 @@ class Application {
     return emit(source_.substr(*offset, count));
   }
 
-  base::Result<void> insert(std::size_t count) {
+  Result<void> insert(std::size_t count) {
     if (count > rest_.size()) return malformed("insertion beyond the end of the delta");
     QUARRY_TRY(emit(rest_.substr(0, count)));
     rest_.remove_prefix(count);
     return {};
   }
 
-  base::Result<void> emit(std::string_view bytes) {
+  Result<void> emit(std::string_view bytes) {
     if (bytes.size() > static_cast<std::size_t>(end_ - out_)) {
       return malformed("target longer than declared");
     }
@@ -73,7 +73,7 @@ class Application {
     return {};
   }
 
-  base::Result<void> finish(std::uint32_t checksum) const {
+  Result<void> finish(std::uint32_t checksum) const {
     if (!rest_.empty()) return malformed("bytes after the checksum");
     if (out_ != end_) return malformed("target shorter than declared");
     const std::string_view target(begin_, static_cast<std::size_t>(end_ - begin_));
@@ -90,18 +90,18 @@ class Application {
 
 }  // namespace
 
-base::Result<std::size_t> delta_output_size(std::string_view delta) {
+Result<std::size_t> delta_output_size(std::string_view delta) {
   return take_output_size(delta);
 }
 
-base::Result<std::string> delta_apply(std::string_view source, std::string_view delta,
-                                      std::size_t max_size) {
+Result<std::string> delta_apply(std::string_view source, std::string_view delta,
+                                std::size_t max_size) {
   QUARRY_TRY_ASSIGN(const std::size_t declared, take_output_size(delta));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit, "delta declares a target of {} bytes, more than the limit of {}",
                 declared, max_size);
   }
-  base::Result<void> done;
+  Result<void> done;
   std::string target;
   target.resize_and_overwrite(declared, [&](char* out, std::size_t) {
     // Use `declared` instead of the argument, because libstdc++ 12 passes the capacity and not the

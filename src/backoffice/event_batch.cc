@@ -44,7 +44,7 @@ void EventBatch::add(const std::string& key, event::Record record, base::UnixMil
   messages_.push_back({.content = event::to_message(event), .key = event.head.key});
 }
 
-base::Result<void> EventBatch::hand_over(const spool::HandOver& courier) const {
+Result<void> EventBatch::hand_over(const spool::HandOver& courier) const {
   std::span<const spool::NewMessage> messages(messages_);
   while (!messages.empty()) {
     const std::size_t count = portion_of(messages);

@@ -26,7 +26,7 @@ class EventBatch {
   std::size_t size() const { return messages_.size(); }
   /// Sends all events to COURIER, in one or more requests. After an error, some of the events might
   /// have arrived. Errors: the same as for HandOver::hand_over().
-  base::Result<void> hand_over(const spool::HandOver& courier) const;
+  Result<void> hand_over(const spool::HandOver& courier) const;
 
  private:
   event::Head head_;

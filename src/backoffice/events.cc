@@ -45,7 +45,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
 }
 
 /// Stores the position and the deferred arrivals.
-base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
+Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   QUARRY_TRY(Arrivals(repository).defer(batch));
@@ -133,14 +133,14 @@ EventBatch events_about(const std::vector<repository::Received>& all,
   return events;
 }
 
-base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
+Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
 /// Publishes artifacts that arrived after MARK, and advances MARK. Returns the number of events.
-base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
-                                      ArrivalMark& mark) {
+Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
+                                ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
   std::size_t count = 0;
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
@@ -164,8 +164,8 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
 }
 
 /// Publishes deferred artifacts, which arrived before MARK.
-base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
-                                           const ArrivalMark& mark) {
+Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
+                                     const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
   std::size_t count = 0;
   while (!context.is_over()) {
@@ -187,7 +187,7 @@ base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOpt
 }
 
 /// Returns true if there are events to publish, or if no position is stored yet.
-base::Result<bool> has_events(repository::Repository& repository) {
+Result<bool> has_events(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   const auto mark = parse_arrival_mark(repository.settings().get(kMarkRow));
   if (!mark) return true;
@@ -198,7 +198,7 @@ base::Result<bool> has_events(repository::Repository& repository) {
   return !ready.finished.empty();
 }
 
-base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& options) {
+Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& options) {
   repository::Repository& repository = context.repository;
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
@@ -218,9 +218,8 @@ base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOpt
 
 }  // namespace
 
-base::Result<void> publish_failures(repository::Repository& repository,
-                                    const PublishOptions& options,
-                                    const std::vector<Failure>& failed) {
+Result<void> publish_failures(repository::Repository& repository, const PublishOptions& options,
+                              const std::vector<Failure>& failed) {
   EventBatch events;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
@@ -236,7 +235,7 @@ base::Result<void> publish_failures(repository::Repository& repository,
 
 Job publish_events(const PublishOptions& options) {
   return {"events", std::chrono::seconds(60),
-          [options](JobContext& context) -> base::Result<std::size_t> {
+          [options](JobContext& context) -> Result<std::size_t> {
             QUARRY_TRY(Arrivals(context.repository).prepare());
             QUARRY_TRY_ASSIGN(const bool is_due, has_events(context.repository));
             if (!is_due) return std::size_t{0};

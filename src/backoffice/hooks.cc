@@ -51,7 +51,7 @@ struct DueHooks {
 };
 
 /// Returns the hooks that are due. Requires a Snapshot.
-base::Result<DueHooks> due_hooks(repository::Repository& repository) {
+Result<DueHooks> due_hooks(repository::Repository& repository) {
   DueHooks due;
   auto settings = repository.settings();
   const auto text = settings.get(kHooks);
@@ -69,20 +69,20 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   return due;
 }
 
-base::Result<bool> has_hooks(repository::Repository& repository) {
+Result<bool> has_hooks(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   return repository.settings().get(kHooks).has_value();
 }
 
 /// Returns whether hooks are due. Requires the index of Arrivals.
-base::Result<bool> are_hooks_due(repository::Repository& repository) {
+Result<bool> are_hooks_due(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY_ASSIGN(const DueHooks due, due_hooks(repository));
   return !due.commands.empty();
 }
 
-base::Result<std::size_t> request_hooks(repository::Repository& repository,
-                                        const PublishOptions& options) {
+Result<std::size_t> request_hooks(repository::Repository& repository,
+                                  const PublishOptions& options) {
   DueHooks due;
   EventBatch events;
   {
@@ -107,7 +107,7 @@ base::Result<std::size_t> request_hooks(repository::Repository& repository,
   return events.size();
 }
 
-base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
+Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
   repository::Repository& repository = context.repository;
   QUARRY_TRY_ASSIGN(const bool has_any, has_hooks(repository));
   if (!has_any) return std::size_t{0};

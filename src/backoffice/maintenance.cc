@@ -38,18 +38,18 @@ struct Progress {
   std::string text() const { return fmt::format("{} {} {}", due, optimize_at, rid); }
 };
 
-base::Result<Progress> read_progress(repository::Repository& repository) {
+Result<Progress> read_progress(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   return Progress::parse(repository.settings().get(kProgressRow).value_or(""));
 }
 
-base::Result<void> write_progress(repository::Repository& repository, const Progress& progress) {
+Result<void> write_progress(repository::Repository& repository, const Progress& progress) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   QUARRY_TRY(receipt.set_config(kProgressRow, progress.text()));
   return receipt.commit();
 }
 
-base::Result<std::size_t> maintain(JobContext& context) {
+Result<std::size_t> maintain(JobContext& context) {
   repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
@@ -72,20 +72,18 @@ base::Result<std::size_t> maintain(JobContext& context) {
   QUARRY_TRY(write_progress(repository, progress));
   repository.keep_log_short();
   if (slice.damage.empty()) return slice.artifacts + gone;
-  return base::fail(base::ErrorCode::kCorrupt,
-                    "{} damaged artifacts, the first is {}; run quarry verify", slice.damage.size(),
-                    slice.damage.front());
+  return fail(ErrorCode::kCorrupt, "{} damaged artifacts, the first is {}; run quarry verify",
+              slice.damage.size(), slice.damage.front());
 }
 
-base::Result<std::size_t> compact(JobContext& context,
-                                  const std::function<bool()>& is_interrupted) {
+Result<std::size_t> compact(JobContext& context, const std::function<bool()>& is_interrupted) {
   const auto is_over = [&] { return context.is_over() || is_interrupted(); };
   repository::Compaction compaction(context.repository);
   QUARRY_TRY_ASSIGN(const auto slice, compaction.run({.is_over = is_over, .rest = 1}));
   if (slice.damaged == 0) return slice.rewritten;
-  return base::fail(base::ErrorCode::kCorrupt,
-                    "{} damaged artifacts, left as they are; the first is {}; run quarry verify",
-                    slice.damaged, slice.damage.front());
+  return fail(ErrorCode::kCorrupt,
+              "{} damaged artifacts, left as they are; the first is {}; run quarry verify",
+              slice.damaged, slice.damage.front());
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ void release_claim(repository::Repository& repository) {
 
 }  // namespace
 
-base::Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
-                              const ProcessTable& processes) {
+Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
+                        const ProcessTable& processes) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   const std::int64_t now = repository.options().clock->now().value / 1000;
   const std::string held = repository.settings().get(kClaimRow).value_or("");
@@ -58,14 +58,13 @@ base::Result<bool> take_claim(repository::Repository& repository, std::int64_t s
   return true;
 }
 
-base::Result<std::size_t> publish_alone(JobContext& context,
-                                        const std::function<base::Result<std::size_t>()>& publish) {
+Result<std::size_t> publish_alone(JobContext& context,
+                                  const std::function<Result<std::size_t>()>& publish) {
   for (;;) {
     QUARRY_TRY_ASSIGN(const bool has_claim, take_claim(context.repository, ::getpid()));
     if (has_claim) break;
     if (context.is_over()) {
-      return base::fail(base::ErrorCode::kBusy,
-                        "another process is still sending events to the courier");
+      return fail(ErrorCode::kBusy, "another process is still sending events to the courier");
     }
     std::this_thread::sleep_for(kClaimPoll);
   }

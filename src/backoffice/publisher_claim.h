@@ -21,14 +21,14 @@ namespace quarry::backoffice {
 
 /// Takes the claim for process SELF, unless another process holds it. Returns whether SELF holds
 /// the claim. The caller must not hold a Snapshot. Errors: kBusy, kNoSpace, kIo.
-base::Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
-                              const ProcessTable& processes = real_processes());
+Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
+                        const ProcessTable& processes = real_processes());
 
 /// Takes the claim and calls PUBLISH. If another process holds the claim, waits for that process,
 /// at most until the deadline of CONTEXT. PUBLISH has to read the position of the events itself,
 /// because the other process might have advanced the position. Errors: kBusy (the claim stayed
 /// taken), and the errors of PUBLISH.
-base::Result<std::size_t> publish_alone(JobContext& context,
-                                        const std::function<base::Result<std::size_t>()>& publish);
+Result<std::size_t> publish_alone(JobContext& context,
+                                  const std::function<Result<std::size_t>()>& publish);
 
 }  // namespace quarry::backoffice

@@ -7,11 +7,11 @@ namespace {
 
 /// Runs JOB and converts exceptions to errors. SQL statements throw exceptions if they are aborted
 /// or the file is damaged.
-base::Result<std::size_t> run_one(const Job& job, JobContext& context) {
+Result<std::size_t> run_one(const Job& job, JobContext& context) {
   try {
     return job.run(context);
   } catch (const std::exception& error) {
-    return base::fail(base::ErrorCode::kIo, error.what());
+    return fail(ErrorCode::kIo, error.what());
   }
 }
 

@@ -111,8 +111,8 @@ struct Batch {
   bool is_at_end = true;
 };
 
-base::Result<Batch> read_batch(repository::Repository& repository, const PublishOptions& options,
-                               std::optional<SecurityMark>& mark) {
+Result<Batch> read_batch(repository::Repository& repository, const PublishOptions& options,
+                         std::optional<SecurityMark>& mark) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
   mark = parse_security_mark(repository.settings().get(kSecurityRow));
@@ -130,7 +130,7 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Publish
                .is_at_end = news.is_at_end};
 }
 
-base::Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
+Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (batch.records_users) QUARRY_TRY(SecurityLog(repository).note_users());
   QUARRY_TRY(
@@ -138,7 +138,7 @@ base::Result<void> save_mark(repository::Repository& repository, const Batch& ba
   return receipt.commit();
 }
 
-base::Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions& options) {
+Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions& options) {
   std::size_t count = 0;
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     std::optional<SecurityMark> mark;
@@ -153,8 +153,8 @@ base::Result<std::size_t> hand_over_security(JobContext& context, const PublishO
 }
 
 /// Returns true if there are events to publish, or if no position is stored yet.
-base::Result<bool> has_security_events(repository::Repository& repository,
-                                       const PublishOptions& options) {
+Result<bool> has_security_events(repository::Repository& repository,
+                                 const PublishOptions& options) {
   std::optional<SecurityMark> mark;
   QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, options, mark));
   return mark != batch.mark || batch.records_users;
@@ -164,7 +164,7 @@ base::Result<bool> has_security_events(repository::Repository& repository,
 
 Job publish_security_events(const PublishOptions& options) {
   return {"security events", std::chrono::seconds(20),
-          [options](JobContext& context) -> base::Result<std::size_t> {
+          [options](JobContext& context) -> Result<std::size_t> {
             QUARRY_TRY_ASSIGN(const bool is_due, has_security_events(context.repository, options));
             if (!is_due) return std::size_t{0};
             return publish_alone(context, [&] { return hand_over_security(context, options); });

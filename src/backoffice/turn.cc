@@ -47,8 +47,8 @@ class LeaseView {
 
 }  // namespace
 
-base::Result<RunForecast> forecast_run(repository::Repository& repository,
-                                       const TurnOptions& options, const ProcessTable& processes) {
+Result<RunForecast> forecast_run(repository::Repository& repository, const TurnOptions& options,
+                                 const ProcessTable& processes) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   LeaseView view(repository, 0, options, processes);
   const std::int64_t now = view.now();
@@ -61,8 +61,8 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
   return RunForecast{false, has_next ? until : 0};
 }
 
-base::Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
-                                 const TurnOptions& options, const ProcessTable& processes) {
+Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
+                           const TurnOptions& options, const ProcessTable& processes) {
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
     Decision decision = LeaseView(repository, self, options, processes).decision();

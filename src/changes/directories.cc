@@ -58,7 +58,7 @@ bool goes_before(const ChangeSetName& a, const ChangeSetName& b) {
   return std::tie(a.type, a.tai, a.id) < std::tie(b.type, b.tai, b.id);
 }
 
-base::Error not_here(std::string_view id) {
+Error not_here(std::string_view id) {
   return {.code = ErrorCode::kNotFound,
           .message = fmt::format("change set {} does not exist or has been deleted", id)};
 }

@@ -24,8 +24,7 @@ constexpr std::string_view kLocal = "local";
 
 constexpr std::size_t kTime = 23;  // "2026-03-04T05:06:07.123"
 
-std::unexpected<base::Error> wrong(const Section& section, std::string_view line,
-                                   std::string_view what) {
+std::unexpected<Error> wrong(const Section& section, std::string_view line, std::string_view what) {
   return fail(ErrorCode::kInvalid, "##{}: \"{}\" {}", section.name, base::printable(line, 80),
               what);
 }

@@ -18,7 +18,7 @@ struct Section {
 
 /// Parses TEXT into sections, in order. Names must be unique. TEXT must be UTF-8 without control
 /// characters except tabs and newlines. Errors: kInvalid, kLimit.
-base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit);
+Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit);
 /// Appends the section NAME with LINES to OUT. Does nothing if LINES is empty.
 void append_section(std::string& out, std::string_view name, const std::vector<std::string>& lines);
 /// Appends the section NAME with the lines of VALUE to OUT. Does nothing if VALUE is empty.
@@ -29,14 +29,14 @@ void append_section(std::string& out, std::string_view name, const std::vector<C
 // the section.
 
 /// Returns the lines that are not blank, at most kMaxName bytes each.
-base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
+Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
 /// Returns the only line of SECTION. The line must not begin or end with a space.
-base::Result<std::string> line_of(const Section& section);
-base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
+Result<std::string> line_of(const Section& section);
+Result<std::vector<ChangeSetId>> ids_of(const Section& section);
 
 /// Returns the metadata in SECTIONS, which must not include sections that only job files have. The
 /// metadata may be incomplete.
-base::Result<Meta> meta_of(std::vector<Section> sections);
+Result<Meta> meta_of(std::vector<Section> sections);
 /// Returns whether the section NAME occurs only in job files, and never in a meta file.
 bool is_of_jobs(std::string_view name);
 

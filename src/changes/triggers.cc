@@ -32,10 +32,10 @@ std::string_view file_of(Trigger trigger) {
   return kFiles[static_cast<std::size_t>(trigger)];
 }
 
-base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
+Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
   const fs::path path = ctrl / file_of(trigger);
   if (::mkfifo(path.c_str(), 0600) == 0 || errno == EEXIST) return {};
-  return base::fail_errno(path.string() + ": cannot create a FIFO");
+  return fail_errno(path.string() + ": cannot create a FIFO");
 }
 
 void pull(const fs::path& ctrl, Trigger trigger) {
@@ -45,12 +45,12 @@ void pull(const fs::path& ctrl, Trigger trigger) {
     const auto written = ::write(fd.get(), "!", 1);
 }
 
-base::Result<base::Fd> listen(const fs::path& ctrl, Trigger trigger) {
+Result<base::Fd> listen(const fs::path& ctrl, Trigger trigger) {
   QUARRY_TRY(make_trigger(ctrl, trigger));
   // The FIFO is opened for reading and writing, so that it never reports the end of the file.
   base::Fd fd = open_fifo(ctrl / file_of(trigger), O_RDWR);
   if (fd) return fd;
-  return base::fail_errno((ctrl / file_of(trigger)).string() + ": not a readable FIFO");
+  return fail_errno((ctrl / file_of(trigger)).string() + ": not a readable FIFO");
 }
 
 void drain(const base::Fd& fd) {

@@ -25,10 +25,10 @@ using WireBytes = std::array<char, sizeof(Wire)>;
 
 }  // namespace
 
-base::Result<std::pair<Channel, Channel>> Channel::make_pair() {
+Result<std::pair<Channel, Channel>> Channel::make_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot create a control channel");
+    return fail_errno("cannot create a control channel");
   }
   return std::pair(Channel(base::Fd(ends[0])), Channel(base::Fd(ends[1])));
 }

@@ -19,26 +19,25 @@ using std::chrono::steady_clock;
 // Maximum size of an answer. The answer of a master with 1,000 children is a hundred times smaller.
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
-std::unexpected<base::Error> failed(const std::string& path) {
+std::unexpected<Error> failed(const std::string& path) {
   const std::string place = base::printable(path);
   switch (errno) {
     case ENOENT:
-      return base::fail(
-          ErrorCode::kNotFound,
-          "{} does not exist: quarryd is not running, or its control.socket is elsewhere", place);
+      return fail(ErrorCode::kNotFound,
+                  "{} does not exist: quarryd is not running, or its control.socket is elsewhere",
+                  place);
     case ECONNREFUSED:
-      return base::fail(ErrorCode::kNotFound, "nothing listens on {}: quarryd is not running",
-                        place);
+      return fail(ErrorCode::kNotFound, "nothing listens on {}: quarryd is not running", place);
     case EACCES:
     case EPERM:
-      return base::fail(
+      return fail(
           ErrorCode::kDenied,
           "permission denied: only root and the user that quarryd was started as can use {}",
           place);
     case EAGAIN:
-      return base::fail(ErrorCode::kBusy, "the quarryd that listens on {} does not answer", place);
+      return fail(ErrorCode::kBusy, "the quarryd that listens on {} does not answer", place);
     default:
-      return base::fail_errno("cannot query {}", place);
+      return fail_errno("cannot query {}", place);
   }
 }
 
@@ -52,10 +51,10 @@ void let_wait_until(const base::Fd& fd, steady_clock::time_point end) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-base::Result<std::string> ask_once(const base::SocketAddress& address, Question question,
-                                   steady_clock::time_point end) {
+Result<std::string> ask_once(const base::SocketAddress& address, Question question,
+                             steady_clock::time_point end) {
   const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return base::fail_errno("cannot create a socket");
+  if (!fd) return fail_errno("cannot create a socket");
   let_wait_until(fd, end);
   if (::connect(fd.get(), address.get(), address.size()) != 0) return failed(address.path());
   const std::string line = fmt::format("{}\n", text_of(question));
@@ -74,8 +73,8 @@ base::Result<std::string> ask_once(const base::SocketAddress& address, Question 
     if (size <= 0) return answer;
     answer.append(bytes.data(), static_cast<std::size_t>(size));
     if (answer.size() > kMaxAnswer) {
-      return base::fail(ErrorCode::kLimit, "the reply from {} is too long",
-                        base::printable(address.path()));
+      return fail(ErrorCode::kLimit, "the reply from {} is too long",
+                  base::printable(address.path()));
     }
   }
 }
@@ -93,8 +92,8 @@ std::optional<Question> parse_question(std::string_view line) {
   return std::nullopt;
 }
 
-base::Result<std::string> ask(const base::SocketAddress& address, Question question,
-                              std::chrono::milliseconds patience) {
+Result<std::string> ask(const base::SocketAddress& address, Question question,
+                        std::chrono::milliseconds patience) {
   const auto end = steady_clock::now() + patience;
   // Try twice, because a reload of the master disconnects clients. The second attempt reaches the
   // new master.
@@ -102,9 +101,9 @@ base::Result<std::string> ask(const base::SocketAddress& address, Question quest
     QUARRY_TRY_ASSIGN(std::string answer, ask_once(address, question, end));
     if (answer.ends_with('\n')) return answer;
   }
-  return base::fail(ErrorCode::kIo,
-                    "the quarryd that listens on {} closed the connection before it answered",
-                    base::printable(address.path()));
+  return fail(ErrorCode::kIo,
+              "the quarryd that listens on {} closed the connection before it answered",
+              base::printable(address.path()));
 }
 
 }  // namespace quarry::control

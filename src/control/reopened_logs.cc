@@ -22,7 +22,7 @@ bool send_logs(const Channel& child, const base::AccessLog* access_log) {
 }
 
 void take_logs(const Channel& master, base::AccessLog* access_log) {
-  const auto complain = [](const base::Result<void>& done) {
+  const auto complain = [](const Result<void>& done) {
     if (!done) base::log(base::LogLevel::kError, "{}", done.error().message);
   };
   for (;;) {

@@ -26,9 +26,9 @@ constexpr milliseconds kIdle{60'000};
 
 /// Returns the sender for DESTINATION's type. Errors: a file that the sender needs cannot be read.
 /// A later call might succeed.
-base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
-                                                 const DestinationOptions& destination,
-                                                 Interrupted is_interrupted) {
+Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
+                                           const DestinationOptions& destination,
+                                           Interrupted is_interrupted) {
   switch (destination.type) {
     case DestinationType::kWebhook:
       return make_webhook_sender(destination, std::move(is_interrupted));
@@ -46,7 +46,7 @@ base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
     case DestinationType::kNone:
       break;
   }
-  return base::fail(base::ErrorCode::kInvalid, "the destination has no type");
+  return fail(ErrorCode::kInvalid, "the destination has no type");
 }
 
 }  // namespace
@@ -229,7 +229,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
     const auto settled = subscription_->settle(settlements);
     // Do not retry after kNoSpace. The settlements are not on disk, but this process uses them
     // until it exits.
-    if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
+    if (settled || settled.error().code == ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;
     pause(kAfterTrouble);

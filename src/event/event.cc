@@ -218,11 +218,11 @@ class Reader {
     text = found;
   }
   void note(ErrorCode code, const char* name, std::string_view what) {
-    if (!error_) error_ = base::Error{code, fmt::format("invalid event: {} {}", name, what)};
+    if (!error_) error_ = Error{code, fmt::format("invalid event: {} {}", name, what)};
   }
 
   const json& from_;
-  std::optional<base::Error> error_;
+  std::optional<Error> error_;
 };
 
 /// Returns the object NAME in FROM, or an empty object.

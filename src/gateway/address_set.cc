@@ -39,7 +39,7 @@ bool same_prefix(const std::array<std::uint8_t, 16>& a, const std::array<std::ui
 
 }  // namespace
 
-base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry) {
+Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry) {
   const std::size_t slash = entry.find('/');
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
   const bool ipv4 = address.family() == AF_INET;
@@ -48,14 +48,14 @@ base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry
                         ? limit
                         : base::parse_number<unsigned>(entry.substr(slash + 1));
   if (!bits || *bits > limit) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      "\"{}\" is not a network (ADDRESS/BITS, at most {} bits)", entry, limit);
+    return fail(ErrorCode::kInvalid, "\"{}\" is not a network (ADDRESS/BITS, at most {} bits)",
+                entry, limit);
   }
   return Network{.address = as_ipv6(address).value_or(std::array<std::uint8_t, 16>{}),
                  .bits = ipv4 ? *bits + kMappedBits : *bits};
 }
 
-base::Result<AddressSet> AddressSet::parse(std::span<const std::string> entries) {
+Result<AddressSet> AddressSet::parse(std::span<const std::string> entries) {
   AddressSet set;
   for (const std::string& entry : entries) {
     QUARRY_TRY_ASSIGN(auto network, parse_entry(entry));

@@ -25,18 +25,18 @@ struct PemFile {
   mode_t mode = 0;
 };
 
-base::Result<PemFile> open_pem(const std::string& path) {
+Result<PemFile> open_pem(const std::string& path) {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   PemFile file{.fd = base::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), .bio = {}};
   struct stat status {};
   if (!file.fd || ::fstat(file.fd.get(), &status) != 0) {
-    return base::fail_errno("cannot read {}", path);
+    return fail_errno("cannot read {}", path);
   }
   if (!S_ISREG(status.st_mode)) {
-    return base::fail(ErrorCode::kIo, "{} is not a regular file", path);
+    return fail(ErrorCode::kIo, "{} is not a regular file", path);
   }
   if (status.st_size > kMaxCertificateFile) {
-    return base::fail(ErrorCode::kIo, "{} is larger than {} bytes", path, kMaxCertificateFile);
+    return fail(ErrorCode::kIo, "{} is larger than {} bytes", path, kMaxCertificateFile);
   }
   file.bio.reset(BIO_new_fd(file.fd.get(), BIO_NOCLOSE));
   file.mode = status.st_mode;
@@ -57,29 +57,29 @@ std::string time_of(const ASN1_TIME* time) {
   return {start, static_cast<std::size_t>(size)};
 }
 
-base::Result<std::vector<X509Ptr>> read_chain(const std::string& path) {
+Result<std::vector<X509Ptr>> read_chain(const std::string& path) {
   QUARRY_TRY_ASSIGN(const PemFile file, open_pem(path));
   auto read = certificates_in(file.bio.get());
   if (!read) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{}: {}", path, read.error().message));
+    return fail(ErrorCode::kInvalid, "{}: {}", path, read.error().message);
   }
   std::vector<X509Ptr> chain = std::move(*read);
   if (chain.empty()) {
-    return base::fail(ErrorCode::kInvalid,
-                      "{}: the file does not contain a certificate in PEM format", path);
+    return fail(ErrorCode::kInvalid, "{}: the file does not contain a certificate in PEM format",
+                path);
   }
   for (std::size_t i = 1; i < chain.size(); ++i) {
     if (X509_check_issued(chain[i].get(), chain[i - 1].get()) == X509_V_OK) continue;
-    return base::fail(ErrorCode::kInvalid,
-                      "{}: the certificate {} was not issued by {}, which follows it: write the "
-                      "server's certificate first, and its issuers after it in their order",
-                      path, name_of(chain[i - 1].get()), name_of(chain[i].get()));
+    return fail(ErrorCode::kInvalid,
+                "{}: the certificate {} was not issued by {}, which follows it: write the "
+                "server's certificate first, and its issuers after it in their order",
+                path, name_of(chain[i - 1].get()), name_of(chain[i].get()));
   }
   return chain;
 }
 
 /// Reads the private key PATH. Adds a warning to WARNINGS if all users can read PATH.
-base::Result<KeyPtr> read_key(const std::string& path, std::vector<std::string>& warnings) {
+Result<KeyPtr> read_key(const std::string& path, std::vector<std::string>& warnings) {
   QUARRY_TRY_ASSIGN(const PemFile file, open_pem(path));
   bool needs_password = false;
   KeyPtr key(PEM_read_bio_PrivateKey(
@@ -91,14 +91,14 @@ base::Result<KeyPtr> read_key(const std::string& path, std::vector<std::string>&
       &needs_password));
   ERR_clear_error();
   if (needs_password) {
-    return base::fail(ErrorCode::kInvalid,
-                      "{}: the key is encrypted with a password: remove the password, "
-                      "for example with openssl pkey -in {} -out FILE",
-                      path, path);
+    return fail(ErrorCode::kInvalid,
+                "{}: the key is encrypted with a password: remove the password, "
+                "for example with openssl pkey -in {} -out FILE",
+                path, path);
   }
   if (!key) {
-    return base::fail(ErrorCode::kInvalid,
-                      "{}: the file does not contain a private key in PEM format", path);
+    return fail(ErrorCode::kInvalid, "{}: the file does not contain a private key in PEM format",
+                path);
   }
   if ((file.mode & S_IROTH) != 0) {
     warnings.push_back(
@@ -124,14 +124,14 @@ void warn_of_time(const X509* certificate, const std::string& path,
   }
 }
 
-base::Result<base::Fd> in_memory(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
+Result<base::Fd> in_memory(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
   const BioPtr text(BIO_new(BIO_s_mem()));
   bool done =
       text && PEM_write_bio_PrivateKey(text.get(), key, nullptr, nullptr, 0, nullptr, nullptr) == 1;
   for (const X509Ptr& each : chain) {
     done = done && PEM_write_bio_X509(text.get(), each.get()) == 1;
   }
-  if (!done) return base::fail(ErrorCode::kInvalid, take_tls_error());
+  if (!done) return fail(ErrorCode::kInvalid, take_tls_error());
   char* start = nullptr;
   const auto size = static_cast<std::size_t>(BIO_ctrl(text.get(), BIO_CTRL_INFO, 0, &start));
   auto file = base::memory_file({start, size});
@@ -141,9 +141,9 @@ base::Result<base::Fd> in_memory(const std::vector<X509Ptr>& chain, EVP_PKEY* ke
 
 }  // namespace
 
-base::Result<Certificate> read_certificate(const CertificateFiles& files) {
+Result<Certificate> read_certificate(const CertificateFiles& files) {
   Certificate certificate;
-  const auto of = [](const std::string& name, base::Error error) {
+  const auto of = [](const std::string& name, Error error) {
     error.message = fmt::format("{}: {}", name, error.message);
     return std::unexpected(std::move(error));
   };
@@ -153,14 +153,12 @@ base::Result<Certificate> read_certificate(const CertificateFiles& files) {
   if (!key) return of(files.name_of_key, key.error());
   if (X509_check_private_key(chain->front().get(), key->get()) != 1) {
     ERR_clear_error();
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{}: {} is not the key of the certificate in {}",
-                                  files.name_of_key, files.key, files.certificate));
+    return fail(ErrorCode::kInvalid, "{}: {} is not the key of the certificate in {}",
+                files.name_of_key, files.key, files.certificate);
   }
   if (const auto accepted = make_context(*chain, key->get()); !accepted) {
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{}: cannot use {}: {}", files.name_of_certificate,
-                                  files.certificate, accepted.error().message));
+    return fail(ErrorCode::kInvalid, "{}: cannot use {}: {}", files.name_of_certificate,
+                files.certificate, accepted.error().message);
   }
   for (const X509Ptr& each : *chain) {
     warn_of_time(each.get(), files.certificate, certificate.warnings);

@@ -14,7 +14,7 @@ namespace quarry::gateway {
 namespace {
 
 using base::SocketAddress;
-using Parsed = base::Result<std::optional<ProxyHeader>>;
+using Parsed = Result<std::optional<ProxyHeader>>;
 
 constexpr std::string_view kText = "PROXY ";
 constexpr std::size_t kMaxText = 107;  // including CRLF
@@ -22,8 +22,8 @@ constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
 constexpr std::size_t kFixed = 16;  // the part of version 2 before the addresses
 constexpr std::size_t kMaxRest = 4096;
 
-std::unexpected<base::Error> malformed() {
-  return base::fail(base::ErrorCode::kInvalid, "the PROXY header is malformed");
+std::unexpected<Error> malformed() {
+  return fail(ErrorCode::kInvalid, "the PROXY header is malformed");
 }
 
 bool could_start(std::string_view bytes, std::string_view with) {
@@ -66,8 +66,7 @@ Parsed parse_text(std::string_view bytes) {
 
 /// Returns the source in ADDRESSES, which has the family and transport protocol KIND. Returns nullopt
 /// for other kinds than TCP.
-base::Result<std::optional<SocketAddress>> source_in(std::uint8_t kind,
-                                                     std::string_view addresses) {
+Result<std::optional<SocketAddress>> source_in(std::uint8_t kind, std::string_view addresses) {
   constexpr std::uint8_t kTcp4 = 0x11;
   constexpr std::uint8_t kTcp6 = 0x21;
   if (kind != kTcp4 && kind != kTcp6) return std::nullopt;
@@ -95,7 +94,7 @@ Parsed parse_binary(std::string_view bytes) {
 
 }  // namespace
 
-base::Result<std::optional<ProxyHeader>> parse_proxy_header(std::string_view bytes) {
+Result<std::optional<ProxyHeader>> parse_proxy_header(std::string_view bytes) {
   if (could_start(bytes, kSignature)) return parse_binary(bytes);
   if (could_start(bytes, kText)) return parse_text(bytes);
   return malformed();

@@ -20,6 +20,6 @@ struct ProxyHeader {
 
 /// Parses the header at the start of BYTES. Returns nullopt if BYTES is incomplete. Errors:
 /// kInvalid (BYTES does not start with a header).
-base::Result<std::optional<ProxyHeader>> parse_proxy_header(std::string_view bytes);
+Result<std::optional<ProxyHeader>> parse_proxy_header(std::string_view bytes);
 
 }  // namespace quarry::gateway

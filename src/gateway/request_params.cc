@@ -143,14 +143,13 @@ bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls) {
   return forwarded.empty() ? is_tls : http::same_name(forwarded, "https");
 }
 
-base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port) {
+Result<std::string> https_url(evhttp_request& request, std::uint16_t port) {
   constexpr std::uint16_t kUsualPort = 443;
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view host =
       host_name(header_or_empty(*evhttp_request_get_input_headers(&request), "Host"));
   if (host.empty() || target.empty()) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      "this port requires HTTPS: use a URL with https://");
+    return fail(ErrorCode::kInvalid, "this port requires HTTPS: use a URL with https://");
   }
   return fmt::format("https://{}{}{}", host,
                      port == kUsualPort ? std::string() : fmt::format(":{}", port),
@@ -162,14 +161,14 @@ std::string request_id(const evkeyvalq& headers, const Client& client) {
       client.through_proxy ? header_or_empty(headers, http::kRequestIdHeader) : std::string_view());
 }
 
-base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    std::string_view id, const Entrance& entrance) {
+Result<std::string> params_of(evhttp_request& request, const Client& client, std::string_view id,
+                              const Entrance& entrance) {
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view raw = target.substr(0, target.find('#'));
   const std::size_t question = raw.find('?');
   const auto path = http::percent_decode(raw.substr(0, question));
   if (raw.empty() || !path) {
-    return base::fail(base::ErrorCode::kInvalid, "the path is malformed");
+    return fail(ErrorCode::kInvalid, "the path is malformed");
   }
   const evkeyvalq& headers = *evhttp_request_get_input_headers(&request);
   const std::string_view host = header_or_empty(headers, "Host");

@@ -49,14 +49,14 @@ bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls);
 
 /// Returns the URL with https and PORT for REQUEST. Errors: kInvalid (the request does not have a
 /// host or a path).
-base::Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
+Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
 
 /// Returns the id of a request with HEADERS: the one of a trusted proxy, or a new one.
 std::string request_id(const evkeyvalq& headers, const Client& client);
 
 /// Returns the variables of REQUEST, which has ID, encoded by http::append_pair(). Errors: kInvalid
 /// (the path cannot be decoded).
-base::Result<std::string> params_of(evhttp_request& request, const Client& client,
-                                    std::string_view id, const Entrance& entrance);
+Result<std::string> params_of(evhttp_request& request, const Client& client, std::string_view id,
+                              const Entrance& entrance);
 
 }  // namespace quarry::gateway

@@ -51,14 +51,14 @@ struct ReplyStart {
 };
 
 /// Parses the header block at the start of REPLY without removing it.
-base::Result<ReplyStart> start_of(evbuffer* reply) {
+Result<ReplyStart> start_of(evbuffer* reply) {
   const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMaxReplyHeader);
   const auto* start =
       reinterpret_cast<const char*>(evbuffer_pullup(reply, static_cast<ev_ssize_t>(looked_at)));
   const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
   const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) {
-    return base::fail(base::ErrorCode::kInvalid, "its headers are incomplete");
+    return fail(ErrorCode::kInvalid, "its headers are incomplete");
   }
   QUARRY_TRY_ASSIGN(http::ReplyHeader header, http::parse_reply_header(bytes.substr(0, size)));
   return ReplyStart{std::move(header), size};
@@ -84,11 +84,11 @@ Server::~Server() {
   exchanges_.clear();
 }
 
-base::Result<void> Server::start() {
+Result<void> Server::start() {
   of_process_ = this;
-  if (!accept_pause_) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
+  if (!accept_pause_) return fail(ErrorCode::kIo, "cannot create the HTTP server");
   if (const auto loaded = tls_.load(options_.certificates); !loaded) {
-    return base::fail(loaded.error().code, "cannot use a certificate: " + loaded.error().message);
+    return fail(loaded.error().code, "cannot use a certificate: " + loaded.error().message);
   }
   // No other process needs the keys.
   for (const int descriptor : options_.certificates) ::close(descriptor);
@@ -99,10 +99,10 @@ base::Result<void> Server::start() {
   return {};
 }
 
-base::Result<void> Server::listen(Front& front) {
+Result<void> Server::listen(Front& front) {
   front.http.reset(evhttp_new(base_));
   evhttp* const http = front.http.get();
-  if (http == nullptr) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
+  if (http == nullptr) return fail(ErrorCode::kIo, "cannot create the HTTP server");
   // Allow all methods here. request_head.cc refuses unsupported methods with plain text, but evhttp
   // would send an HTML page.
   evhttp_set_allowed_methods(http, 0xffff);
@@ -126,7 +126,7 @@ base::Result<void> Server::listen(Front& front) {
                                                 front.socket->descriptor);
   if (listener == nullptr || evhttp_bind_listener(http, listener) == nullptr) {
     if (listener != nullptr) evconnlistener_free(listener);
-    return base::fail_errno("cannot accept connections on the listening socket");
+    return fail_errno("cannot accept connections on the listening socket");
   }
   // evhttp_bind_listener() has set the callback's argument to evhttp.
   evconnlistener_set_error_cb(listener,

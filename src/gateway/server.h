@@ -25,7 +25,7 @@ class Server final : private Connection::Owner {
   ~Server() override;
 
   /// Starts accepting connections. Errors: kIo.
-  base::Result<void> start();
+  Result<void> start();
   /// Stops accepting connections. Each connection is closed after its next reply, or after a short
   /// time without a request. The loop ends after the last connection has ended.
   void stop();
@@ -38,7 +38,7 @@ class Server final : private Connection::Owner {
     base::HttpServerPtr http;
   };
 
-  base::Result<void> listen(Front& front);
+  Result<void> listen(Front& front);
   bufferevent* make_connection(const FrontSocket& socket);
   void on_request(evhttp_request* request);
   /// Redirects the client to the same URL with https.

@@ -30,7 +30,7 @@ std::string contents_of(int descriptor) {
   return text;
 }
 
-base::Result<TlsContextPtr> context_of(int descriptor) {
+Result<TlsContextPtr> context_of(int descriptor) {
   std::string pem = contents_of(descriptor);
   const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   const BioPtr again(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
@@ -69,7 +69,7 @@ std::string take_tls_error() {
   return reason == nullptr ? "unknown error" : reason;
 }
 
-base::Result<std::vector<X509Ptr>> certificates_in(BIO* pem) {
+Result<std::vector<X509Ptr>> certificates_in(BIO* pem) {
   std::vector<X509Ptr> found;
   while (X509Ptr next{PEM_read_bio_X509(pem, nullptr, nullptr, nullptr)}) {
     found.push_back(std::move(next));
@@ -78,11 +78,10 @@ base::Result<std::vector<X509Ptr>> certificates_in(BIO* pem) {
   const bool is_at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   const std::string reason = take_tls_error();
   if (is_at_end) return found;
-  return base::fail(base::ErrorCode::kInvalid,
-                    fmt::format("certificate {} is damaged: {}", found.size() + 1, reason));
+  return fail(ErrorCode::kInvalid, "certificate {} is damaged: {}", found.size() + 1, reason);
 }
 
-base::Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
+Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
   constexpr std::string_view kSessions = "quarry";
   TlsContextPtr context(SSL_CTX_new(TLS_server_method()));
   bool done = context && !chain.empty() && key != nullptr &&
@@ -95,7 +94,7 @@ base::Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_
   for (std::size_t i = 1; done && i < chain.size(); ++i) {
     done = SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) == 1;
   }
-  if (!done) return base::fail(base::ErrorCode::kInvalid, take_tls_error());
+  if (!done) return fail(ErrorCode::kInvalid, take_tls_error());
   // Clients resume sessions with tickets, so the server does not have to store sessions. Every
   // message has a known length, so an end of the connection without TLS's own end is harmless.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
@@ -104,7 +103,7 @@ base::Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_
   return context;
 }
 
-base::Result<void> TlsContexts::load(const std::vector<int>& memory_files) {
+Result<void> TlsContexts::load(const std::vector<int>& memory_files) {
   for (const int descriptor : memory_files) {
     QUARRY_TRY_ASSIGN(auto context, context_of(descriptor));
     contexts_.push_back(std::move(context));

@@ -25,12 +25,12 @@ std::string take_tls_error();
 
 /// Returns the certificates in PEM, in their order. Errors: kInvalid (a certificate is damaged or
 /// incomplete).
-base::Result<std::vector<X509Ptr>> certificates_in(BIO* pem);
+Result<std::vector<X509Ptr>> certificates_in(BIO* pem);
 
 /// Returns the settings for CHAIN, which starts with the certificate of the server, and KEY. Errors:
 /// kInvalid (OpenSSL does not accept the certificate or the key, for example because it is too
 /// short).
-base::Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key);
+Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key);
 
 /// The certificates of the front.
 class TlsContexts {
@@ -41,7 +41,7 @@ class TlsContexts {
 
   /// Reads the memory files of certificates (quarry/gateway/certificate.h). The first one is the
   /// default. Errors: kInvalid.
-  base::Result<void> load(const std::vector<int>& memory_files);
+  Result<void> load(const std::vector<int>& memory_files);
   /// Returns the server's side of a new connection, or null if memory is exhausted. A client that
   /// requests a name (SNI) gets the first certificate for this name, or the default certificate.
   TlsSessionPtr new_session() const;

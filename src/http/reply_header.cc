@@ -17,11 +17,11 @@ constexpr std::array<std::string_view, 7> kOneHop = {
     "connection", "keep-alive",        "proxy-connection", "te",
     "trailer",    "transfer-encoding", "upgrade"};
 
-std::unexpected<base::Error> broken(std::string what) {
-  return base::fail(base::ErrorCode::kInvalid, std::move(what));
+std::unexpected<Error> broken(std::string what) {
+  return fail(ErrorCode::kInvalid, std::move(what));
 }
 
-base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
+Result<void> take_status(std::string_view value, ReplyHeader& header) {
   const std::string_view number = value.substr(0, 3);
   header.status = base::parse_number<int>(number).value_or(0);
   // Reject 1xx statuses, because they are interim responses and not replies.
@@ -33,7 +33,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
   return {};
 }
 
-base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
+Result<void> take_length(std::string_view value, ReplyHeader& header) {
   const auto length = base::parse_number<std::uint64_t>(value);
   if (!length || header.content_length) {
     return broken(fmt::format("invalid Content-Length \"{}\"", value));
@@ -42,7 +42,7 @@ base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
   return {};
 }
 
-base::Result<void> take_field(std::string_view line, ReplyHeader& header, bool& has_status) {
+Result<void> take_field(std::string_view line, ReplyHeader& header, bool& has_status) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   if (colon == std::string_view::npos || !is_token(name)) {
@@ -72,7 +72,7 @@ std::size_t header_block_size(std::string_view bytes) {
   return std::string_view::npos;
 }
 
-base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
+Result<ReplyHeader> parse_reply_header(std::string_view block) {
   ReplyHeader header;
   bool has_status = false;
   while (!block.empty()) {

@@ -41,18 +41,18 @@ constexpr auto kReasons = std::to_array<std::pair<int, std::string_view>>({
 
 // A status or an error code can occur several times. Searches in both directions use the first
 // entry that matches.
-constexpr auto kErrorStatuses = std::to_array<std::pair<int, base::ErrorCode>>({
-    {400, base::ErrorCode::kInvalid},
-    {403, base::ErrorCode::kDenied},
-    {404, base::ErrorCode::kNotFound},
-    {409, base::ErrorCode::kConflict},
-    {409, base::ErrorCode::kLimit},
-    {503, base::ErrorCode::kBusy},
-    {507, base::ErrorCode::kNoSpace},
-    {401, base::ErrorCode::kDenied},
-    {411, base::ErrorCode::kInvalid},
-    {413, base::ErrorCode::kLimit},
-    {415, base::ErrorCode::kInvalid},
+constexpr auto kErrorStatuses = std::to_array<std::pair<int, ErrorCode>>({
+    {400, ErrorCode::kInvalid},
+    {403, ErrorCode::kDenied},
+    {404, ErrorCode::kNotFound},
+    {409, ErrorCode::kConflict},
+    {409, ErrorCode::kLimit},
+    {503, ErrorCode::kBusy},
+    {507, ErrorCode::kNoSpace},
+    {401, ErrorCode::kDenied},
+    {411, ErrorCode::kInvalid},
+    {413, ErrorCode::kLimit},
+    {415, ErrorCode::kInvalid},
 });
 
 }  // namespace
@@ -63,16 +63,16 @@ std::string_view reason_phrase(int status) {
   return found == kReasons.end() ? "Unknown" : found->second;
 }
 
-int status_of(base::ErrorCode code) {
+int status_of(ErrorCode code) {
   const auto* const found =
       std::ranges::find(kErrorStatuses, code, [](auto& row) { return row.second; });
   return found == kErrorStatuses.end() ? 500 : found->first;
 }
 
-base::ErrorCode error_code_of(long status) {
+ErrorCode error_code_of(long status) {
   const auto* const found =
       std::ranges::find(kErrorStatuses, status, [](auto& row) { return row.first; });
-  return found == kErrorStatuses.end() ? base::ErrorCode::kIo : found->second;
+  return found == kErrorStatuses.end() ? ErrorCode::kIo : found->second;
 }
 
 }  // namespace quarry::http

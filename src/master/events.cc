@@ -194,7 +194,7 @@ void Loop::on_emergency() {
 }
 
 void Loop::reopen_logs() {
-  const auto complain = [](const base::Result<void>& done) {
+  const auto complain = [](const Result<void>& done) {
     if (!done) base::log(LogLevel::kError, "{}", done.error().message);
   };
   complain(base::reopen_log());
@@ -307,7 +307,7 @@ void Loop::execute_again() {
     hand_over(one->children, master_state_.generation, handover);
   }
   previous_generation_.hand_over(handover);
-  const base::Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
+  const Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
   take_back(handover);
   base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, master_state_));
   base::log(LogLevel::kError, "not reloaded: {}", failure.message);

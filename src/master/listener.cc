@@ -30,9 +30,9 @@ std::string Listener::name_of(const base::SocketAddress& address,
   return address.str() + (options.is_ipv6_only ? " ipv6only" : "");
 }
 
-base::Result<Listener> Listener::open(const base::SocketAddress& address,
-                                      const base::ListenOptions& options,
-                                      std::vector<InheritedSocket>* inherited) {
+Result<Listener> Listener::open(const base::SocketAddress& address,
+                                const base::ListenOptions& options,
+                                std::vector<InheritedSocket>* inherited) {
   Listener listener;
   listener.asked_for_ = name_of(address, options);
   auto found = take_inherited(listener.asked_for_, inherited);

@@ -81,7 +81,7 @@ void Loop::every(milliseconds interval, base::Event::Action action) {
 
 // A signalfd is used, because libevent's signal events have global state. Children that also use
 // libevent would inherit this state.
-base::Result<void> Loop::watch_signals() {
+Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
@@ -91,7 +91,7 @@ base::Result<void> Loop::watch_signals() {
   ::signal(SIGCHLD, SIG_DFL);  // a master that ignores SIGCHLD cannot wait for children
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_) return base::fail_errno("cannot watch for signals");
+  if (!signals_) return fail_errno("cannot watch for signals");
   events_.emplace_back(base_.get(), signals_.get(), EV_READ | EV_PERSIST,
                        [this] { take_signals(); });
   events_.back().wait();
@@ -116,8 +116,8 @@ void Loop::begin_control_server() {
   });
 }
 
-base::Result<void> Loop::set_up() {
-  if (!base_) return base::fail(base::ErrorCode::kIo, "cannot create an event loop");
+Result<void> Loop::set_up() {
+  if (!base_) return fail(ErrorCode::kIo, "cannot create an event loop");
   QUARRY_TRY(watch_signals());
   begin_control_server();
   reloading_.emplace(base_.get(), master_state_, [this] { return program_to_check(); });
@@ -158,7 +158,7 @@ void Loop::publish_snapshot(const RunningService& one) {
   service.on_snapshot(snapshot);
 }
 
-base::Result<void> Loop::run() {
+Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
@@ -178,8 +178,8 @@ base::Result<void> Loop::run() {
   return {};
 }
 
-base::Result<void> run_master(GlobalConfig global, std::vector<Service> services, Reload reload,
-                              Control control) {
+Result<void> run_master(GlobalConfig global, std::vector<Service> services, Reload reload,
+                        Control control) {
   return Loop(std::move(global), std::move(services), std::move(reload), std::move(control)).run();
 }
 
@@ -195,9 +195,9 @@ void Loop::start_services() {
 
 /// Stops everything and makes run() return an error.
 void Loop::give_up(const RunningService& service) {
-  failure_ = base::Error{base::ErrorCode::kIo,
-                         fmt::format("[{}] cannot start any child: {}", service.service().name,
-                                     service.children.start_failure())};
+  failure_ =
+      Error{ErrorCode::kIo, fmt::format("[{}] cannot start any child: {}", service.service().name,
+                                        service.children.start_failure())};
   stop(false);
 }
 

@@ -36,12 +36,12 @@ namespace quarry::master {
 class Loop {
  public:
   Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Control control);
-  base::Result<void> run();
+  Result<void> run();
 
  private:
   // Startup (loop.cc):
-  base::Result<void> set_up();
-  base::Result<void> watch_signals();
+  Result<void> set_up();
+  Result<void> watch_signals();
   void count_jobs_in_pools();
   /// Calls Service::on_snapshot or Service::on_jobs.
   static void publish_snapshot(const RunningService& one);
@@ -89,8 +89,8 @@ class Loop {
   Stopping stopping_;
   StatusLine status_line_;
   MasterFacts facts_;
-  std::uint64_t kept_seconds_ = 0;      // since the start; see Reload::keeps_previous
-  std::optional<base::Error> failure_;  // the reason why run() fails
+  std::uint64_t kept_seconds_ = 0;  // since the start; see Reload::keeps_previous
+  std::optional<Error> failure_;    // the reason why run() fails
   base::Fd signals_;
   RunningServices services_;
   std::optional<Reloading> reloading_;

@@ -52,28 +52,28 @@ pid_t living_process_in(const base::Fd& fd, pid_t self) {
   return !name.empty() && name == name_of("self") && !has_ended(process) ? pid : 0;
 }
 
-std::unexpected<base::Error> cannot_write(const std::string& path) {
-  return base::fail_errno("cannot write the pid file {}", path);
+std::unexpected<Error> cannot_write(const std::string& path) {
+  return fail_errno("cannot write the pid file {}", path);
 }
 
-base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
+Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
   if (!fd) return cannot_write(path);
   struct stat status {};
   if (::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode)) return fd;
-  return base::fail(base::ErrorCode::kInvalid, "the pid file {} is not a regular file", path);
+  return fail(ErrorCode::kInvalid, "the pid file {} is not a regular file", path);
 }
 
-base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_t self) {
+Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_t self) {
   const pid_t other = living_process_in(fd, self);
   if (other == 0) return {};
-  return base::fail(base::ErrorCode::kBusy,
-                    "the pid file {} belongs to process {}, a running quarryd", path, other);
+  return fail(ErrorCode::kBusy, "the pid file {} belongs to process {}, a running quarryd", path,
+              other);
 }
 
 }  // namespace
 
-base::Result<void> check_pid_file(const std::string& path, pid_t self) {
+Result<void> check_pid_file(const std::string& path, pid_t self) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     QUARRY_TRY_ASSIGN(const base::Fd fd, open_pid_file(path, O_RDWR));
@@ -84,7 +84,7 @@ base::Result<void> check_pid_file(const std::string& path, pid_t self) {
   return cannot_write(path);
 }
 
-base::Result<void> write_pid_file(const std::string& path) {
+Result<void> write_pid_file(const std::string& path) {
   QUARRY_TRY_ASSIGN(const base::Fd file, open_pid_file(path, O_RDWR | O_CREAT));
   QUARRY_TRY(check_owner(file, path, ::getpid()));
   const std::string text = fmt::format("{}\n", ::getpid());

@@ -4,7 +4,7 @@
 
 namespace quarry::pages {
 
-base::Result<std::shared_ptr<Figures>> Figures::make(base::Fd earlier) {
+Result<std::shared_ptr<Figures>> Figures::make(base::Fd earlier) {
   auto figures = std::make_shared<Figures>();
   if (earlier) {
     QUARRY_TRY(scoreboard::check_memory(earlier.get(), sizeof(PageCounters)));
@@ -22,7 +22,7 @@ base::Result<std::shared_ptr<Figures>> Figures::make(base::Fd earlier) {
   return figures;
 }
 
-base::Result<Figures::Writable> Figures::writable() const {
+Result<Figures::Writable> Figures::writable() const {
   Writable writable;
   QUARRY_TRY_ASSIGN(writable.counters_,
                     scoreboard::map_for_writing(counters_fd(), sizeof(PageCounters)));

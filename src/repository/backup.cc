@@ -15,12 +15,12 @@
 namespace quarry::repository {
 namespace {
 
-base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& path) {
+Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& path) {
   QUARRY_TRY(status_of_file(path));
-  return guarded(path, [&]() -> base::Result<std::unique_ptr<Database>> {
+  return guarded(path, [&]() -> Result<std::unique_ptr<Database>> {
     auto database = open_to_copy(path);
     if (!database->has_table("blob") || !database->has_table("plink")) {
-      return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
+      return fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
     }
     return database;
   });
@@ -29,21 +29,19 @@ base::Result<std::unique_ptr<Database>> open_repository(const std::filesystem::p
 /// Calls COPY, and adds both names to the message of an error, because SQLite does not tell which of
 /// the files has failed.
 template <typename Copy>
-base::Result<std::int64_t> copying(const std::filesystem::path& from,
-                                   const std::filesystem::path& to, Copy&& copy) {
+Result<std::int64_t> copying(const std::filesystem::path& from, const std::filesystem::path& to,
+                             Copy&& copy) {
   try {
     return copy();
   } catch (const SqliteError& error) {
-    return base::fail(
-        error.to_error(to).code,
-        fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.what()));
+    return fail(error.to_error(to).code,
+                fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.what()));
   }
 }
 
 /// SQLite cannot change the page size of a file in WAL mode. If the page sizes of FROM and of TO,
 /// the file PATH, differ, leaves this mode. Fails with kBusy if another process uses PATH.
-base::Result<void> prepare_page_size(Database& from, Database& to,
-                                     const std::filesystem::path& path) {
+Result<void> prepare_page_size(Database& from, Database& to, const std::filesystem::path& path) {
   const bool uses_log = to.first_text("PRAGMA journal_mode") == "wal";
   const auto new_size = from.first_integer("PRAGMA page_size");
   const auto old_size = to.first_integer("PRAGMA page_size");
@@ -55,31 +53,30 @@ base::Result<void> prepare_page_size(Database& from, Database& to,
     return {};
   } catch (const SqliteError& error) {
     if (!error.is_busy()) throw;
-    return base::fail(
-        ErrorCode::kBusy,
-        fmt::format("cannot change the page size of {} from {} to {} bytes while other programs "
-                    "use the file: stop the server, and restore again",
-                    path.string(), old_size, new_size));
+    return fail(ErrorCode::kBusy,
+                "cannot change the page size of {} from {} to {} bytes while other programs "
+                "use the file: stop the server, and restore again",
+                path.string(), old_size, new_size);
   }
 }
 
-base::Result<void> sync_to_disk(const std::filesystem::path& path, mode_t mode) {
+Result<void> sync_to_disk(const std::filesystem::path& path, mode_t mode) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::fchmod(file.get(), mode & 0777) != 0 || ::fsync(file.get()) != 0) {
-    return base::fail_errno(path.string());
+    return fail_errno(path.string());
   }
   return {};
 }
 
 }  // namespace
 
-base::Result<std::int64_t> back_up(const std::filesystem::path& from,
-                                   const std::filesystem::path& to, const CopyWatch& watch) {
+Result<std::int64_t> back_up(const std::filesystem::path& from, const std::filesystem::path& to,
+                             const CopyWatch& watch) {
   QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(from));
   QUARRY_TRY_ASSIGN(const auto original, open_repository(from));
   // Create the file with this mode, because it contains hashes of passwords.
   if (!base::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))) {
-    return base::fail_errno("cannot create {}", to.string());
+    return fail_errno("cannot create {}", to.string());
   }
   const auto copied = copying(from, to, [&] { return copy_to_file(*original, to, watch); });
   if (!copied) return copied;
@@ -87,8 +84,8 @@ base::Result<std::int64_t> back_up(const std::filesystem::path& from,
   return copied;
 }
 
-base::Result<bool> is_backup_of(const std::filesystem::path& file,
-                                const std::filesystem::path& repository) {
+Result<bool> is_backup_of(const std::filesystem::path& file,
+                          const std::filesystem::path& repository) {
   const auto codes_of = [](Database& database) {
     const auto value = [&database](std::string_view name) {
       return database.first_text("SELECT value FROM config WHERE name=?1", name);
@@ -107,11 +104,10 @@ base::Result<bool> is_backup_of(const std::filesystem::path& file,
   return codes_of_file && *codes_of_file == codes;
 }
 
-base::Result<std::int64_t> restore_into(const std::filesystem::path& to,
-                                        const std::filesystem::path& backup,
-                                        const CopyWatch& watch) {
+Result<std::int64_t> restore_into(const std::filesystem::path& to,
+                                  const std::filesystem::path& backup, const CopyWatch& watch) {
   QUARRY_TRY_ASSIGN(const auto original, open_repository(backup));
-  const auto copied = copying(backup, to, [&]() -> base::Result<std::int64_t> {
+  const auto copied = copying(backup, to, [&]() -> Result<std::int64_t> {
     Database target(to, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
     QUARRY_TRY(prepare_page_size(*original, target, to));
     return copy_database(*original, target, watch);

@@ -104,30 +104,30 @@ FROM ticket'))sql");
 }
 
 /// Checks that USER is a valid login, and that a repository can be created at PATH.
-base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
-  if (user.empty()) return base::fail(ErrorCode::kInvalid, "the name of the first user is missing");
+Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
+  if (user.empty()) return fail(ErrorCode::kInvalid, "the name of the first user is missing");
   QUARRY_TRY(check_login(user));
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
     if (user != reserved) continue;
-    return base::fail(ErrorCode::kInvalid,
-                      "the user \"{}\" exists in every repository: choose another name for the "
-                      "administrator",
-                      reserved);
+    return fail(ErrorCode::kInvalid,
+                "the user \"{}\" exists in every repository: choose another name for the "
+                "administrator",
+                reserved);
   }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
-    return base::fail(ErrorCode::kInvalid, "{}: already exists", path.string());
+    return fail(ErrorCode::kInvalid, "{}: already exists", path.string());
   }
   return {};
 }
 
 /// Creates the file with all tables. FILL adds the initial rows.
-base::Result<void> make_file(const std::filesystem::path& path,
-                             const std::function<void(Database&)>& fill) {
+Result<void> make_file(const std::filesystem::path& path,
+                       const std::function<void(Database&)>& fill) {
   // SQLite would not report why it cannot create the file.
   constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
   if (!base::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode))) {
-    return base::fail_errno(fmt::format("cannot create {}", path.string()));
+    return fail_errno(fmt::format("cannot create {}", path.string()));
   }
   const auto made = guarded(path, [&] {
     Database database(path, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
@@ -146,7 +146,7 @@ base::Result<void> make_file(const std::filesystem::path& path,
 
 }  // namespace
 
-base::Result<void> init(const std::filesystem::path& path, const InitOptions& options) {
+Result<void> init(const std::filesystem::path& path, const InitOptions& options) {
   QUARRY_TRY(check_new(path, options.user));
   QUARRY_TRY(make_file(path, [&](Database& database) {
     const std::int64_t now = options.clock->now().value / 1000;
@@ -176,8 +176,8 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
   return receipt.commit();
 }
 
-base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
-                                  const base::Clock& clock) {
+Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
+                            const base::Clock& clock) {
   QUARRY_TRY(check_new(path, user));
   return make_file(path, [&](Database& database) {
     const std::int64_t now = clock.now().value / 1000;

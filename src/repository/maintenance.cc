@@ -79,7 +79,7 @@ std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
 
 }  // namespace
 
-base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept) {
+Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept) {
   Repository::State& r = repository_.internals();
   const std::int64_t now = r.options.clock->now().value;
   std::vector<Pruned> all;
@@ -105,7 +105,7 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
   return gone;
 }
 
-base::Result<void> Maintenance::optimize() {
+Result<void> Maintenance::optimize() {
   return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute(kAnalysisLimit);
@@ -113,7 +113,7 @@ base::Result<void> Maintenance::optimize() {
   });
 }
 
-base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<bool()>& is_over) {
+Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<bool()>& is_over) {
   Repository::State& r = repository_.internals();
   VerifiedSlice slice{.next = first};
   const auto complain = [&slice](std::string what) {

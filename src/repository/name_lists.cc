@@ -26,7 +26,7 @@ std::vector<HashName> names_from(Query query, State& state,
 
 }  // namespace
 
-base::Result<void> NameLists::visit_names(const std::function<void(const HashName&)>& visit) {
+Result<void> NameLists::visit_names(const std::function<void(const HashName&)>& visit) {
   return guarded(state_->path, [&] {
     Query query = state_->database.query(
         "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"

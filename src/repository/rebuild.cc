@@ -115,7 +115,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
                   if (is_wrong) wrong_sizes.emplace_back(artifact.rid, content.size());
                 },
             .fail =
-                [&](const Artifact& artifact, const base::Error& error) {
+                [&](const Artifact& artifact, const Error& error) {
                   if (error.code == ErrorCode::kNotFound) return;
                   unreadable[artifact.rid] = fmt::format("artifact {} ({}): {}", artifact.rid,
                                                          artifact.name, error.message);
@@ -156,20 +156,19 @@ void Rebuild::extend_private() {
 
 }  // namespace
 
-base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options,
-                              const Progress& progress,
-                              const std::function<bool()>& is_interrupted) {
+Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options,
+                        const Progress& progress, const std::function<bool()>& is_interrupted) {
   if (!std::filesystem::exists(path)) {
-    return base::fail(ErrorCode::kNotFound, "{}: no such file", path.string());
+    return fail(ErrorCode::kNotFound, "{}: no such file", path.string());
   }
-  return guarded(path, [&]() -> base::Result<Rebuilt> {
+  return guarded(path, [&]() -> Result<Rebuilt> {
     OpenOptions used = options;
     used.max_artifact_size = kLargestArtifact;
     used.content_cache_size = std::size_t{64} << 20;
     Repository::State state(path, used);
     for (const char* table : {"blob", "delta", "config", "user", "private", "shun"}) {
       if (state.database.has_table(table)) continue;
-      return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
+      return fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
     }
     QUARRY_TRY(check_aux_schema(path, state.database));
     state.database.execute("PRAGMA synchronous=FULL");

@@ -182,8 +182,8 @@ void RepositoryState::refresh() {
 Repository::Repository(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Repository::~Repository() = default;
 
-base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem::path& path,
-                                                           const OpenOptions& options) {
+Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem::path& path,
+                                                     const OpenOptions& options) {
   QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(path));
   return guarded(path, [&] {
     mend_modes_of_log(path, status.st_mode);
@@ -224,7 +224,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
   });
 }
 
-base::Result<void> Repository::make_durable() {
+Result<void> Repository::make_durable() {
   return guarded(state_->path, [&] {
     state_->options.is_unfinished = false;
     // This makes all earlier writes durable, because changing the mode writes a page and syncs the
@@ -278,7 +278,7 @@ void Repository::bound_by(std::function<bool()> is_over) {
   state_->database.interrupt_when(std::move(is_over));
 }
 
-base::Result<Snapshot> Repository::snapshot() {
+Result<Snapshot> Repository::snapshot() {
   state_->wait_for_checkpoint();
   return guarded(state_->path, [&] {
     state_->database.query("BEGIN").run();
@@ -325,8 +325,8 @@ bool Repository::is_shunned(const HashName& name) {
   return state_->database.has_row("SELECT 1 FROM shun WHERE uuid=?1", name.str());
 }
 
-base::Result<std::string> Repository::content(Rid rid) {
-  return guarded(state_->path, [&]() -> base::Result<std::string> {
+Result<std::string> Repository::content(Rid rid) {
+  return guarded(state_->path, [&]() -> Result<std::string> {
     QUARRY_TRY_ASSIGN(const Content content, state_->contents.get(rid));
     return *content;
   });
@@ -339,16 +339,16 @@ std::optional<HashName> Repository::delta_source(Rid rid) {
   return HashName::parse(query.text(0));
 }
 
-base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored_delta(Rid rid) {
+Result<std::optional<std::pair<HashName, std::string>>> Repository::stored_delta(Rid rid) {
   using Delta = std::optional<std::pair<HashName, std::string>>;
-  return guarded(state_->path, [&]() -> base::Result<Delta> {
+  return guarded(state_->path, [&]() -> Result<Delta> {
     Query query = state_->database.query(
         "SELECT (SELECT uuid FROM blob WHERE rid=srcid),"
         " (SELECT content FROM blob WHERE rid=delta.rid) FROM delta WHERE rid=?1",
         rid);
     if (!query.step()) return Delta{};
     const auto source = HashName::parse(query.text(0));
-    if (!source) return base::fail(ErrorCode::kCorrupt, "the name of a delta source is not a hash");
+    if (!source) return fail(ErrorCode::kCorrupt, "the name of a delta source is not a hash");
     QUARRY_TRY_ASSIGN(std::string delta,
                       artifact::blob_expand(query.blob(1), state_->options.max_artifact_size));
     state_->database.count_work(delta.size());

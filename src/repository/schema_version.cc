@@ -106,22 +106,22 @@ void add_missing(Database& database) {
 
 }  // namespace
 
-base::Result<void> check_aux_schema(const std::filesystem::path& path,
-                                    const std::optional<std::string>& aux_schema) {
+Result<void> check_aux_schema(const std::filesystem::path& path,
+                              const std::optional<std::string>& aux_schema) {
   if (!aux_schema || *aux_schema <= kAuxSchema) return {};
-  return base::fail(base::ErrorCode::kInvalid,
-                    "{}: upgraded by a newer Fossil: its aux-schema is \"{}\", and the "
-                    "latest supported one is \"{}\"",
-                    path.string(), base::printable(*aux_schema, 40), kAuxSchema);
+  return fail(ErrorCode::kInvalid,
+              "{}: upgraded by a newer Fossil: its aux-schema is \"{}\", and the "
+              "latest supported one is \"{}\"",
+              path.string(), base::printable(*aux_schema, 40), kAuxSchema);
 }
 
-base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database) {
+Result<void> check_aux_schema(const std::filesystem::path& path, Database& database) {
   if (!database.has_table("config")) return {};
   return check_aux_schema(path,
                           database.first_text("SELECT value FROM config WHERE name='aux-schema'"));
 }
 
-base::Result<void> Repository::check_schema() {
+Result<void> Repository::check_schema() {
   return check_aux_schema(path(), settings().get("aux-schema"));
 }
 

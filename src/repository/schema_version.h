@@ -21,11 +21,11 @@ namespace quarry::repository {
 
 /// Fails with kInvalid if AUX_SCHEMA is later than the schema in schema.h. AUX_SCHEMA is nullopt if
 /// the row is missing. The message names PATH.
-base::Result<void> check_aux_schema(const std::filesystem::path& path,
-                                    const std::optional<std::string>& aux_schema);
+Result<void> check_aux_schema(const std::filesystem::path& path,
+                              const std::optional<std::string>& aux_schema);
 /// Like the function above, but reads the row from DATABASE. Succeeds if DATABASE does not have a
 /// table `config`.
-base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database);
+Result<void> check_aux_schema(const std::filesystem::path& path, Database& database);
 
 /// Adds the parts of the current schema that are missing from DATABASE, which must be a repository.
 /// Returns a list of the added parts, for the log. The list is usually empty. If the file is

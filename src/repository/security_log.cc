@@ -129,7 +129,7 @@ bool SecurityLog::knows_users() {
   return has_users(repository_.internals().database);
 }
 
-base::Result<SecurityMark> SecurityLog::end() {
+Result<SecurityMark> SecurityLog::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     SecurityMark mark;
     Database& database = state.database;
@@ -143,8 +143,8 @@ base::Result<SecurityMark> SecurityLog::end() {
   });
 }
 
-base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
-  return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
+Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
+  return guarded(repository_.internals(), [&](auto& state) -> Result<SecurityNews> {
     SecurityNews news{.mark = mark, .is_at_end = true};
     // Clamp the mark to the last row. After rows are deleted, new rows can reuse their ids, and
     // would be skipped.
@@ -161,7 +161,7 @@ base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::siz
   });
 }
 
-base::Result<void> SecurityLog::note_users() {
+Result<void> SecurityLog::note_users() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     Database& database = state.database;
     if (!has_users(database)) {

@@ -106,7 +106,7 @@ class StoredPayload {
     in_row_ = in_row;
   }
 
-  base::Result<void> append_to(std::string& out) {
+  Result<void> append_to(std::string& out) {
     if (in_row_.data() != nullptr) {
       out += in_row_;
       return {};
@@ -141,13 +141,13 @@ class StoredPayload {
   std::string_view in_row_;
 };
 
-base::Result<void> StoredArtifact::append_to(std::string& out) const {
+Result<void> StoredArtifact::append_to(std::string& out) const {
   return payload->append_to(out);
 }
 
-base::Result<Rid> Repository::visit_stored(
-    Rid first, const std::function<bool(const StoredArtifact&)>& visit) {
-  return guarded(state_->path, [&]() -> base::Result<Rid> {
+Result<Rid> Repository::visit_stored(Rid first,
+                                     const std::function<bool(const StoredArtifact&)>& visit) {
+  return guarded(state_->path, [&]() -> Result<Rid> {
     StoredPayload payload(state_->database, state_->path);
     const bool has_hidden = has_any_shunned() || state_->privacy.hides_anything();
     StoredRows rows(state_->database, first, has_hidden);
@@ -158,7 +158,7 @@ base::Result<Rid> Repository::visit_stored(
       if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));
       if (!name) {
-        return base::fail(ErrorCode::kCorrupt, "artifact {}: its name is not a hash", rid);
+        return fail(ErrorCode::kCorrupt, "artifact {}: its name is not a hash", rid);
       }
       payload.moved_to(rid, query.blob(5));
       const StoredArtifact stored{.rid = rid,

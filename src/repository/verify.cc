@@ -143,7 +143,7 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
       .run({.inspect = [&](const ArtifactWalk::Artifact& artifact,
                            const std::string& content) { check_artifact(artifact, content); },
             .fail =
-                [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
+                [&](const ArtifactWalk::Artifact& artifact, const Error& error) {
                   // An artifact whose chain of deltas ends in a phantom cannot be checked until the
                   // content of the phantom arrives. This is not a fault of the file.
                   if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
@@ -292,17 +292,16 @@ Verified verify_copy(const std::filesystem::path& path,
 
 }  // namespace
 
-base::Result<Verified> verify(const std::filesystem::path& path,
-                              const std::function<void(std::size_t, std::size_t)>& progress,
-                              const WalkBounds& bounds,
-                              const std::function<bool()>& is_interrupted) {
+Result<Verified> verify(const std::filesystem::path& path,
+                        const std::function<void(std::size_t, std::size_t)>& progress,
+                        const WalkBounds& bounds, const std::function<bool()>& is_interrupted) {
   QUARRY_TRY(status_of_file(path));
-  return guarded(path, [&]() -> base::Result<Verified> {
+  return guarded(path, [&]() -> Result<Verified> {
     const TemporaryFile copy;
     {
       const auto original = open_to_copy(path);
       if (!original->has_table("blob") || !original->has_table("plink")) {
-        return base::fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
+        return fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
       }
       QUARRY_TRY(check_aux_schema(path, *original));
       writing_copy([&] {

@@ -57,7 +57,7 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
   return overview;
 }
 
-base::Result<std::shared_ptr<Overview>> Overview::create(const Sizes& sizes, base::Fd earlier) {
+Result<std::shared_ptr<Overview>> Overview::create(const Sizes& sizes, base::Fd earlier) {
   const std::size_t size = size_of(sizes);
   base::Fd memory = std::move(earlier);
   if (!memory || !check_memory(memory.get(), size)) {
@@ -66,7 +66,7 @@ base::Result<std::shared_ptr<Overview>> Overview::create(const Sizes& sizes, bas
   QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), size));
   QUARRY_TRY_ASSIGN(Mapping written, map_for_writing(memory.get(), size));
   if (::madvise(written.get(), size, MADV_DONTFORK) != 0) {
-    return base::fail_errno("cannot exclude the overview's memory from child processes");
+    return fail_errno("cannot exclude the overview's memory from child processes");
   }
   return std::shared_ptr<Overview>(
       new Overview(sizes, std::move(memory), std::move(written), std::move(read)));

@@ -46,13 +46,13 @@ void put_newest(std::vector<Refusal>& recent, std::span<const Refusal> from, std
 
 }  // namespace
 
-base::Result<std::shared_ptr<RefusalTally>> RefusalTally::create(Refuser by) {
+Result<std::shared_ptr<RefusalTally>> RefusalTally::create(Refuser by) {
   QUARRY_TRY_ASSIGN(base::Fd memory, make_memory("refusals", sizeof(TallyMemory)));
   QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), sizeof(TallyMemory)));
   return std::shared_ptr<RefusalTally>(new RefusalTally(by, std::move(memory), std::move(read)));
 }
 
-base::Result<void> RefusalTally::begin() {
+Result<void> RefusalTally::begin() {
   QUARRY_TRY_ASSIGN(written_, map_for_writing(fd_.get(), sizeof(TallyMemory)));
   for (std::size_t i = 0; i < kMaxReasons; ++i) noted_[i] = sound_at(i);
   return {};

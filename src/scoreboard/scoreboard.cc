@@ -35,10 +35,9 @@ std::size_t board_size(std::size_t slots) {
 
 }  // namespace
 
-base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
+Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   if (slots > kMaxSlots) {
-    return base::fail(base::ErrorCode::kLimit, "a scoreboard has at most {} slots, not {}",
-                      kMaxSlots, slots);
+    return fail(ErrorCode::kLimit, "a scoreboard has at most {} slots, not {}", kMaxSlots, slots);
   }
   QUARRY_TRY_ASSIGN(base::Fd fd, make_memory("scoreboard", board_size(slots)));
   QUARRY_TRY_ASSIGN(Mapping memory, map_for_writing(fd.get(), board_size(slots)));
@@ -48,7 +47,7 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   for (auto& word : board.logins().salt) {
     std::uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) {
-      return base::fail_errno("cannot get random bytes");
+      return fail_errno("cannot get random bytes");
     }
     word.store(random, std::memory_order_relaxed);
   }
@@ -59,11 +58,11 @@ BoardLayout Board::layout() const {
   return {kLayoutVersion, sizeof(SlotMemory), sizeof(PoolMemory), slot_count_};
 }
 
-base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool) {
+Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool) {
   const auto slots = static_cast<std::size_t>(layout.slots);
   Board board({}, {}, slots, pool);
   if (layout.slots > kMaxSlots || layout != board.layout()) {
-    return base::fail(base::ErrorCode::kInvalid, "its layout has an unsupported version");
+    return fail(ErrorCode::kInvalid, "its layout has an unsupported version");
   }
   QUARRY_TRY(check_memory(fd.get(), board_size(slots)));
   QUARRY_TRY_ASSIGN(board.memory_, map_for_writing(fd.get(), board_size(slots)));
@@ -71,7 +70,7 @@ base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::st
   return board;
 }
 
-base::Result<Board> Board::read_only() const {
+Result<Board> Board::read_only() const {
   QUARRY_TRY_ASSIGN(Mapping memory, map_for_reading(fd_.get(), board_size(slot_count_)));
   Board board({}, std::move(memory), slot_count_, pool_);
   board.last_ = last_;

@@ -101,7 +101,7 @@ HttpClient::~HttpClient() {
   curl_easy_cleanup(curl_);
 }
 
-base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
+Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (curl_ == nullptr) return fail(ErrorCode::kIo, "cannot initialize libcurl");
   Receiving receiving{.options = options_, .reply = {}};
   // Do not wait for `100 Continue`, because some servers do not send it.
@@ -131,10 +131,8 @@ base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
     const bool lacks_ca = code == CURLE_SSL_CACERT_BADFILE || is_issuer_unknown(curl_);
-    return fail(
-        ErrorCode::kDenied,
-        fmt::format("{}: {}{}", url, why,
-                    lacks_ca ? " (to trust another CA, use --ca-file, or ca_file in [peer])" : ""));
+    return fail(ErrorCode::kDenied, "{}: {}{}", url, why,
+                lacks_ca ? " (to trust another CA, use --ca-file, or ca_file in [peer])" : "");
   }
   if (code != CURLE_OK) return fail(ErrorCode::kIo, "{}: {}", url, why);
   HttpReply& reply = receiving.reply;

@@ -13,12 +13,12 @@ class HttpTransport : public Transport {
   HttpTransport(const RemoteUrl& url, const TransportOptions& options)
       : client_(options), url_(url.without_user()) {}
 
-  base::Result<TransportReply> exchange(const sync::ClientRequest& request) override;
+  Result<TransportReply> exchange(const sync::ClientRequest& request) override;
   std::string remote_address() const override { return address_; }
   std::optional<std::string> moved_to() const override { return moved_to_; }
 
  private:
-  base::Result<TransportReply> follow(const HttpReply& redirect);
+  Result<TransportReply> follow(const HttpReply& redirect);
 
   HttpClient client_;
   std::string url_;

@@ -18,8 +18,8 @@ double random_fraction() {
 
 /// Exchanges messages between SESSION and the server of TRANSPORT until the session is complete.
 /// Calls AFTER_EACH after each reply.
-base::Result<void> converse(sync::ClientSession& session, Transport& transport,
-                            const std::function<void()>& after_each) {
+Result<void> converse(sync::ClientSession& session, Transport& transport,
+                      const std::function<void()>& after_each) {
   while (!session.is_done()) {
     QUARRY_TRY_ASSIGN(sync::ClientRequest request, session.next_request());
     QUARRY_TRY_ASSIGN(TransportReply reply, transport.exchange(request));
@@ -35,8 +35,7 @@ base::Result<void> converse(sync::ClientSession& session, Transport& transport,
 
 }  // namespace
 
-base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
-                                                 const TransportOptions& options) {
+Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url, const TransportOptions& options) {
   if (url.is_http()) return std::make_unique<HttpTransport>(url, options);
   return std::make_unique<ProgramTransport>(url, options);
 }
@@ -46,7 +45,7 @@ Peer::Peer(repository::Repository& repository, PeerOptions options, PeerWatch& w
 
 /// The outcome of one session.
 struct Peer::Attempt {
-  base::Result<void> spoken;
+  Result<void> spoken;
   std::optional<std::string> moved_to;
   bool login_failed = false;
   sync::ClientFigures figures;
@@ -75,7 +74,7 @@ Peer::Attempt Peer::attempt_sync() {
   return done;
 }
 
-base::Result<Peer::Outcome> Peer::sync() {
+Result<Peer::Outcome> Peer::sync() {
   RemoteUrl& url = options_.url;
   // Local files and ssh do not need a login. Users with such access have all rights.
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
@@ -90,7 +89,7 @@ base::Result<Peer::Outcome> Peer::sync() {
       watch_.finished(done.figures);
       return Outcome{.url = url, .moved_to = std::move(done.moved_to), .figures = done.figures};
     }
-    const base::Error& why = done.spoken.error();
+    const Error& why = done.spoken.error();
     if (done.login_failed) {
       QUARRY_TRY_ASSIGN(url.password, watch_.next_password(url, why, ++failed_logins));
       continue;

@@ -85,7 +85,7 @@ Result<void> ProgramTransport::start() {
   // broken pipe would raise.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
-    return base::fail_errno("cannot create a socket pair");
+    return fail_errno("cannot create a socket pair");
   }
   to_.reset(input[0]);
   const base::Fd its_input(input[1]);
@@ -129,7 +129,7 @@ bool ProgramTransport::send(std::string_view bytes) {
   return true;
 }
 
-base::Error ProgramTransport::ended(const char* when) {
+Error ProgramTransport::ended(const char* when) {
   int status = 0;
   std::string how = "exited";
   from_.reset();
@@ -153,7 +153,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   do {
     count = ::poll(&ready, 1, static_cast<int>(kPollInterval.count()));
     if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
-    if (count < 0 && errno != EINTR) return base::fail_errno("cannot wait for " + command_[0]);
+    if (count < 0 && errno != EINTR) return fail_errno("cannot wait for " + command_[0]);
   } while (count <= 0 && std::chrono::steady_clock::now() < until);
   if (count <= 0) {
     ::kill(pid_, SIGTERM);
@@ -163,7 +163,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   std::array<char, 65536> buffer{};
   const ssize_t size =
       base::without_interruption([&] { return ::read(from_.get(), buffer.data(), buffer.size()); });
-  if (size < 0) return base::fail_errno("cannot read from " + command_[0]);
+  if (size < 0) return fail_errno("cannot read from " + command_[0]);
   received_.append(buffer.data(), static_cast<std::size_t>(size));
   answered_ = answered_ || size > 0;
   return static_cast<std::size_t>(size);

@@ -23,18 +23,18 @@ class ProgramTransport : public Transport {
   ProgramTransport(const RemoteUrl& url, const TransportOptions& options);
   ~ProgramTransport() override;
 
-  base::Result<TransportReply> exchange(const sync::ClientRequest& request) override;
+  Result<TransportReply> exchange(const sync::ClientRequest& request) override;
   std::string remote_address() const override { return address_; }
 
  private:
-  base::Result<void> start();
+  Result<void> start();
   void stop();
   bool send(std::string_view bytes);
-  base::Result<TransportReply> attempt(const std::string& request);
-  base::Result<http::ReplyHeader> read_header();
-  base::Result<TransportReply> read_body(const http::ReplyHeader& header);
-  base::Result<std::size_t> read_more();
-  base::Error ended(const char* when);
+  Result<TransportReply> attempt(const std::string& request);
+  Result<http::ReplyHeader> read_header();
+  Result<TransportReply> read_body(const http::ReplyHeader& header);
+  Result<std::size_t> read_more();
+  Error ended(const char* when);
   bool is_interrupted() const { return options_.is_interrupted && options_.is_interrupted(); }
 
   TransportOptions options_;

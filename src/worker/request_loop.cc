@@ -34,8 +34,8 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
 }
 
 /// Logs a connection without a valid request.
-void log_bad_connection(const base::Fd& fd, const base::Error& error) {
-  if (error.code == base::ErrorCode::kNotFound) return;
+void log_bad_connection(const base::Fd& fd, const Error& error) {
+  if (error.code == ErrorCode::kNotFound) return;
   // If libfcgi has already closed the connection, its peer is unknown.
   const std::string peer = fd ? peer_of(fd.get()) : "a client";
   base::log(LogLevel::kNotice, "connection from {} closed: {}", peer, error.message);

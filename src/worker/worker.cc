@@ -24,8 +24,8 @@ void keep_reply_memory() {
 }
 
 /// Prepares this process to serve requests. Errors: kIo.
-base::Result<Acceptor> start(int listener, int control,
-                             const std::vector<base::SocketAddress>& allowed_clients) {
+Result<Acceptor> start(int listener, int control,
+                       const std::vector<base::SocketAddress>& allowed_clients) {
   QUARRY_TRY(start_fastcgi());
   QUARRY_TRY(watch_stop_signals());
   QUARRY_TRY_ASSIGN(Acceptor acceptor,
@@ -34,7 +34,7 @@ base::Result<Acceptor> start(int listener, int control,
   return acceptor;
 }
 
-int cannot_start(const base::Error& error) {
+int cannot_start(const Error& error) {
   base::log(base::LogLevel::kAlert, "cannot start: {}", error.message);
   return 1;
 }

@@ -15,7 +15,7 @@ inline int told(const char* program, const char* why) {
 }
 
 /// Returns the exit status for the result DONE. If DONE is an error, prints it.
-inline int status_of(const char* program, const base::Result<void>& done) {
+inline int status_of(const char* program, const Result<void>& done) {
   return done ? EXIT_SUCCESS : told(program, done.error().message.c_str());
 }
 

@@ -22,11 +22,11 @@ std::string blob_compress_well(std::string_view content);
 
 /// Returns the uncompressed size that BLOB declares. Error: kInvalid (BLOB is shorter than the
 /// prefix).
-base::Result<std::uint32_t> blob_declared_size(std::string_view blob);
+Result<std::uint32_t> blob_declared_size(std::string_view blob);
 
 /// Expands BLOB. Checks that the declared size is at most MAX_SIZE before it allocates memory.
 /// Errors: kInvalid (no prefix, a broken stream, more or fewer bytes than declared, bytes after the
 /// end of the stream), kLimit.
-base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_size);
+Result<std::string> blob_expand(std::string_view blob, std::size_t max_size);
 
 }  // namespace quarry::artifact

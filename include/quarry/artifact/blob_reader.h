@@ -16,7 +16,7 @@ class BlobReader {
 
   /// BLOB is not owned. Errors: kInvalid (BLOB is shorter than its prefix), kLimit (BLOB declares
   /// more than MAX_SIZE bytes).
-  static base::Result<BlobReader> open(std::string_view blob, std::size_t max_size);
+  static Result<BlobReader> open(std::string_view blob, std::size_t max_size);
   BlobReader(BlobReader&& other) noexcept;
   BlobReader& operator=(BlobReader&& other) noexcept;
   ~BlobReader();
@@ -24,7 +24,7 @@ class BlobReader {
   /// Returns the next piece, which is valid until the next call. All pieces except the last are
   /// kPiece bytes long. Returns an empty piece after the last one. Error: kInvalid, in the same
   /// cases as blob_expand(). After an error, next() must not be called again.
-  base::Result<std::string_view> next();
+  Result<std::string_view> next();
 
  private:
   struct State;

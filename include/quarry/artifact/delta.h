@@ -18,13 +18,13 @@
 namespace quarry::artifact {
 
 /// Returns the size of the target that DELTA declares. Error: kInvalid (not a delta).
-base::Result<std::size_t> delta_output_size(std::string_view delta);
+Result<std::size_t> delta_output_size(std::string_view delta);
 
 /// Builds the target of DELTA from SOURCE. Checks that the declared size is at most MAX_SIZE before
 /// it allocates memory. Errors: kInvalid (malformed, copies beyond the source, more or fewer bytes
 /// than declared, wrong checksum), kLimit.
-base::Result<std::string> delta_apply(std::string_view source, std::string_view delta,
-                                      std::size_t max_size);
+Result<std::string> delta_apply(std::string_view source, std::string_view delta,
+                                std::size_t max_size);
 
 /// Returns a delta that builds TARGET (up to 2^32 - 1 bytes) from SOURCE. The delta is always
 /// valid, but not always small. The time is linear in both sizes, even for hostile input.

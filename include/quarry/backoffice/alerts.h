@@ -28,7 +28,7 @@ struct RenderedMail;
 /// Sends an email. Success means that another program has accepted the email. Errors: kDenied
 /// (permanent), kBusy (no email can be sent now), any other code (a temporary failure of this
 /// email).
-using SendMail = std::function<base::Result<void>(const RenderedMail&)>;
+using SendMail = std::function<Result<void>(const RenderedMail&)>;
 
 struct AlertOptions {
   const base::Clock* clock = &base::system_clock();
@@ -61,22 +61,18 @@ struct AlertReport {
 // kBusy, kIo, kNoSpace, kCorrupt. Failures to send email are not errors but part of the report.
 
 /// Sends alerts to the subscribers who want them immediately.
-base::Result<AlertReport> send_alerts(repository::Repository& repository,
-                                      const AlertOptions& options);
-base::Result<AlertReport> send_digests(repository::Repository& repository,
-                                       const AlertOptions& options);
+Result<AlertReport> send_alerts(repository::Repository& repository, const AlertOptions& options);
+Result<AlertReport> send_digests(repository::Repository& repository, const AlertOptions& options);
 /// Sends notices that subscriptions will expire. Does nothing if such notices were sent in the last
 /// week.
-base::Result<AlertReport> send_renewals(repository::Repository& repository,
-                                        const AlertOptions& options);
+Result<AlertReport> send_renewals(repository::Repository& repository, const AlertOptions& options);
 /// Sends the email of a backoffice run: alerts and, in the first run of a day, the digest and the
 /// expiry notices. Days begin at noon UTC, as in fossil.
-base::Result<AlertReport> send_due_mail(repository::Repository& repository,
-                                        const AlertOptions& options);
+Result<AlertReport> send_due_mail(repository::Repository& repository, const AlertOptions& options);
 
 /// Returns the delay after which an email in the outbox is due; 0 if an email is overdue. Returns
 /// nullopt if the outbox is empty, or if mail is disabled or not configured.
-base::Result<std::optional<std::chrono::seconds>> until_next_mail(
-    repository::Repository& repository, const AlertOptions& options);
+Result<std::optional<std::chrono::seconds>> until_next_mail(repository::Repository& repository,
+                                                            const AlertOptions& options);
 
 }  // namespace quarry::backoffice

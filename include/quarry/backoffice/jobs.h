@@ -28,12 +28,12 @@ struct Job {
   std::string name;  // as shown in messages, such as "after-receive hooks"
   std::chrono::milliseconds budget{};
   /// Processes items, such as emails or hooks, and returns their number.
-  std::function<base::Result<std::size_t>(JobContext&)> run;
+  std::function<Result<std::size_t>(JobContext&)> run;
 };
 
 struct Failure {
   std::string job;
-  base::Error error;
+  Error error;
 };
 
 struct RunReport {
@@ -66,9 +66,8 @@ Job after_receive_hooks(const PublishOptions& options);
 
 /// Publishes an event for each failure in FAILED, without retries. The caller must not hold a
 /// Snapshot.
-base::Result<void> publish_failures(repository::Repository& repository,
-                                    const PublishOptions& options,
-                                    const std::vector<Failure>& failed);
+Result<void> publish_failures(repository::Repository& repository, const PublishOptions& options,
+                              const std::vector<Failure>& failed);
 
 /// Sends the email that is due (alerts.h): alerts and, once a day, digests and expiry notices. For
 /// METHODS, see AlertOptions. Returns an error if an email failed; the email stays in the outbox

@@ -43,6 +43,6 @@ struct PeerOptions {
 
 /// Checks that NAME is a valid peer name: 1 to 64 letters, digits, '-', '_' and '.'. Errors:
 /// kInvalid.
-base::Result<void> check_peer_name(std::string_view name);
+Result<void> check_peer_name(std::string_view name);
 
 }  // namespace quarry::backoffice

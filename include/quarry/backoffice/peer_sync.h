@@ -28,11 +28,11 @@ namespace quarry::backoffice {
 struct PeerSyncOptions {
   PeerOptions peer;
   /// Returns the peer's URL with its password. Called for each sync.
-  std::function<base::Result<transport::RemoteUrl>(repository::Repository&)> locate;
+  std::function<Result<transport::RemoteUrl>(repository::Repository&)> locate;
   /// The transport options. The timeouts are taken from `peer` instead.
   transport::TransportOptions transport;
-  std::function<base::Result<std::unique_ptr<transport::Transport>>(
-      const transport::RemoteUrl&, const transport::TransportOptions&)>
+  std::function<Result<std::unique_ptr<transport::Transport>>(const transport::RemoteUrl&,
+                                                              const transport::TransportOptions&)>
       connect = transport::connect;
   std::function<bool()> is_interrupted = {};  // can be empty
   /// Receives the peer's messages for the user. Optional.
@@ -55,7 +55,7 @@ struct PeerReport {
   std::chrono::milliseconds wait{0};  // until the next sync is due
   PeerState state;                    // after this sync
   sync::ClientFigures figures;        // for kDone
-  std::optional<base::Error> error;   // for kFailed
+  std::optional<Error> error;         // for kFailed
   std::int64_t past_failures = 0;     // for kDone: number of consecutive failures before this sync
   /// Whether to log the result. True for kDone if the peer has moved, and for kFailed if the error
   /// is new or is_failure_to_log() says so.
@@ -65,7 +65,7 @@ struct PeerReport {
 /// Syncs with the peer if a sync is due. A failed sync is reported as kFailed. Errors: REPOSITORY
 /// could not be read or written before or after the sync. The peer's row might then still list this
 /// process as running. Other processes ignore this entry after the process has exited.
-base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
-                                        const PeerSyncOptions& options);
+Result<PeerReport> sync_with_peer(repository::Repository& repository,
+                                  const PeerSyncOptions& options);
 
 }  // namespace quarry::backoffice

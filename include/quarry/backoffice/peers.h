@@ -72,7 +72,7 @@ std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOption
 /// Returns the delay after FAILURES consecutive failures. WHY is the last failure. If the peer
 /// refuses the sync, the delay is longer, because an administrator has to solve the problem. RANDOM
 /// is in [0, 1).
-std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
+std::chrono::milliseconds wait_after_failure(std::int64_t failures, const Error& why,
                                              const PeerOptions& options, double random);
 /// Returns whether to log failure number FAILURES. True for the first failure, and then at
 /// increasing intervals.
@@ -82,6 +82,6 @@ bool is_running(const PeerState& state, const ProcessTable& processes, base::Uni
 
 /// Returns a text that changes whenever the repository gets content that a peer might want.
 /// Requires a Snapshot or a Receipt.
-base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
+Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
 
 }  // namespace quarry::backoffice

@@ -31,14 +31,13 @@ struct RunForecast {
 };
 
 /// Returns whether to start a process after a request. Read-only. Errors: kIo, kBusy.
-base::Result<RunForecast> forecast_run(repository::Repository& repository,
-                                       const TurnOptions& options,
-                                       const ProcessTable& processes = real_processes());
+Result<RunForecast> forecast_run(repository::Repository& repository, const TurnOptions& options,
+                                 const ProcessTable& processes = real_processes());
 
 /// Decides whether the process SELF runs, waits or leaves, and updates the lease. For kLeave, the
 /// function does not write. Errors: kBusy (cannot get the write lock), kNoSpace, kIo.
-base::Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
-                                 const TurnOptions& options,
-                                 const ProcessTable& processes = real_processes());
+Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
+                           const TurnOptions& options,
+                           const ProcessTable& processes = real_processes());
 
 }  // namespace quarry::backoffice

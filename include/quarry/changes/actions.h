@@ -54,7 +54,7 @@ struct ActionOutcome {
 /// Applies REQUEST to JOB, which is in STAGE. Changes JOB in memory, and returns the stage to which
 /// to move the job and the reason to record in its history. Does not change any file. Error:
 /// kConflict (the action is not possible in this stage, or JOB is already in the requested state).
-base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
+Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
 /// Returns whether act() can apply ACTION to JOB, which is in STAGE.
 bool is_possible(Action action, Stage stage, const Job& job);
@@ -63,11 +63,11 @@ bool is_possible(Action action, Stage stage, const Job& job);
 /// user has the right to the action. MAY is optional. Returns the job; the last line of its history
 /// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or
 /// moved; the message says what to do), errors from decide() and file operations.
-base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
-                      base::UnixMillis now, const std::function<bool(const Job&)>& may);
+Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
+                base::UnixMillis now, const std::function<bool(const Job&)>& may);
 
 /// Returns the change set whose id begins with DIGITS. Errors: kInvalid (not digits), kNotFound,
 /// kLimit (several ids match; the message lists them).
-base::Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
+Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
 
 }  // namespace quarry::changes

@@ -31,10 +31,10 @@ class BaseFinder {
   /// last receipt at the submission. If RECEIPT is not known, names mean what they mean now.
   /// Errors: kInvalid (the base or the branch does not exist, the branch is closed, or a merged
   /// check-in is already part of the base), kIo (the repository cannot be read now).
-  base::Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);
+  Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);
 
  private:
-  base::Result<void> open();
+  Result<void> open();
 
   std::filesystem::path path_;
   std::unique_ptr<repository::Repository> repository_;

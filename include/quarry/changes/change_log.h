@@ -39,23 +39,23 @@ class ChangeLog {
 
   /// Begins the log of a new job: writes its name and dependencies, and adds a `supports` line to
   /// the log of each dependency.
-  base::Result<void> begin(const Job& job) const;
+  Result<void> begin(const Job& job) const;
   /// Appends the last line of JOB's history.
-  base::Result<void> note(const Job& job) const;
+  Result<void> note(const Job& job) const;
   /// Appends TEXT to the log of ID. TEXT is output of the execution, and can have several lines. It
   /// is truncated if the log is full.
-  base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
+  Result<void> say(const ChangeSetId& id, std::string_view text) const;
   /// Reads the log of ID. Skips lines that are not part of LogRecord. Errors: kNotFound, errors
   /// from file operations.
-  base::Result<LogRecord> read(const ChangeSetId& id) const;
+  Result<LogRecord> read(const ChangeSetId& id) const;
   /// Returns the name of ID's job, or nullopt if the log does not contain the name.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
   /// Writes the log of JOB again. Keeps the output and the `supports` lines of the log. Adds
   /// missing `supports` lines to the logs of JOB's dependencies.
-  base::Result<void> rebuild(const Job& job) const;
+  Result<void> rebuild(const Job& job) const;
 
  private:
-  base::Result<void> append(const ChangeSetId& id, std::string_view text, bool is_bounded) const;
+  Result<void> append(const ChangeSetId& id, std::string_view text, bool is_bounded) const;
 
   const Directories& directories_;
 };

@@ -136,11 +136,11 @@ struct Meta {
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 
   /// Parses TEXT. Errors: kInvalid, kLimit; the message names the section.
-  static base::Result<Meta> parse(std::string_view text);
+  static Result<Meta> parse(std::string_view text);
   std::string text() const;
   /// Checks that the sections which the move type requires are present. parse() includes this
   /// check. Error: kInvalid.
-  base::Result<void> check() const;
+  Result<void> check() const;
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

@@ -22,7 +22,7 @@ namespace quarry::changes {
 /// tip of the branch. Truncates the diff to kMaxDiff bytes and adds the number of files that are left
 /// out. An empty line precedes each remark, so that the remark is not part of a hunk. Errors:
 /// kNotFound, kConflict, kInvalid (the base does not exist), kCorrupt, kIo.
-base::Result<std::string> diff_of(repository::Repository& repository, const Job& job,
-                                  std::span<const ChangedFile> files);
+Result<std::string> diff_of(repository::Repository& repository, const Job& job,
+                            std::span<const ChangedFile> files);
 
 }  // namespace quarry::changes

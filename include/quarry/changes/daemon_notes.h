@@ -23,20 +23,20 @@
 namespace quarry::changes {
 
 /// Records the rules that noted_rules() returns. Passes on errors from file operations.
-base::Result<void> note_rules(const Directories& directories, const Rules& rules);
+Result<void> note_rules(const Directories& directories, const Rules& rules);
 /// Returns the recorded rules. Rules that are not recorded have their default values.
 Rules noted_rules(const Directories& directories);
 
 /// Records REASON as the reason why the queue has stopped. If REASON is empty, records that the
 /// queue is not stopped. Passes on errors from file operations.
-base::Result<void> note_stop(const Directories& directories, std::string_view reason);
+Result<void> note_stop(const Directories& directories, std::string_view reason);
 /// Returns the recorded reason, or an empty string if the queue has not stopped.
 std::string stop_reason(const Directories& directories);
 
 /// Maximum number of jobs in ctrl/raised.
 inline constexpr std::size_t kMaxRaised = 200;
 /// Replaces the list in ctrl/raised. Passes on errors from file operations.
-base::Result<void> note_raised(const Directories& directories, const std::vector<RaisedJob>& jobs);
+Result<void> note_raised(const Directories& directories, const std::vector<RaisedJob>& jobs);
 /// Returns the list in ctrl/raised. The list is empty if the file does not exist.
 std::vector<RaisedJob> noted_raised(const Directories& directories);
 

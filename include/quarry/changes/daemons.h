@@ -50,14 +50,14 @@ class Checker {
   };
   struct Checked {
     Meta meta;  // empty if the change set is refused for another reason than its base or branch
-    base::Result<void> verdict;
+    Result<void> verdict;
   };
   /// Returns the metadata and the verdict for each case. After kIo, kBusy and kNoSpace, the tarball
   /// is checked again later. Any other error makes the change set fail and is recorded as the
   /// reason.
   virtual std::vector<Checked> check_all(std::span<const Case> cases) = 0;
   /// Returns the diff of JOB (change_set_diff.h).
-  virtual base::Result<std::string> diff(const Job& job, const std::filesystem::path& tarball) = 0;
+  virtual Result<std::string> diff(const Job& job, const std::filesystem::path& tarball) = 0;
 };
 
 /// A request to stop, which a child receives as SIGTERM, SIGHUP or SIGUSR1.
@@ -79,7 +79,7 @@ class Turn {
   virtual ~Turn() = default;
   /// Waits for the turn of the branch of the current jobs. Error: kBusy (a stop is requested, or the
   /// daemon has exited).
-  virtual base::Result<void> take() = 0;
+  virtual Result<void> take() = 0;
   /// Ends the turn, even if take() failed.
   virtual void end() = 0;
 };
@@ -130,7 +130,7 @@ struct QueueOptions {
   bool takes_lines = false;
   /// Returns an error if the gate cannot be run. While it returns an error, only rollbacks are
   /// executed. Optional.
-  std::function<base::Result<void>()> check_gate;
+  std::function<Result<void>()> check_gate;
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };
 
@@ -160,9 +160,9 @@ using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&
 // jobs. Errors: kBusy (another process serves one of the queues), errors from file operations at
 // the start.
 
-base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
-base::Result<void> run_queueing(const DaemonOptions& options);
-base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
+Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
+Result<void> run_queueing(const DaemonOptions& options);
+Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
 
 /// The reason in the history of a job that was moved to run/.
 inline constexpr std::string_view kExecuted = "executed";

@@ -62,8 +62,8 @@ inline constexpr std::size_t kMaxDiff = std::size_t{512} << 10;  // bytes
 
 /// Returns whether ERROR, about a job file, means that this user is not allowed to use the file, or
 /// that it is not a regular file. Such a file stays until an administrator has changed it.
-inline bool is_unusable(const base::Error& error) {
-  return error.code == base::ErrorCode::kDenied || error.code == base::ErrorCode::kInvalid;
+inline bool is_unusable(const Error& error) {
+  return error.code == ErrorCode::kDenied || error.code == ErrorCode::kInvalid;
 }
 
 /// The submitter of a change set, as determined by the server. Each line of the text form is "WORD
@@ -78,7 +78,7 @@ struct Submission {
   /// Otherwise, the submitter is a user of the repository.
   bool is_local = false;
 
-  static base::Result<Submission> parse(std::string_view text);
+  static Result<Submission> parse(std::string_view text);
   std::string text() const;
 
   friend bool operator==(const Submission&, const Submission&) = default;
@@ -95,7 +95,7 @@ struct JobLocation {
 bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 
 /// Returns the error for an id, or a prefix of an id, that does not match any change set.
-base::Error not_here(std::string_view id);
+Error not_here(std::string_view id);
 
 class JobLock;
 
@@ -105,7 +105,7 @@ class Directories {
   Directories(base::FileSystem& files, std::filesystem::path base);
 
   /// Creates missing folders.
-  base::Result<void> make();
+  Result<void> make();
 
   const std::filesystem::path& base() const { return base_; }
   std::filesystem::path folder(Stage stage) const { return base_ / word_of(stage); }
@@ -118,72 +118,72 @@ class Directories {
   base::FileSystem& files() const { return files_; }
 
   /// Returns the content of the file at PATH, or the first LIMIT bytes of it.
-  base::Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) const;
+  Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) const;
   /// Replaces the file at PATH atomically, through a file in tmp/. If IS_DURABLE is set, syncs the
   /// new file to disk.
-  base::Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
-                                  bool is_durable = false) const;
+  Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
+                            bool is_durable = false) const;
 
   // Submitting
 
   /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), errors from
   /// file operations.
-  base::Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
+  Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
   /// Submits the change set NAME and makes it durable. FILE was returned by begin(), and contains
   /// the complete tarball. The caller then wakes the prequeue daemon (triggers.h). After an error,
   /// no files are left behind.
-  base::Result<void> submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
-                            const Submission& submission);
+  Result<void> submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
+                      const Submission& submission);
   /// Removes the file that begin() created, for a change set that is not submitted after all.
   void give_up(const ChangeSetName& name);
-  base::Result<Submission> submission_of(const ChangeSetName& name) const;
+  Result<Submission> submission_of(const ChangeSetName& name) const;
 
   // Reading
 
   /// Returns the jobs in STAGE, in order of execution.
-  base::Result<std::vector<ChangeSetName>> list(Stage stage) const;
+  Result<std::vector<ChangeSetName>> list(Stage stage) const;
   /// Reads the job NAME. Errors: kNotFound (the job has moved to another folder), kCorrupt (not a
   /// job file), kBusy (the file is empty because the change set has not been checked yet).
-  base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
+  Result<Job> read(Stage stage, const ChangeSetName& name) const;
   /// Finds the change set ID, even if it is being moved. Returns nullopt if it does not exist.
-  base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
+  Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
   /// Returns the change sets whose ids begin with DIGITS.
-  base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
+  Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
   /// Returns the stage of the job NAME, or nullopt if it is not in any folder. Faster than find().
-  base::Result<std::optional<Stage>> stage_of(const ChangeSetName& name) const;
+  Result<std::optional<Stage>> stage_of(const ChangeSetName& name) const;
 
   // Changing
 
   /// Locks a job. Errors: kBusy (another process has the lock), kNotFound and kCorrupt as for
   /// read(). An empty file is not an error: the returned job then has only its name and move type.
-  base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
+  Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
   /// Moves the file NAME from STAGE to fail/ without changing it. Call this function for files that
   /// are not valid jobs (kCorrupt).
-  base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
+  Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs all folders from which or into which JointMove has moved jobs.
-  base::Result<void> sync_folders();
+  Result<void> sync_folders();
 
   /// Deletes the finished jobs at LOCATIONS with all their files. Skips jobs that are locked, that
   /// have moved, or that reached their stage at or after BEFORE. Deletes the job files first, and
   /// syncs this deletion. Returns the deleted ids.
-  base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
-                                                base::UnixMillis before);
+  Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
+                                          base::UnixMillis before);
 
   /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and,
   /// if a job has two files, the older one. (A crash of the machine can leave two files if the file
   /// system does not preserve the order of renames.) Other processes may move jobs at the same
   /// time.
-  base::Result<void> recover(base::UnixMillis now);
+  Result<void> recover(base::UnixMillis now);
 
  private:
   friend class JobLock;
   friend class JointMove;
-  base::Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
-  base::Result<void> recover_twins();
-  base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
-  base::Result<void> remove_old(std::string_view folder, base::UnixMillis before,
-                                const std::set<std::string, std::less<>>& kept);
+  Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
+  Result<void> recover_twins();
+  Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
+  Result<void> remove_old(std::string_view folder, base::UnixMillis before,
+                          const std::set<std::string, std::less<>>& kept);
 
   base::FileSystem& files_;
   std::filesystem::path base_;
@@ -202,14 +202,14 @@ class JobLock {
   bool is_new() const { return is_new_; }
 
   /// Writes the job to its file, in its current folder.
-  base::Result<void> update();
+  Result<void> update();
   /// Adds a line to the job's history, writes the job file, and moves the file to the folder of TO.
   /// If a file operation fails, the job file is either in its old folder or in the folder of TO,
   /// but never in both.
-  base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
+  Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
   /// Like move(), but moves the job file without writing or syncing it. The line of history is
   /// written to the file at the next move.
-  base::Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
+  Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
 
  private:
   friend class Directories;
@@ -218,11 +218,11 @@ class JobLock {
       : directories_(&directories), stage_(stage), lock_(std::move(lock)) {}
   void note_move(Stage to, base::UnixMillis now, std::string_view why);
   std::filesystem::path temporary() const;
-  base::Result<std::unique_ptr<base::File>> write() const;
-  base::Result<void> put_in_place(std::unique_ptr<base::File> file);
-  base::Result<void> rewrite();
-  base::Result<void> go(Stage to);
-  base::Result<void> sync(Stage from);
+  Result<std::unique_ptr<base::File>> write() const;
+  Result<void> put_in_place(std::unique_ptr<base::File> file);
+  Result<void> rewrite();
+  Result<void> go(Stage to);
+  Result<void> sync(Stage from);
 
   Directories* directories_;
   Stage stage_;
@@ -234,10 +234,9 @@ class JobLock {
 /// folders. WRITE has to write the tarball to the file that is passed to it. Returns the name of
 /// the change set. Passes on errors from WRITE and file operations. After an error, no files are
 /// left behind.
-base::Result<ChangeSetName> submit(
-    Directories& directories, MoveType type, const Submission& submission,
-    const std::function<base::Result<void>(base::File& file)>& write);
+Result<ChangeSetName> submit(Directories& directories, MoveType type, const Submission& submission,
+                             const std::function<Result<void>(base::File& file)>& write);
 /// Creates missing folders of a queue. Several processes may call this function at the same time.
-base::Result<void> make_folders(Directories& directories);
+Result<void> make_folders(Directories& directories);
 
 }  // namespace quarry::changes

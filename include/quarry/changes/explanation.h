@@ -23,8 +23,8 @@ inline constexpr std::size_t kMaxExplained = 50'000;
 /// Returns a sentence that says what the change set ID waits for, or an empty string if it is not
 /// waiting. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors from
 /// file operations.
-base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
-                                    const ChangeSetId& id, base::UnixMillis now);
+Result<std::string> why_waits(const Directories& directories, const Rules& rules,
+                              const ChangeSetId& id, base::UnixMillis now);
 
 /// Sets the remark of each waiting job in VIEW to the reason why it waits. Removes the expected time
 /// of jobs that wait until a user releases or approves a job or thaws a branch. RULES and FROZEN are
@@ -35,8 +35,8 @@ void explain(QueueView& view, const Rules& rules, Branches frozen, base::UnixMil
 /// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
 /// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors from file
 /// operations.
-base::Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
-                                                        const std::vector<ChangeSetId>& ids,
-                                                        std::size_t limit);
+Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
+                                                  const std::vector<ChangeSetId>& ids,
+                                                  std::size_t limit);
 
 }  // namespace quarry::changes

@@ -20,9 +20,9 @@ using Branches = std::set<std::string, std::less<>>;
 bool is_branch_name(std::string_view name);
 
 /// Returns the frozen branches. Passes on errors from file operations.
-base::Result<Branches> frozen_branches(const Directories& directories);
+Result<Branches> frozen_branches(const Directories& directories);
 /// Freezes or thaws BRANCH. Errors: kConflict (already frozen, or not frozen), kInvalid (not a
 /// valid name of a branch), kLimit (too many frozen branches), kBusy, errors from file operations.
-base::Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen);
+Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen);
 
 }  // namespace quarry::changes

@@ -59,7 +59,7 @@ struct GateCase {
   std::string author;
   std::vector<std::string> files;
   /// Calls VISIT with each file of the tree. Optional.
-  std::function<base::Result<void>(const FileVisitor& visit)> visit_tree;
+  std::function<Result<void>(const FileVisitor& visit)> visit_tree;
 };
 
 enum class GateDecision : std::uint8_t {
@@ -82,12 +82,12 @@ inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 /// Checks that the gate can be run: its options, its user, bwrap, and the program with the
 /// interpreter of a script. Does not check a program in the tree. Errors: kInvalid, kNotFound,
 /// kDenied.
-base::Result<void> check_gate(const GateOptions& options);
+Result<void> check_gate(const GateOptions& options);
 
 /// Runs the gate. INTERRUPTED is polled several times a second. Errors if the gate could not be
 /// run: errors from check_gate(), kDenied (the system does not allow the sandbox), kIo, errors from
 /// visit_tree.
-base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
-                                   const std::function<bool()>& interrupted);
+Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
+                             const std::function<bool()>& interrupted);
 
 }  // namespace quarry::changes

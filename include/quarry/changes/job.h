@@ -106,7 +106,7 @@ struct Job {
 
   /// Parses the file of the job NAME. The meta sections of a failed job may be incomplete
   /// (Meta::check). Errors: kInvalid, kLimit.
-  static base::Result<Job> parse(const ChangeSetName& name, std::string_view text);
+  static Result<Job> parse(const ChangeSetName& name, std::string_view text);
   std::string text() const;
 
   friend bool operator==(const Job&, const Job&) = default;

@@ -24,7 +24,7 @@ class JointMove {
     JobLock lock;
     Stage from;
     /// After an error, the job is either in its old folder or in the new one.
-    base::Result<void> outcome;
+    Result<void> outcome;
   };
   /// Maximum number of jobs that move together. Each job needs two open files.
   static constexpr std::size_t kMax = 16;
@@ -34,7 +34,7 @@ class JointMove {
   /// Adds the job of LOCK to the jobs that commit() moves. commit() will move this job to TO and
   /// add a line to its history. Until then, the job file does not change. Passes on errors from
   /// file operations. After an error, the lock is released.
-  base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
+  Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }
   /// Returns the job that was added last, with the changes that commit() will write.
   const Job& last() const { return all_.back().lock.job; }

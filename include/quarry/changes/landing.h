@@ -146,7 +146,7 @@ struct Prospect {
 
 /// Accepts or rejects a prospect. If it fails, the landing ends with its error. Called while no
 /// Snapshot exists.
-using Gate = std::function<base::Result<void>(const Prospect&)>;
+using Gate = std::function<Result<void>(const Prospect&)>;
 
 struct LandingOptions {
   std::size_t kept_contents = std::size_t{64} << 20;  // bytes
@@ -170,21 +170,21 @@ class Lander {
   /// Landed::was_there). Errors: kBusy (another process is writing, or the tip keeps moving),
   /// kNoSpace, kIo, kCorrupt, kInvalid (orders for several branches, or data that the repository
   /// does not accept), errors from the gate. After an error, no order has landed.
-  base::Result<std::vector<LandingOutcome>> land(std::span<const LandingOrder> orders,
-                                                 const Gate& gate = nullptr);
+  Result<std::vector<LandingOutcome>> land(std::span<const LandingOrder> orders,
+                                           const Gate& gate = nullptr);
 
   // The steps of land().
 
-  base::Result<Prospect> prepare(std::span<const LandingOrder> orders);
+  Result<Prospect> prepare(std::span<const LandingOrder> orders);
   /// Stores PROSPECT. Stores nothing and returns false if the tip has moved, the branch has forked,
   /// any of the change sets has already landed, or a submitter is no longer allowed to land it.
-  base::Result<bool> commit(const Prospect& prospect);
+  Result<bool> commit(const Prospect& prospect);
 
   /// Returns whether check-outs have real symbolic links (the `allow-symlinks` setting).
-  base::Result<bool> makes_links();
+  Result<bool> makes_links();
   /// Calls VISIT for each file of PROSPECT, sorted by name. Passes on errors from VISIT and from
   /// reading contents.
-  base::Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
+  Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
 
  private:
   struct State;

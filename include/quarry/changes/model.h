@@ -139,8 +139,8 @@ class Model {
   /// files on the same branch. The landed change sets come first, in order of landing. Errors:
   /// kNotFound (one of PRIMARY is unknown, has failed or was rolled back before), kLimit (more than
   /// LIMIT). With WILL_LAND, assumes that the running change sets land before the rollback.
-  base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
-                                                 std::size_t limit, bool will_land = false) const;
+  Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
+                                           std::size_t limit, bool will_land = false) const;
 
  private:
   ModelNode& node_of(const ChangeSetId& id);

@@ -26,9 +26,9 @@ struct Moved {
 
 /// Records that JOB has moved from the stage FROM to the stage TO. The last line of JOB's history
 /// has the reason.
-base::Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to);
+Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to);
 /// Reads and removes notes, oldest first. Returns a limited number of notes per call.
-base::Result<std::vector<Moved>> take_moves(Directories& directories);
+Result<std::vector<Moved>> take_moves(Directories& directories);
 
 /// Returns the job NAME in its current stage, or nullopt if it does not exist or cannot be read.
 /// Searches twice, because the job can move in the meantime.

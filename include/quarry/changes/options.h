@@ -56,7 +56,7 @@ std::filesystem::path queue_base(const PoolOptions& options, const std::filesyst
                                  std::string_view name);
 
 /// Parses a list of move types from the configuration, for example "EM BF" or "none".
-base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text);
+Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text);
 std::string text_of(const std::array<bool, kMoveTypes>& types);
 
 }  // namespace quarry::changes

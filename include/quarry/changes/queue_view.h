@@ -88,9 +88,9 @@ inline constexpr std::size_t kMaxViewed = 2'000;
 
 /// Returns a view of the queue in DIRECTORIES. The view is empty if the queue was never used.
 /// Passes on errors of file operations.
-base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
+Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
 /// Returns a view of the change set at LOCATION. Errors: kNotFound, errors from file operations.
-base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
+Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
 /// Returns VIEW as a JSON object on one line, with all members if WHOLE is set, otherwise as a
 /// summary.

@@ -49,7 +49,7 @@ struct Allowed {
 
   /// Parses the value of a directive: letters and @USERs, separated by blanks or commas, or `none`.
   /// Error: kInvalid.
-  static base::Result<Allowed> parse(std::string_view text);
+  static Result<Allowed> parse(std::string_view text);
   std::string text() const;
 
   friend bool operator==(const Allowed&, const Allowed&) = default;

@@ -21,8 +21,8 @@ namespace quarry::changes {
 /// was already recorded. MAX_SKEW is the maximum difference between the date of a request and the
 /// clock. Passes on errors from file operations. After an error, the caller must reject the
 /// request.
-base::Result<bool> is_first_request(const Directories& directories,
-                                    std::chrono::milliseconds max_skew, std::string_view signature,
-                                    base::UnixMillis date, base::UnixMillis now);
+Result<bool> is_first_request(const Directories& directories, std::chrono::milliseconds max_skew,
+                              std::string_view signature, base::UnixMillis date,
+                              base::UnixMillis now);
 
 }  // namespace quarry::changes

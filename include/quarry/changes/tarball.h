@@ -60,7 +60,7 @@ class ChangeSetContent {
   /// set deletes these files.
   std::vector<std::string> deletions() const;
   /// Returns the content of one of files().
-  base::Result<std::string> read(const SubmittedFile& file) const;
+  Result<std::string> read(const SubmittedFile& file) const;
   /// Returns the unnamed temporary file with the contents of all files.
   const base::Fd& contents() const { return contents_; }
 
@@ -73,8 +73,8 @@ class ChangeSetContent {
 /// Reads the change set in the open file TARBALL, from its beginning. Stores the contents in a
 /// temporary file in FOLDER. Errors: kInvalid and kLimit (the message names the entry), kNoSpace,
 /// kIo.
-base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
-                                            const std::filesystem::path& folder);
+Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
+                                      const std::filesystem::path& folder);
 
 /// Reads tarballs in confined child processes. The children have limited time and memory. They can
 /// access only the tarballs and the files for the unpacked contents. If a bug in a library is
@@ -92,21 +92,21 @@ class TarballReaders {
   TarballReaders& operator=(const TarballReaders&) = delete;
 
   /// Like read_tarball(), but reads the tarball in a child.
-  base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
-                                      const std::filesystem::path& folder);
+  Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
+                                const std::filesystem::path& folder);
   /// Reads several tarballs (at most kMax) in one child, which is faster. All tarballs must be from
   /// the same submitter, because a hostile tarball can take over the child and falsify the results
   /// of later tarballs. Returns an error for each tarball that cannot be read, or for all tarballs
   /// if the child has exited.
-  using Contents = base::Result<std::vector<base::Result<ChangeSetContent>>>;
+  using Contents = Result<std::vector<Result<ChangeSetContent>>>;
   Contents read_together(std::span<const int> tarballs, const TarballLimits& limits,
                          const std::filesystem::path& folder);
   static constexpr std::size_t kMax = 16;
 
  private:
   struct Helper;
-  base::Result<void> start_helper();
-  base::Result<void> order(const TarballLimits& limits, std::span<const int> descriptors);
+  Result<void> start_helper();
+  Result<void> order(const TarballLimits& limits, std::span<const int> descriptors);
   Contents read_once(std::span<const int> tarballs, const TarballLimits& limits,
                      const std::filesystem::path& folder);
 
@@ -119,23 +119,23 @@ class TarballReaders {
 /// Caches CONTENT of the change set NAME in FOLDER, which must be the folder that was passed to
 /// read_tarball(). Errors: kLimit (too large), kDiscarded (the file system of FOLDER cannot link an
 /// unnamed file), kNoSpace, kIo.
-base::Result<void> keep_content(const ChangeSetContent& content,
-                                const std::filesystem::path& folder, const ChangeSetName& name);
+Result<void> keep_content(const ChangeSetContent& content, const std::filesystem::path& folder,
+                          const ChangeSetName& name);
 bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
 void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
 /// Removes the cached contents of NAME from FOLDER and returns them. Errors: kNotFound; kInvalid,
 /// kLimit and kIo if the contents are damaged.
-base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
-                                            const ChangeSetName& name, const TarballLimits& limits);
+Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
+                                      const ChangeSetName& name, const TarballLimits& limits);
 
 /// Checks that NAME is allowed as the name of a file in a change set. It must be a simple path
 /// (artifact::is_simple_path()) of at most kMaxName bytes, in UTF-8, without control characters or
 /// backslashes. It must not be reserved by fossil in a check-out. Errors: kInvalid, kLimit, with
 /// the reason.
-base::Result<void> check_file_name(std::string_view name);
+Result<void> check_file_name(std::string_view name);
 /// Checks that the symbolic link NAME is allowed to point to TARGET. Errors: kInvalid, kLimit, with
 /// the reason.
-base::Result<void> check_link_target(std::string_view name, std::string_view target);
+Result<void> check_link_target(std::string_view name, std::string_view target);
 
 enum class TarballCompression : std::uint8_t { kNone, kGzip, kZstd };
 
@@ -144,23 +144,23 @@ enum class TarballCompression : std::uint8_t { kNone, kGzip, kZstd };
 class TarballWriter {
  public:
   /// Receives the bytes of the tarball, in order.
-  using Sink = std::function<base::Result<void>(std::string_view bytes)>;
+  using Sink = std::function<Result<void>(std::string_view bytes)>;
 
-  static base::Result<TarballWriter> open(Sink sink, TarballCompression compression);
+  static Result<TarballWriter> open(Sink sink, TarballCompression compression);
   TarballWriter(TarballWriter&&) noexcept;
   TarballWriter& operator=(TarballWriter&&) noexcept;
   ~TarballWriter();
 
   /// Adds the file PATH. Errors: kIo, errors from the sink.
-  base::Result<void> add(std::string_view path, char permission, std::string_view content);
+  Result<void> add(std::string_view path, char permission, std::string_view content);
   /// Ends the archive. Do not add files afterwards. If finish() is not called, readers reject the
   /// tarball as incomplete.
-  base::Result<void> finish();
+  Result<void> finish();
 
  private:
   struct State;
   explicit TarballWriter(std::unique_ptr<State> state);
-  base::Result<void> outcome(int code);
+  Result<void> outcome(int code);
 
   std::unique_ptr<State> state_;
 };
@@ -168,15 +168,15 @@ class TarballWriter {
 struct FileToSubmit {
   std::string name;
   char permission = 0;
-  std::function<base::Result<std::string>()> read;
+  std::function<Result<std::string>()> read;
 };
 
 /// Writes the tarball of META with FILES. Each file must be named in META. A gzip tarball has a
 /// checksum. A zstd tarball does not have a checksum, because libarchive does not support writing
 /// one. Errors: kInvalid and kLimit (read_tarball() does not accept META, a name or a link), errors
 /// from SINK, errors from reading files.
-base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
-                                 std::span<const FileToSubmit> files,
-                                 TarballCompression compression = TarballCompression::kGzip);
+Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
+                           std::span<const FileToSubmit> files,
+                           TarballCompression compression = TarballCompression::kGzip);
 
 }  // namespace quarry::changes

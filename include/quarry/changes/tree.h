@@ -15,12 +15,12 @@ namespace quarry::changes {
 /// The content of an artifact. Immutable.
 using Content = std::shared_ptr<const std::string>;
 /// Looks up contents. Errors: kNotFound (missing or a phantom), kCorrupt, kLimit, kIo.
-using ContentSource = std::function<base::Result<Content>(const artifact::HashName&)>;
+using ContentSource = std::function<Result<Content>(const artifact::HashName&)>;
 
 /// Called with each file of a tree. An error from this function ends the visit, and the visit
 /// returns that error.
-using FileVisitor = std::function<base::Result<void>(std::string_view name, char permission,
-                                                     std::string_view content)>;
+using FileVisitor =
+    std::function<Result<void>(std::string_view name, char permission, std::string_view content)>;
 
 struct TreeFile {
   artifact::HashName hash;

@@ -17,11 +17,11 @@ inline constexpr std::size_t kTriggers = 3;
 std::string_view file_of(Trigger trigger);
 
 /// Creates the FIFO in CTRL (the ctrl/ folder of a queue) with mode 0600, unless it exists.
-base::Result<void> make_trigger(const std::filesystem::path& ctrl, Trigger trigger);
+Result<void> make_trigger(const std::filesystem::path& ctrl, Trigger trigger);
 /// Wakes the daemon that is listening, if there is one.
 void pull(const std::filesystem::path& ctrl, Trigger trigger);
 /// Opens the FIFO. The returned descriptor is for poll(2) and never reports the end of the file.
-base::Result<base::Fd> listen(const std::filesystem::path& ctrl, Trigger trigger);
+Result<base::Fd> listen(const std::filesystem::path& ctrl, Trigger trigger);
 /// Discards all pending input of FD, which listen() returned.
 void drain(const base::Fd& fd);
 

@@ -70,7 +70,7 @@ class Channel {
   static Channel of_standard_input();
 
   /// Returns the two ends of a new channel. Errors: kIo.
-  static base::Result<std::pair<Channel, Channel>> make_pair();
+  static Result<std::pair<Channel, Channel>> make_pair();
 
   /// Sends MESSAGE. Returns false if the buffer is full or the other end is closed; the message is
   /// then dropped.

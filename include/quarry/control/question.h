@@ -36,7 +36,7 @@ std::optional<Question> parse_question(std::string_view line);
 /// Sends a query to the master that listens on the Unix socket ADDRESS, and returns the reply.
 /// Errors: kNotFound (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the
 /// reply is too long), kIo.
-base::Result<std::string> ask(const base::SocketAddress& address, Question question,
-                              std::chrono::milliseconds patience = kPatience);
+Result<std::string> ask(const base::SocketAddress& address, Question question,
+                        std::chrono::milliseconds patience = kPatience);
 
 }  // namespace quarry::control

@@ -31,7 +31,7 @@ inline constexpr std::chrono::milliseconds kEndingTime{1500};
 void hold_signals();
 /// Accepts events on LISTENER, a non-blocking Unix socket, until a signal stops the courier. REOPEN
 /// reopens the log. Errors: kBusy (another courier uses the directory), and file system errors.
-base::Result<void> run(const CourierConfig& config, base::Fd listener,
-                       const std::function<void()>& reopen);
+Result<void> run(const CourierConfig& config, base::Fd listener,
+                 const std::function<void()>& reopen);
 
 }  // namespace quarry::courier

@@ -87,7 +87,7 @@ struct DestinationOptions {
   /// Returns whether emails go only to the submitters of change sets that did not land.
   bool is_to_submitter() const;
   /// Checks for missing options and invalid combinations. Errors: kInvalid.
-  base::Result<void> check() const;
+  Result<void> check() const;
 };
 inline constexpr std::chrono::milliseconds kWebhookTimeout{30'000};
 inline constexpr std::chrono::milliseconds kOtherTimeout{300'000};
@@ -124,20 +124,20 @@ std::string_view name_of(DestinationType type);
 /// Returns the type called NAME in the configuration, or kNone.
 DestinationType destination_type_named(std::string_view name);
 /// Checks that NAME is a valid destination name. Errors: kInvalid.
-base::Result<void> check_destination_name(std::string_view name);
+Result<void> check_destination_name(std::string_view name);
 
 bool is_for(const DestinationOptions& destination, const event::Event& event);
 
 /// Splits TEXT into words at blanks. Words with blanks can be quoted by "" or ''. Inside "", a
 /// backslash escapes " and \. Variables, patterns and other shell syntax are not supported. Errors:
 /// kInvalid (TEXT does not contain a word, or a quotation mark is not closed).
-base::Result<std::vector<std::string>> split_command(std::string_view text);
+Result<std::vector<std::string>> split_command(std::string_view text);
 /// Joins WORDS into a text that split_command() splits into the same words.
 std::string join_command(const std::vector<std::string>& words);
 /// Checks that TEXT is a header "Name: value" and not one of the headers that the courier sets.
 /// Errors: kInvalid.
-base::Result<void> check_header(std::string_view text);
+Result<void> check_header(std::string_view text);
 /// Checks that URL is an http:// or https:// URL. Errors: kInvalid.
-base::Result<void> check_webhook_url(std::string_view url);
+Result<void> check_webhook_url(std::string_view url);
 
 }  // namespace quarry::courier

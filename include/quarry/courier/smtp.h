@@ -41,7 +41,7 @@ struct SmtpOptions {
 };
 
 /// Checks that URL is an SMTP URL without a password. Errors: kInvalid.
-base::Result<void> check_smtp_url(std::string_view url);
+Result<void> check_smtp_url(std::string_view url);
 
 inline constexpr std::size_t kMaxMail = std::size_t{48} << 20;  // bytes
 inline constexpr std::size_t kMaxRecipients = 1000;

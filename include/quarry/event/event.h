@@ -182,6 +182,6 @@ std::string to_message(const Event& event);
 /// Parses an event. Unknown members are ignored. Missing members are empty, but the head's version,
 /// type, id and time are required. Errors: kInvalid (not an event, or an unknown version), kLimit
 /// (a member is too long).
-base::Result<Event> parse(std::string_view text);
+Result<Event> parse(std::string_view text);
 
 }  // namespace quarry::event

@@ -22,7 +22,7 @@ class AddressSet {
   AddressSet() = default;
   /// Parses ENTRIES, each of the form ADDRESS or ADDRESS/BITS. Errors: kInvalid; the message names
   /// the invalid entry.
-  static base::Result<AddressSet> parse(std::span<const std::string> entries);
+  static Result<AddressSet> parse(std::span<const std::string> entries);
 
   /// Returns whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address.
   /// Returns false for a Unix socket.
@@ -34,7 +34,7 @@ class AddressSet {
     std::array<std::uint8_t, 16> address{};
     unsigned bits = 0;
   };
-  static base::Result<Network> parse_entry(std::string_view entry);
+  static Result<Network> parse_entry(std::string_view entry);
 
   std::vector<Network> networks_;
 };

@@ -31,6 +31,6 @@ struct Certificate {
 
 /// Reads FILES. Errors: kIo (a file cannot be read), kInvalid (a file is malformed, the key does not
 /// fit the certificate, or a certificate was not issued by the next one).
-base::Result<Certificate> read_certificate(const CertificateFiles& files);
+Result<Certificate> read_certificate(const CertificateFiles& files);
 
 }  // namespace quarry::gateway

@@ -30,6 +30,6 @@ struct ReplyHeader {
 std::size_t header_block_size(std::string_view bytes);
 
 /// Parses BLOCK, which ends with an empty line. Errors: kInvalid; the message is for the log.
-base::Result<ReplyHeader> parse_reply_header(std::string_view block);
+Result<ReplyHeader> parse_reply_header(std::string_view block);
 
 }  // namespace quarry::http

@@ -11,8 +11,8 @@ namespace quarry::http {
 std::string_view reason_phrase(int status);
 
 /// Returns the HTTP status for an error with CODE.
-int status_of(base::ErrorCode code);
+int status_of(ErrorCode code);
 /// Returns the error code for a reply with STATUS, or kIo if no other code corresponds to STATUS.
-base::ErrorCode error_code_of(long status);
+ErrorCode error_code_of(long status);
 
 }  // namespace quarry::http

@@ -13,14 +13,14 @@
 namespace quarry::master {
 
 /// Parses the value of control.socket: an absolute path, or `off`. Errors: kInvalid.
-base::Result<std::optional<base::SocketAddress>> parse_control_socket(const std::string& value);
+Result<std::optional<base::SocketAddress>> parse_control_socket(const std::string& value);
 /// Returns the default socket for PID_FILE. Errors: kInvalid (the path of the socket would be too
 /// long).
-base::Result<std::optional<base::SocketAddress>> control_socket_beside(const std::string& pid_file);
+Result<std::optional<base::SocketAddress>> control_socket_beside(const std::string& pid_file);
 
 /// Returns the control socket from the configuration file PATH. Other mistakes in the file are
 /// ignored, because the running master might have read an earlier version of the file. Errors: kIo,
 /// kNotFound (the configuration does not have a control socket).
-base::Result<base::SocketAddress> control_socket_in(const std::filesystem::path& path);
+Result<base::SocketAddress> control_socket_in(const std::filesystem::path& path);
 
 }  // namespace quarry::master

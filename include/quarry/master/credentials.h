@@ -25,18 +25,18 @@ struct Credentials {
 
 /// Returns the credentials of the user NAME (a name or number) with the group GROUP. If GROUP is
 /// "", uses the user's primary group. Errors: kNotFound.
-base::Result<Credentials> credentials_named(const std::string& name, const std::string& group);
+Result<Credentials> credentials_named(const std::string& name, const std::string& group);
 /// Returns the user who owns PATH. Errors: kNotFound, kIo.
-base::Result<Credentials> owner_of(const std::filesystem::path& path);
+Result<Credentials> owner_of(const std::filesystem::path& path);
 /// Returns the group with the name or number NAME. Errors: kNotFound.
-base::Result<gid_t> group_named(const std::string& name);
+Result<gid_t> group_named(const std::string& name);
 
 /// Return the users or groups in NAMES, a comma-separated list. Errors: kNotFound.
-base::Result<std::vector<uid_t>> users_named(std::string_view names);
-base::Result<std::vector<gid_t>> groups_named(std::string_view names);
+Result<std::vector<uid_t>> users_named(std::string_view names);
+Result<std::vector<gid_t>> groups_named(std::string_view names);
 
 /// Switches this process permanently to the user and exactly the groups of CREDENTIALS. Errors:
 /// kDenied, kIo.
-base::Result<void> become(const Credentials& credentials);
+Result<void> become(const Credentials& credentials);
 
 }  // namespace quarry::master

@@ -41,7 +41,7 @@ struct Directive {
         }) {}
 
   std::string_view name;
-  base::Result<void> (*set)(Section&, const std::string& value);
+  Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
   bool (*is_relative)(std::string_view value);
 };
@@ -62,15 +62,15 @@ const Directive<Section>* find_directive(std::span<const Directive<Section>> tab
 
 /// Sets KEY in SECTION. Errors: kInvalid (unknown directive or invalid value).
 template <typename Section>
-base::Result<void> set_in(std::span<const Directive<Section>> table, Section& section,
-                          std::string_view key, const std::string& value) {
+Result<void> set_in(std::span<const Directive<Section>> table, Section& section,
+                    std::string_view key, const std::string& value) {
   const Directive<Section>* directive = find_directive(table, key);
   if (directive == nullptr) {
-    return base::fail(base::ErrorCode::kInvalid, "unknown directive {}", base::printable(key));
+    return fail(ErrorCode::kInvalid, "unknown directive {}", base::printable(key));
   }
   auto set = directive->set(section, value);
   if (set) return {};
-  return base::fail(set.error().code, "{}: {}", key, set.error().message);
+  return fail(set.error().code, "{}: {}", key, set.error().message);
 }
 
 template <typename Section>
@@ -95,12 +95,12 @@ class CarriedOptions {
  public:
   virtual ~CarriedOptions() = default;
   virtual bool has(std::string_view key) const = 0;
-  virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
+  virtual Result<void> set(std::string_view key, const std::string& value) = 0;
   virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
   virtual std::vector<ShownDirective> shown() const = 0;
   /// Checks the section as a whole. Called after all its directives have been read. Errors:
   /// kInvalid.
-  virtual base::Result<void> check() const { return {}; }
+  virtual Result<void> check() const { return {}; }
 };
 
 /// Options that are described by a table of directives. The table must outlive this object.
@@ -112,7 +112,7 @@ class OptionsBy : public CarriedOptions {
 
   const Options& options() const { return options_; }
   bool has(std::string_view key) const override { return find_directive(table_, key) != nullptr; }
-  base::Result<void> set(std::string_view key, const std::string& value) override {
+  Result<void> set(std::string_view key, const std::string& value) override {
     return set_in(table_, options_, key, value);
   }
   bool is_relative(std::string_view key, std::string_view value) const override {

@@ -105,14 +105,14 @@ struct Handover {
 
 /// Writes HANDOVER to a new memfd. Makes the memfd and all descriptors in HANDOVER survive
 /// execve(2). Errors: kIo, kLimit (the state exceeds the reader's limit).
-base::Result<base::Fd> write_handover(const Handover& handover);
+Result<base::Fd> write_handover(const Handover& handover);
 /// Undoes write_handover() after execve(2) has failed: releases the descriptors in HANDOVER without
 /// closing them, and makes them close-on-exec again. HANDOVER contains the master's own descriptors
 /// instead of copies, because a master at its limit of open files could not make copies.
 void take_back(Handover& handover);
 /// Returns the state that the previous master has passed on. Returns nullopt for the first master.
 /// Errors: kInvalid.
-base::Result<std::optional<Handover>> take_handover();
+Result<std::optional<Handover>> take_handover();
 
 /// Environment variable for the configuration check before a reload. The value contains the
 /// addresses of the sockets that the reload passes on, one per line. If another process uses a

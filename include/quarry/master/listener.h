@@ -19,9 +19,9 @@ class Listener {
  public:
   /// Takes the socket for ADDRESS from INHERITED, or opens a new socket. Applies OPTIONS to the
   /// socket.
-  static base::Result<Listener> open(const base::SocketAddress& address,
-                                     const base::ListenOptions& options = {},
-                                     std::vector<InheritedSocket>* inherited = nullptr);
+  static Result<Listener> open(const base::SocketAddress& address,
+                               const base::ListenOptions& options = {},
+                               std::vector<InheritedSocket>* inherited = nullptr);
   /// Returns the text that identifies the socket for ADDRESS with OPTIONS across reloads.
   static std::string name_of(const base::SocketAddress& address,
                              const base::ListenOptions& options);

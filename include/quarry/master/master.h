@@ -53,7 +53,7 @@ struct Control {
 
 /// Starts SERVICES, and returns after all of them have ended. Returns an error if a service cannot
 /// be started.
-base::Result<void> run_master(GlobalConfig global, std::vector<Service> services,
-                              Reload reload = {}, Control control = {});
+Result<void> run_master(GlobalConfig global, std::vector<Service> services, Reload reload = {},
+                        Control control = {});
 
 }  // namespace quarry::master

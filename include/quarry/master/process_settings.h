@@ -43,7 +43,7 @@ void limit_process(const ResourceLimits& limits, std::optional<int> priority);
 /// Applies SETTINGS and RUN_AS to a new child, in the only order that permits all steps: limits,
 /// environment, groups, root folder, user, working folder. Returns an error if a setting that is
 /// important for security cannot be applied.
-base::Result<void> put_in_force(const ProcessSettings& settings,
-                                const std::optional<Credentials>& run_as);
+Result<void> put_in_force(const ProcessSettings& settings,
+                          const std::optional<Credentials>& run_as);
 
 }  // namespace quarry::master

@@ -46,7 +46,7 @@ class Figures {
   /// Returns figures that start at zero, or that continue the counters in EARLIER, the
   /// counters_fd() of the previous generation. Errors: kIo; kInvalid (EARLIER has the wrong size, or
   /// can be resized).
-  static base::Result<std::shared_ptr<Figures>> make(base::Fd earlier = {});
+  static Result<std::shared_ptr<Figures>> make(base::Fd earlier = {});
 
   const PageCounters& counters() const {
     return *static_cast<const PageCounters*>(counters_.get());
@@ -72,7 +72,7 @@ class Figures {
     scoreboard::Mapping gauges_;
   };
   /// Errors: kIo.
-  base::Result<Writable> writable() const;
+  Result<Writable> writable() const;
 
  private:
   base::Fd counters_fd_;

@@ -14,7 +14,7 @@ namespace quarry::pages {
 /// Returns the page of REPOSITORY, whose clone URL is URL. If anonymous visitors are not allowed to
 /// read the repository, the page contains only the URL. Errors: the same as for
 /// Repository::check_schema() and ProjectHistory.
-base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
-                                          base::UnixMillis now);
+Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
+                                    base::UnixMillis now);
 
 }  // namespace quarry::pages

@@ -104,36 +104,35 @@ class Alerts {
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
   /// Returns whether `subscriber` and `pending_alert` exist.
-  base::Result<bool> are_set_up();
+  Result<bool> are_set_up();
   /// Returns whether any events are pending for TIMING.
-  base::Result<bool> has_pending(AlertTiming timing);
+  Result<bool> has_pending(AlertTiming timing);
   /// Returns at most LIMIT events that have not been sent yet, oldest first.
-  base::Result<std::vector<PendingAlert>> pending(AlertTiming timing, std::size_t limit);
-  base::Result<std::size_t> count_subscribers(AlertTiming timing);
+  Result<std::vector<PendingAlert>> pending(AlertTiming timing, std::size_t limit);
+  Result<std::size_t> count_subscribers(AlertTiming timing);
   /// Calls VISIT for each subscriber who wants mail with this TIMING. Stops if VISIT fails, and
   /// returns its error.
-  base::Result<void> visit_subscribers(
-      AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit);
+  Result<void> visit_subscribers(AlertTiming timing,
+                                 const std::function<Result<void>(const Subscriber&)>& visit);
   /// Calls VISIT for each subscriber whose last contact was after day AFTER and no later than day
   /// UNTIL (days since 1970). Skips subscribers who have opted out. Does not fill in the
   /// capabilities.
-  base::Result<void> visit_expiring(
-      std::int64_t after, std::int64_t until,
-      const std::function<base::Result<void>(const Subscriber&)>& visit);
+  Result<void> visit_expiring(std::int64_t after, std::int64_t until,
+                              const std::function<Result<void>(const Subscriber&)>& visit);
   /// Returns the details of an event. Returns nullopt if the event no longer exists, or if its row
   /// id now belongs to another artifact. If AS_POST is set, adds the details for an email about a
   /// single post.
-  base::Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
+  Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
   /// Returns at most LIMIT rows of `pending_alert` whose ids come after AFTER, sorted by id.
-  base::Result<std::vector<AlertMarks>> marks(std::size_t limit, std::string_view after = {});
+  Result<std::vector<AlertMarks>> marks(std::size_t limit, std::string_view after = {});
 
   // Use the functions below inside a Receipt.
 
   /// Adds the columns that are missing from tables created by early versions of fossil.
-  base::Result<void> upgrade_tables();
+  Result<void> upgrade_tables();
   /// Marks ALERTS as sent. Deletes the rows of `pending_alert` for which no more mail has to be
   /// sent.
-  base::Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
+  Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
 
  private:
   Repository& repository_;

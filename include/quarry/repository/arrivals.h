@@ -86,27 +86,27 @@ class Arrivals {
   /// Creates the index if it is missing. This happens once per file, in a separate write
   /// transaction that reads every row of `blob`. Must not be called while a Snapshot exists.
   /// Errors: kBusy, kNoSpace, kIo.
-  base::Result<void> prepare();
+  Result<void> prepare();
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
   /// Returns the mark after all artifacts that have arrived so far.
-  base::Result<ArrivalMark> end();
+  Result<ArrivalMark> end();
   /// Returns the arrivals after MARK. Examines at most LIMIT (at least 1) artifacts, without
   /// reading their contents. Error: kInvalid (see prepare()).
-  base::Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
+  Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
   /// Returns at most LIMIT artifacts that were deferred before MARK and can now be reported.
   /// Examines all deferred rows.
-  base::Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
+  Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
   // Use these functions inside a Receipt. Errors: kIo, kCorrupt.
 
   /// Adds the deferred artifacts of BATCH to fx_quarry_untold, and removes the reported artifacts
   /// of BATCH from that table.
-  base::Result<void> defer(const ArrivalBatch& batch);
+  Result<void> defer(const ArrivalBatch& batch);
   /// Removes the finished artifacts of READY from fx_quarry_untold. Call after the artifacts have
   /// been reported.
-  base::Result<void> forget(const ReadyArrivals& ready);
+  Result<void> forget(const ReadyArrivals& ready);
 
  private:
   Repository& repository_;

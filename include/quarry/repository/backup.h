@@ -22,20 +22,19 @@ struct CopyWatch {
 /// Copies the repository FROM into the new file TO, and syncs TO to disk. TO must not exist. It is a
 /// single file without a write-ahead log, and has the mode of FROM. Does not remove TO after an
 /// error. Returns the size of TO in bytes. Errors: kNotFound, kInvalid, kBusy, kNoSpace, kIo.
-base::Result<std::int64_t> back_up(const std::filesystem::path& from,
-                                   const std::filesystem::path& to, const CopyWatch& watch = {});
+Result<std::int64_t> back_up(const std::filesystem::path& from, const std::filesystem::path& to,
+                             const CopyWatch& watch = {});
 
 /// Returns whether FILE is a backup of REPOSITORY: whether both have the same project code and server
 /// code. Returns false if FILE cannot be read. Errors (of REPOSITORY): kNotFound, kInvalid, kBusy,
 /// kIo.
-base::Result<bool> is_backup_of(const std::filesystem::path& file,
-                                const std::filesystem::path& repository);
+Result<bool> is_backup_of(const std::filesystem::path& file,
+                          const std::filesystem::path& repository);
 
 /// Replaces the whole content of the repository TO, which can be in use, by that of BACKUP, in one
 /// transaction: after an error, TO is unchanged. TO keeps its owner and mode. Returns the size of
 /// BACKUP in bytes. Errors: kNotFound, kInvalid, kBusy, kNoSpace, kIo.
-base::Result<std::int64_t> restore_into(const std::filesystem::path& to,
-                                        const std::filesystem::path& backup,
-                                        const CopyWatch& watch = {});
+Result<std::int64_t> restore_into(const std::filesystem::path& to,
+                                  const std::filesystem::path& backup, const CopyWatch& watch = {});
 
 }  // namespace quarry::repository

@@ -44,34 +44,33 @@ class CheckIns {
 
   /// Returns the tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is
   /// closed).
-  base::Result<BranchTip> tip(std::string_view branch);
+  Result<BranchTip> tip(std::string_view branch);
   /// Checks that BRANCH exists. It can be closed. Error: kNotFound.
-  base::Result<void> require_branch(std::string_view branch);
+  Result<void> require_branch(std::string_view branch);
   /// Returns the tip that BRANCH had when RECEIPT was the last receipt. Follows first parents from
   /// the current tip to the first check-in that no later receipt brought. Errors: the same as for
   /// tip(), and kNotFound if the check-in does not exist.
-  base::Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
+  Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
   /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, a
   /// branch or a tag. If NAME is an open branch, returns the tip that it had at RECEIPT (see
   /// tip_at()). If NAME is a closed branch or another tag, returns the latest check-in with the
   /// tag, and ignores check-ins that later receipts brought. Errors: kNotFound, kInvalid (ambiguous
   /// prefix).
-  base::Result<artifact::HashName> named(std::string_view name,
-                                         std::int64_t receipt = kLatestReceipt);
+  Result<artifact::HashName> named(std::string_view name, std::int64_t receipt = kLatestReceipt);
   /// Returns check-ins whose own manifest has a T card with TAG, latest first. Control artifacts
   /// that change the tag later have no effect on the result. Includes only check-ins that were
   /// pushed by the user BY (a login) or by an administrator, because any user can put any tag into
   /// a pushed check-in. Examines at most LIMIT check-ins.
-  base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
-                                                         std::size_t limit = 100);
+  Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
+                                                   std::size_t limit = 100);
   /// Returns whether FROM is TO or an ancestor of TO. Also follows merges. Returns false if FROM is
   /// not among the LIMIT nearest ancestors of TO, and has at least LIMIT descendants.
-  base::Result<bool> is_ancestor(const artifact::HashName& from, const artifact::HashName& to,
-                                 std::size_t limit = 100'000);
+  Result<bool> is_ancestor(const artifact::HashName& from, const artifact::HashName& to,
+                           std::size_t limit = 100'000);
   /// Returns the renames between the check-in FROM and its descendant TO. Follows primary parents.
   /// Returns an empty map if FROM is not among the LIMIT check-ins before TO.
-  base::Result<Renames> renames(const artifact::HashName& from, const artifact::HashName& to,
-                                std::size_t limit = 10'000);
+  Result<Renames> renames(const artifact::HashName& from, const artifact::HashName& to,
+                          std::size_t limit = 10'000);
 
  private:
   Repository& repository_;

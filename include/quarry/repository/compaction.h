@@ -60,7 +60,7 @@ class Compaction {
   /// Works until no work is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
   /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content could not be read back;
   /// the transaction is rolled back).
-  base::Result<CompactedSlice> run(const CompactionOptions& options = {});
+  Result<CompactedSlice> run(const CompactionOptions& options = {});
 
   /// Returns whether a delta was replaced within the last day. In that case, a client that reads
   /// several snapshots might get A as a delta on B, and B as a delta on A. The client could then
@@ -69,9 +69,9 @@ class Compaction {
 
   /// Returns free pages to the file system. Rewrites the whole file. This blocks writers, and
   /// temporarily needs the same amount of disk space again. Errors: kBusy, kNoSpace, kIo.
-  base::Result<void> vacuum();
+  Result<void> vacuum();
   /// Returns the size of the free pages, in bytes.
-  base::Result<std::int64_t> free_space();
+  Result<std::int64_t> free_space();
 
  private:
   Repository& repository_;

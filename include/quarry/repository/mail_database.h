@@ -16,11 +16,11 @@ class Database;
 class MailDatabase {
  public:
   /// Creates PATH and its table if they do not exist. Errors: kBusy, kNoSpace, kIo.
-  static base::Result<std::unique_ptr<MailDatabase>> open(const std::filesystem::path& path);
+  static Result<std::unique_ptr<MailDatabase>> open(const std::filesystem::path& path);
   ~MailDatabase();
 
   /// Stores MESSAGE. Errors: kBusy, kNoSpace, kIo.
-  base::Result<void> add(std::string_view message);
+  Result<void> add(std::string_view message);
 
  private:
   MailDatabase(std::filesystem::path path, std::unique_ptr<Database> database);

@@ -51,22 +51,22 @@ class MailOutbox {
 
   // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  base::Result<bool> has_due(MailTime now);
-  base::Result<std::size_t> size();
+  Result<bool> has_due(MailTime now);
+  Result<std::size_t> size();
   /// Returns when the first email is due, or nullopt if the outbox is empty.
-  base::Result<std::optional<MailTime>> next_due();
+  Result<std::optional<MailTime>> next_due();
 
   // Use the functions below inside a Receipt.
 
   /// Adds an email to the subscriber with the code CODE.
-  base::Result<void> add(MailKind kind, const std::string& code,
-                         const std::vector<AlertReference>& about, MailTime now);
+  Result<void> add(MailKind kind, const std::string& code, const std::vector<AlertReference>& about,
+                   MailTime now);
   /// Claims the email that has been due longest. Other processes cannot claim it before UNTIL.
   /// Returns nullopt if no email is due. Also removes emails to subscribers who have opted out.
-  base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
+  Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
   /// Removes MAIL, after it has been sent or has failed permanently.
-  base::Result<void> remove(const OutgoingMail& mail);
-  base::Result<void> defer(const OutgoingMail& mail, MailTime due);
+  Result<void> remove(const OutgoingMail& mail);
+  Result<void> defer(const OutgoingMail& mail, MailTime due);
 
  private:
   Repository& repository_;

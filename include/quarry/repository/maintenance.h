@@ -28,13 +28,13 @@ class Maintenance {
   /// Deletes expired check-in locks, and rows of fossil's access log that are older than
   /// ACCESS_LOG_KEPT. Does not write if no rows have to be deleted. Returns the number of deleted
   /// rows. Errors: kBusy, kNoSpace, kIo.
-  base::Result<std::size_t> prune(std::chrono::hours access_log_kept);
+  Result<std::size_t> prune(std::chrono::hours access_log_kept);
   /// Updates SQLite's table statistics if they are outdated (`PRAGMA optimize`), in bounded time.
   /// Errors: kBusy, kNoSpace, kIo.
-  base::Result<void> optimize();
+  Result<void> optimize();
   /// Verifies the hashes of artifacts, starting with FIRST, until IS_OVER returns true. IS_OVER is
   /// called after each artifact. Errors: kIo.
-  base::Result<VerifiedSlice> verify(Rid first, const std::function<bool()>& is_over);
+  Result<VerifiedSlice> verify(Rid first, const std::function<bool()>& is_over);
 
  private:
   Repository& repository_;

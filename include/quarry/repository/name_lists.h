@@ -22,7 +22,7 @@ class NameLists {
 
   /// Calls VISIT for the name of each artifact in rid order, except phantoms, shunned and private
   /// artifacts. The function is for clones by old clients.
-  base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
+  Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
   /// Returns the names of the clusters that another cluster lists. Leaves out phantoms, shunned and
   /// private clusters.
   std::vector<artifact::HashName> clusters();

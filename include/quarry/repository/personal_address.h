@@ -22,13 +22,13 @@ std::string mail_address_in(std::string_view text);
 /// Returns the address of the user LOGIN. Returns an empty string if the user does not exist, is
 /// not allowed to read check-ins, has opted out, or has not confirmed the address. Use inside a
 /// Snapshot. Errors: kIo, kCorrupt.
-base::Result<std::string> personal_address(Repository& repository, std::string_view login);
+Result<std::string> personal_address(Repository& repository, std::string_view login);
 
 /// Returns the users whose passwords fossil compares if NAME is entered as the user: the user NAME,
 /// and the users with the address NAME in user.info. Stops after LIMIT users. The result can
 /// include users that fossil skips, because versions of fossil differ in the addresses that they
 /// find. Use inside a Snapshot. Errors: kIo, kCorrupt.
-base::Result<std::vector<std::string>> users_for_login(Repository& repository,
-                                                       std::string_view name, std::size_t limit);
+Result<std::vector<std::string>> users_for_login(Repository& repository, std::string_view name,
+                                                 std::size_t limit);
 
 }  // namespace quarry::repository

@@ -66,12 +66,12 @@ class ProjectHistory {
 
   /// Returns the newest LIMIT check-ins of the timeline, newest first. Returns fewer if more than
   /// 100,000 other entries of the timeline have to be skipped.
-  base::Result<std::vector<TimelineEntry>> check_ins(std::size_t limit);
+  Result<std::vector<TimelineEntry>> check_ins(std::size_t limit);
   /// Returns at most LIMIT branches, sorted by the time of their last change, newest first. Reads
   /// one row per leaf.
-  base::Result<std::vector<Branch>> branches(std::size_t limit);
+  Result<std::vector<Branch>> branches(std::size_t limit);
   /// Returns at most LIMIT tags, sorted by name.
-  base::Result<std::vector<Tag>> tags(std::size_t limit);
+  Result<std::vector<Tag>> tags(std::size_t limit);
 
  private:
   Repository& repository_;

@@ -29,12 +29,11 @@ struct ProjectSummary {
 };
 
 /// Returns the summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
-base::Result<ProjectSummary> summary_of(Repository& repository);
+Result<ProjectSummary> summary_of(Repository& repository);
 
 /// Opens the repository PATH, reads its summary and closes the repository. Unlike
 /// Repository::open(), this function never upgrades the file. Passes on errors from
 /// Repository::open().
-base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
-                                          const OpenOptions& options);
+Result<ProjectSummary> read_summary(const std::filesystem::path& path, const OpenOptions& options);
 
 }  // namespace quarry::repository

@@ -70,7 +70,7 @@ class Receipt {
   /// hash. Keeps a delta whose source has not arrived yet, fills phantoms, and resolves deltas that
   /// waited for this artifact. If the artifact is already stored or is shunned, ignores it and
   /// returns false.
-  base::Result<bool> store(const Arrival& arrival);
+  Result<bool> store(const Arrival& arrival);
 
   // A clone stores all artifacts unchecked and checks them together at the end. Therefore, the
   // artifacts can arrive in any order. Use these functions only for a repository that
@@ -78,59 +78,59 @@ class Receipt {
 
   /// Stores ARRIVAL unchecked. If the artifact is already stored or is shunned, ignores it and
   /// returns false. Errors: kLimit, kInvalid (impossible sizes).
-  base::Result<bool> keep(const Arrival& arrival);
+  Result<bool> keep(const Arrival& arrival);
   /// Checks all artifacts that keep() stored, then computes the derived tables. Starts threads. If
   /// an artifact is bad, fails with the error that store() returns for it. If WATCH interrupts the
   /// check, fails with kIo.
-  base::Result<void> complete(const CompletionWatch& watch = {});
+  Result<void> complete(const CompletionWatch& watch = {});
   /// Adds NAME as a phantom (an artifact that exists elsewhere), unless the repository already has
   /// the name.
-  base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
+  Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// Makes the artifact NAME public or private. Only a phantom can be made private.
-  base::Result<void> set_private(const artifact::HashName& name, bool is_private);
+  Result<void> set_private(const artifact::HashName& name, bool is_private);
   /// Returns whether a private artifact became public.
   bool has_published() const;
   /// Sets a row of `config`, or removes it if VALUE is nullopt.
-  base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
+  Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
   /// Stores RECORD in its table, unless the stored row with the same key has the same or a later
   /// mtime. Checks that a setting belongs to an area that can be transferred, but does not check
   /// the sender's rights. Returns whether anything changed.
-  base::Result<bool> merge_config(const ConfigRecord& record);
+  Result<bool> merge_config(const ConfigRecord& record);
 
   /// Locks CHECK_IN for CLIENT, which is about to commit a child of it. If another client holds the
   /// lock, returns that lock instead.
-  base::Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
-                                                         const std::optional<std::string>& login,
-                                                         std::string_view client);
+  Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
+                                                   const std::optional<std::string>& login,
+                                                   std::string_view client);
   /// Removes all locks of CLIENT.
-  base::Result<void> unlock_check_ins(std::string_view client);
+  Result<void> unlock_check_ins(std::string_view client);
 
   /// Stores an unversioned file if it is newer than the stored file. The file with the later mtime
   /// is newer. If the mtimes are equal, the file with the greater hash is newer (a deletion has the
   /// lowest hash). An arrival without content can only change the mtime of a stored file with the
   /// same hash. Returns whether anything changed. Errors: kInvalid (the content does not match its
   /// hash), kLimit.
-  base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
+  Result<bool> store_unversioned(const UnversionedArrival& arrival);
   /// Removes NAMES from the list of unsent artifacts after they have been sent.
-  base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
+  Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
   /// Sets the password of the user LOGIN, and ends the user's logins on web pages. The project code
   /// must be known. Error: kNotFound.
-  base::Result<void> set_password(std::string_view login, std::string_view password);
+  Result<void> set_password(std::string_view login, std::string_view password);
 
   /// Checks that TIP is the tip of BRANCH. TIP then remains the tip until this transaction ends. As
   /// in fossil, the tip is the open public leaf with the latest displayed time, even if the branch
   /// has forked. Returns the number of open leaves of BRANCH. Call this function before anything is
   /// stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
   /// branch).
-  base::Result<std::size_t> require_tip(std::string_view branch, const artifact::HashName& tip);
+  Result<std::size_t> require_tip(std::string_view branch, const artifact::HashName& tip);
 
   /// Creates clusters if there are 100 or more unclustered artifacts. Returns the number of
   /// clusters created.
-  base::Result<int> make_clusters();
+  Result<int> make_clusters();
 
   /// Updates the derived tables for all stored artifacts, and commits durably (synchronous=FULL).
-  base::Result<void> commit();
+  Result<void> commit();
 
  private:
   friend class Repository;

@@ -77,7 +77,7 @@ struct StoredArtifact {
   StoredPayload* payload;                          // source of append_to()
 
   /// Appends the stored bytes (blob format of artifact/blob.h) to OUT.
-  base::Result<void> append_to(std::string& out) const;
+  Result<void> append_to(std::string& out) const;
 };
 
 class Database;
@@ -102,15 +102,15 @@ class Repository {
  public:
   /// Opens the existing repository PATH. Errors: kNotFound, kInvalid (not a repository, or an
   /// unsupported schema), kBusy, kIo.
-  static base::Result<std::unique_ptr<Repository>> open(const std::filesystem::path& path,
-                                                        const OpenOptions& options = {});
+  static Result<std::unique_ptr<Repository>> open(const std::filesystem::path& path,
+                                                  const OpenOptions& options = {});
   ~Repository();
   Repository(const Repository&) = delete;
   Repository& operator=(const Repository&) = delete;
 
   /// Fails with kInvalid if a later version of Fossil has upgraded the file to an unknown schema.
   /// Do not call any other function in that case. Use inside a Snapshot or a Receipt.
-  base::Result<void> check_schema();
+  Result<void> check_schema();
 
   const std::filesystem::path& path() const;
   const OpenOptions& options() const;
@@ -142,10 +142,10 @@ class Repository {
 
   /// Completes a file that was opened with OpenOptions::is_unfinished: syncs all commits to disk,
   /// and switches the file to WAL mode. Errors: kNoSpace, kIo.
-  base::Result<void> make_durable();
+  Result<void> make_durable();
 
   /// Begins a read transaction. Does not wait for a lock.
-  base::Result<Snapshot> snapshot();
+  Result<Snapshot> snapshot();
   /// Returns a number that changes after any possible change of the file, by this process or
   /// another one. Use inside a Snapshot or a Receipt.
   std::uint64_t state();
@@ -158,10 +158,10 @@ class Repository {
   bool is_shunned(const artifact::HashName& name);
   /// Returns the full content of RID. Errors: kNotFound (a phantom, or no such row), kCorrupt,
   /// kLimit.
-  base::Result<std::string> content(Rid rid);
+  Result<std::string> content(Rid rid);
   /// Returns the delta source of RID and the uncompressed delta. Returns nullopt if RID is stored
   /// whole.
-  base::Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
+  Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
   /// Returns the delta source of RID without reading the delta. Returns nullopt if RID is stored
   /// whole.
   std::optional<artifact::HashName> delta_source(Rid rid);
@@ -169,8 +169,7 @@ class Repository {
   /// Calls VISIT for each artifact with rid >= FIRST in rid order, except phantoms, shunned and
   /// private artifacts, until VISIT returns false. Returns the rid of the next artifact to visit,
   /// or 0 if all were visited.
-  base::Result<Rid> visit_stored(Rid first,
-                                 const std::function<bool(const StoredArtifact&)>& visit);
+  Result<Rid> visit_stored(Rid first, const std::function<bool(const StoredArtifact&)>& visit);
   /// Returns whether RID is a delta whose source has not arrived yet, or an artifact that awaits a
   /// moderator's approval. Such an artifact is neither announced nor sent to clients.
   bool is_waiting(Rid rid);
@@ -188,7 +187,7 @@ class Repository {
 
   /// Begins a write transaction. Waits for the write lock for at most WAIT (default: busy_timeout).
   /// Must not be called while a Snapshot exists. Errors: kBusy, kIo.
-  base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
+  Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
 
   /// For this module only.
   using State = RepositoryState;

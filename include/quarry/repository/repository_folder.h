@@ -28,7 +28,7 @@ struct LocatedFile {
 
 /// Finds the file of the repository NAME below FOLDER. Errors: kNotFound, kDenied (outside the
 /// folder, or no permission), kIo.
-base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
+Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
 /// Returns the names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not
 /// follow symbolic links to folders. Does not check that locate() accepts the names. Skips
@@ -37,7 +37,7 @@ std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std
 
 struct FoundFiles {
   std::vector<std::filesystem::path> files;  // relative to the folder, sorted
-  std::vector<base::Error> errors;           // one for each folder that cannot be read
+  std::vector<Error> errors;                 // one for each folder that cannot be read
 };
 
 /// Returns all files in FOLDER and its subfolders whose names end in ".fossil", even if they cannot

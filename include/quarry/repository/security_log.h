@@ -73,12 +73,12 @@ class SecurityLog {
   /// after() reports all users as new.
   bool knows_users();
   /// Returns the mark after all existing rows.
-  base::Result<SecurityMark> end();
+  Result<SecurityMark> end();
   /// Returns the events in each log after MARK (at most LIMIT row ids), and the changes of all
   /// users. A changed password is reported without its value.
-  base::Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
+  Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
   /// Saves the current users for later comparison. Use inside a Receipt.
-  base::Result<void> note_users();
+  Result<void> note_users();
 
  private:
   Repository& repository_;

@@ -45,7 +45,7 @@ class UnversionedFiles {
   const std::string& hash();
   /// Returns the content of the file NAME. Errors: kNotFound (the file does not exist, is deleted,
   /// or its content was never received), kCorrupt, kLimit.
-  base::Result<std::string> content(std::string_view name);
+  Result<std::string> content(std::string_view name);
 
  private:
   RepositoryState* state_;

@@ -20,24 +20,23 @@ struct UserEntry {
 };
 
 /// Fails with kInvalid if LOGIN is empty or contains control characters.
-base::Result<void> check_login(std::string_view login);
+Result<void> check_login(std::string_view login);
 /// Returns all users, sorted by login.
-base::Result<std::vector<UserEntry>> list_users(Repository& repository);
+Result<std::vector<UserEntry>> list_users(Repository& repository);
 /// Adds USER with PASSWORD. If USER does not have capabilities, it gets those of the repository's
 /// `default-perms` setting. Errors: kInvalid (bad login or capabilities), kConflict (the login is
 /// in use).
-base::Result<void> add_user(Repository& repository, const UserEntry& user,
-                            std::string_view password);
+Result<void> add_user(Repository& repository, const UserEntry& user, std::string_view password);
 /// Errors: kNotFound, kInvalid (an unknown letter), kConflict (LOGIN is the last user with the
 /// setup capability).
-base::Result<void> set_capabilities(Repository& repository, std::string_view login,
-                                    std::string_view capabilities);
+Result<void> set_capabilities(Repository& repository, std::string_view login,
+                              std::string_view capabilities);
 /// Ends the user's logins on web pages too. Errors: kNotFound.
-base::Result<void> set_password(Repository& repository, std::string_view login,
-                                std::string_view password);
+Result<void> set_password(Repository& repository, std::string_view login,
+                          std::string_view password);
 /// Removes LOGIN and its subscription to email. Returns the number of artifacts of LOGIN that wait
 /// for a moderator; they stay. Errors: kNotFound, kInvalid (a user that every repository has),
 /// kConflict (the last user with the setup capability).
-base::Result<std::int64_t> remove_user(Repository& repository, std::string_view login);
+Result<std::int64_t> remove_user(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

@@ -23,13 +23,13 @@ struct InitOptions {
   const base::Clock* clock = &base::system_clock();
 };
 /// Creates a repository with an empty initial check-in at PATH, which must not exist.
-base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
+Result<void> init(const std::filesystem::path& path, const InitOptions& options);
 
 /// Creates an empty repository at PATH, which must not exist, for a clone to fill. The repository
 /// has its own server code, but does not have a project code or a check-in yet. USER is its
 /// administrator and does not have a password.
-base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
-                                  const base::Clock& clock = base::system_clock());
+Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
+                            const base::Clock& clock = base::system_clock());
 
 /// Problems of a file, one line each, as readable text.
 using Findings = std::vector<std::string>;
@@ -46,10 +46,10 @@ struct Verified {
 /// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called with
 /// (done, total) artifacts. If IS_INTERRUPTED returns true, fails with kIo. Both functions are
 /// optional.
-base::Result<Verified> verify(const std::filesystem::path& path,
-                              const std::function<void(std::size_t, std::size_t)>& progress = {},
-                              const WalkBounds& bounds = {},
-                              const std::function<bool()>& is_interrupted = {});
+Result<Verified> verify(const std::filesystem::path& path,
+                        const std::function<void(std::size_t, std::size_t)>& progress = {},
+                        const WalkBounds& bounds = {},
+                        const std::function<bool()>& is_interrupted = {});
 
 struct Rebuilt {
   /// Artifacts that are missing from the tables because they cannot be expanded, one line each.
@@ -63,8 +63,8 @@ struct Rebuilt {
 /// artifacts. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts threads. PROGRESS
 /// is called with (done, total) artifacts. If IS_INTERRUPTED returns true, rolls back and fails
 /// with kIo. Both functions are optional. Errors: kNotFound, kInvalid, kBusy, kIo.
-base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
-                              const std::function<void(std::size_t, std::size_t)>& progress = {},
-                              const std::function<bool()>& is_interrupted = {});
+Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
+                        const std::function<void(std::size_t, std::size_t)>& progress = {},
+                        const std::function<bool()>& is_interrupted = {});
 
 }  // namespace quarry::repository

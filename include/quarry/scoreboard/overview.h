@@ -100,7 +100,7 @@ class Overview {
   /// Creates an overview. Uses the memory EARLIER, the fd() of an overview before a reload, if it has
   /// the same size. Readers of that overview then also read what is published in the new one.
   /// Errors: kIo.
-  static base::Result<std::shared_ptr<Overview>> create(const Sizes& sizes, base::Fd earlier = {});
+  static Result<std::shared_ptr<Overview>> create(const Sizes& sizes, base::Fd earlier = {});
   ~Overview();
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;

@@ -31,13 +31,13 @@ class RefusalTally {
   static constexpr std::size_t kMaxReasons = 32;
 
   /// Creates a tally for the process BY. Errors: kIo.
-  static base::Result<std::shared_ptr<RefusalTally>> create(Refuser by);
+  static Result<std::shared_ptr<RefusalTally>> create(Refuser by);
 
   /// Returns the descriptor of the memory. The child that notes refusals needs this descriptor.
   int fd() const { return fd_.get(); }
   /// Makes this process the noting process. This process must have the descriptor fd(). The earlier
   /// noting process must have ended. Errors: kIo.
-  base::Result<void> begin();
+  Result<void> begin();
   /// Counts REFUSAL, with the current time. Two refusals have the same reason if their status and
   /// their text without numbers are equal. Does nothing unless begin() was called.
   void note(Refusal refusal);

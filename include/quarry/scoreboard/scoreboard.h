@@ -151,14 +151,14 @@ class Board {
   Board() = default;
   /// Creates a board with SLOTS slots, at most kMaxSlots. A board without slots contains only the
   /// pool's figures. Errors: kLimit, kIo.
-  static base::Result<Board> create(std::string_view pool, std::size_t slots);
+  static Result<Board> create(std::string_view pool, std::size_t slots);
   /// Maps the board of POOL in FD. The board was created before a reload, with LAYOUT, possibly by
   /// another version of the program. The contents stay unchanged and are not trusted. Errors:
   /// kInvalid (this program uses another layout or size, or the memory is not sealed), kIo.
-  static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
+  static Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
   /// Returns a second, read-only mapping of this board, with a copy of this object's private state.
   /// Errors: kIo.
-  base::Result<Board> read_only() const;
+  Result<Board> read_only() const;
 
   std::size_t slot_count() const { return slot_count_; }
   BoardLayout layout() const;

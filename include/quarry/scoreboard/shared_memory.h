@@ -18,16 +18,16 @@ using Mapping = std::unique_ptr<void, Unmap>;
 
 /// Creates an anonymous file of SIZE zero bytes that is sealed against resizing. WHAT is the file's
 /// name in /proc. Errors: kIo.
-base::Result<base::Fd> make_memory(const char* what, std::size_t size);
+Result<base::Fd> make_memory(const char* what, std::size_t size);
 
 /// Checks MEMORY, which was made by make_memory() before a reload. Errors: kInvalid (its size is not
 /// SIZE, or it is not sealed), kIo.
-base::Result<void> check_memory(int memory, std::size_t size);
+Result<void> check_memory(int memory, std::size_t size);
 
 /// Maps SIZE bytes of MEMORY read-only. The mapping cannot become writable later. Errors: kIo.
-base::Result<Mapping> map_for_reading(int memory, std::size_t size);
+Result<Mapping> map_for_reading(int memory, std::size_t size);
 
 /// Maps SIZE bytes of MEMORY for reading and writing. Errors: kIo.
-base::Result<Mapping> map_for_writing(int memory, std::size_t size);
+Result<Mapping> map_for_writing(int memory, std::size_t size);
 
 }  // namespace quarry::scoreboard

@@ -46,9 +46,9 @@ class HandOverServer {
   /// Serves clients of LISTENER, a non-blocking Unix socket (base::listen_on), until the server is
   /// destroyed. STREAM is not owned and must outlive the server. REPORTER is called in the server's
   /// thread when a client is disconnected because of an error. Errors: kInvalid (OPTIONS), kIo.
-  static base::Result<std::unique_ptr<HandOverServer>> start(Stream& stream, base::Fd listener,
-                                                             Reporter reporter,
-                                                             const HandOverOptions& options = {});
+  static Result<std::unique_ptr<HandOverServer>> start(Stream& stream, base::Fd listener,
+                                                       Reporter reporter,
+                                                       const HandOverOptions& options = {});
   /// Stops the server and disconnects all clients. Clients that have not received an answer have to
   /// repeat their requests.
   virtual ~HandOverServer() = default;
@@ -66,7 +66,7 @@ class HandOver {
   /// (messages too long or too many), kNotFound (the socket does not exist), kBusy (no answer in
   /// time), kIo (the connection broke), and the errors from append(). After any error except kLimit
   /// and kNotFound, some of the messages might be in the stream.
-  base::Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
+  Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 
  private:
   std::string socket_;

@@ -158,8 +158,7 @@ std::string value_of(const QueueOptions& options, std::string_view name);
 /// Sets the parameter NAME (without "queue.") from TEXT. File sizes can end in k, m or g (powers of
 /// 1024). Times are in milliseconds, except for dequeueslowdown. Switches are on or off. Errors:
 /// kNotFound (unknown parameter), kInvalid (the message describes the valid values).
-base::Result<void> set_parameter(QueueOptions& options, std::string_view name,
-                                 std::string_view text);
+Result<void> set_parameter(QueueOptions& options, std::string_view name, std::string_view text);
 
 std::tm local_time();
 /// Returns how long to wait, at the local time LOCAL, until messages can be delivered
@@ -169,6 +168,6 @@ std::chrono::seconds until_window(const QueueOptions& options, const std::tm& lo
 
 /// Checks OPTIONS (low <= high <= size and so on). Returns the options with defaults for marks that
 /// are not set. Errors: kInvalid; the message contains the names of the parameters.
-base::Result<QueueOptions> complete(QueueOptions options);
+Result<QueueOptions> complete(QueueOptions options);
 
 }  // namespace quarry::spool

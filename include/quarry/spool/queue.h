@@ -87,9 +87,9 @@ class Queue {
   /// written to disk and not delivered (enqueue-only). FILES is not owned and must outlive the
   /// queue. Errors: kInvalid (OPTIONS), kBusy (another process uses the files), and file system
   /// errors.
-  static base::Result<std::unique_ptr<Queue>> start(
-      const QueueOptions& options, Consumer consumer, Reporter reporter,
-      base::FileSystem& files = base::FileSystem::real());
+  static Result<std::unique_ptr<Queue>> start(const QueueOptions& options, Consumer consumer,
+                                              Reporter reporter,
+                                              base::FileSystem& files = base::FileSystem::real());
   /// Calls shutdown().
   ~Queue();
   Queue(const Queue&) = delete;
@@ -100,10 +100,10 @@ class Queue {
   /// kLimit (the queue was full for queue.timeoutenqueue, or the message is too long), kDiscarded
   /// (because of its severity), kBusy (the queue is shutting down), and file system errors for a
   /// disk queue. After an error, the message is not in the queue.
-  base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
+  Result<void> enqueue(Message message, Delay delay = Delay::kNone);
   /// Accepts MESSAGES in order, under one lock. Returns the number of accepted messages, counted
   /// from the first. If some were rejected, sets *error.
-  std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
+  std::size_t enqueue(std::span<Message> messages, Delay delay, Error* error);
 
   /// Shuts down as configured: rejects new messages, waits for workers, and saves messages. A
   /// second call returns the result of the first.
@@ -114,7 +114,7 @@ class Queue {
   /// Checks that the queue's files still exist. While no messages arrive, only this function
   /// notices that the files are gone. Errors: kNotFound (the files or their directory were removed,
   /// moved or replaced).
-  base::Result<void> check_files() const;
+  Result<void> check_files() const;
   /// Waits until all messages are delivered, at most for TIMEOUT. Returns whether all are
   /// delivered.
   bool wait_until_empty(std::chrono::milliseconds timeout);

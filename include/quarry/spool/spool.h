@@ -33,50 +33,50 @@ struct SpoolStatus {
 
 /// Returns the status of the queue at LOCATION. Read-only. Reports an incomplete last message to
 /// REPORTER. Errors: kNotFound (the directory does not exist), and file system errors.
-base::Result<SpoolStatus> spool_status(const SpoolLocation& location, const Reporter& reporter,
-                                       base::FileSystem& files = base::FileSystem::real());
+Result<SpoolStatus> spool_status(const SpoolLocation& location, const Reporter& reporter,
+                                 base::FileSystem& files = base::FileSystem::real());
 
 /// Calls VISITOR with each undelivered message and its number, starting from 1, until VISITOR
 /// returns false. Read-only. Unreadable messages are reported to REPORTER.
-base::Result<void> visit_spool(
+Result<void> visit_spool(
     const SpoolLocation& location,
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
 /// Deletes all messages that exist now. Another process can enqueue messages at the same time.
 /// Returns the number of deleted messages. Errors: kBusy (another process delivers messages).
-base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
-                                        base::FileSystem& files = base::FileSystem::real());
+Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
+                                  base::FileSystem& files = base::FileSystem::real());
 
 /// Recovers messages from damaged segments that were kept. For each segment, the readable messages
 /// after the damage are appended to the queue, all or none, and the segment is removed. Returns the
 /// number of recovered messages. Errors: kBusy (another process enqueues messages), and file system
 /// errors.
-base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
-                                         base::FileSystem& files = base::FileSystem::real());
+Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
+                                   base::FileSystem& files = base::FileSystem::real());
 
 /// Takes messages from the files. Another process can append messages at the same time.
 class Drain {
  public:
   /// Opens the queue. Errors: kBusy (another process delivers messages), and file system errors.
-  static base::Result<std::unique_ptr<Drain>> open(
-      const SpoolLocation& location, const QueueOptions& options, const Reporter& reporter,
-      base::FileSystem& files = base::FileSystem::real());
+  static Result<std::unique_ptr<Drain>> open(const SpoolLocation& location,
+                                             const QueueOptions& options, const Reporter& reporter,
+                                             base::FileSystem& files = base::FileSystem::real());
   ~Drain();
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 
   /// Returns the next messages, at most MAX, or an empty list. Errors: file system errors.
-  base::Result<std::vector<Message>> next(std::size_t max);
+  Result<std::vector<Message>> next(std::size_t max);
   /// Marks the next COUNT messages as delivered, in the order in which next() returned them. A
   /// later Drain starts with the first message that is not marked.
   void settle(std::size_t count);
   /// Deletes the messages that existed when open() was called. Returns the number of deleted
   /// messages.
-  base::Result<std::uint64_t> forget_found();
+  Result<std::uint64_t> forget_found();
   /// Writes the read position. Removes the files if the queue is empty and no process writes to the
   /// queue.
-  base::Result<void> finish();
+  Result<void> finish();
 
  private:
   struct State;

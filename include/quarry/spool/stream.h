@@ -67,15 +67,15 @@ struct NewMessage {
 /// Maximum size of a message's content in bytes.
 inline constexpr std::size_t kMaxStreamContent = kMaxContent - 4096;
 /// Checks whether a stream accepts MESSAGE. Errors: kLimit.
-base::Result<void> check(const NewMessage& message);
+Result<void> check(const NewMessage& message);
 
 class Stream {
  public:
   /// Opens or creates the stream. An existing subscription keeps its messages, even without a call
   /// of subscribe(). Errors: kInvalid (OPTIONS), kBusy (another process uses the stream), and file
   /// system errors.
-  static base::Result<std::unique_ptr<Stream>> open(const StreamOptions& options, Reporter reporter,
-                                                    const StreamEnvironment& environment = {});
+  static Result<std::unique_ptr<Stream>> open(const StreamOptions& options, Reporter reporter,
+                                              const StreamEnvironment& environment = {});
   /// Returns in-flight messages to their subscriptions. Later calls on the subscriptions fail.
   /// Before you destroy the stream, wake all subscriptions that wait (Subscription::wake).
   virtual ~Stream() = default;
@@ -85,20 +85,20 @@ class Stream {
   /// are delivered. Thread-safe: concurrent calls are written together. Errors: kLimit (a message
   /// or its key is too long), kNoSpace, kNotFound (the directory was removed), and other file
   /// system errors. After file system errors, some of the first messages might be in the stream.
-  virtual base::Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
+  virtual Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
 
   /// Opens or creates the subscription NAME (1 to 64 characters of A-Z a-z 0-9 - _) and applies
   /// OPTIONS to it. A new subscription starts with the first message that is appended after this
   /// call. Errors: kInvalid, and file system errors.
-  virtual base::Result<std::shared_ptr<Subscription>> subscribe(
+  virtual Result<std::shared_ptr<Subscription>> subscribe(
       const std::string& name, const SubscriptionOptions& options = {}) = 0;
   /// Deletes the subscription, its waiting messages and its dead letters. Errors: kNotFound, and
   /// file system errors.
-  virtual base::Result<void> unsubscribe(const std::string& name) = 0;
+  virtual Result<void> unsubscribe(const std::string& name) = 0;
   /// Ends the subscription NAME, but keeps its waiting messages and its dead letters in files of
   /// their own. It gets no further messages, so these files do not grow. A later subscribe()
   /// returns the kept messages to the subscription. Errors: kNotFound, and file system errors.
-  virtual base::Result<void> retire(const std::string& name) = 0;
+  virtual Result<void> retire(const std::string& name) = 0;
 
   /// Returns the statistics of all subscriptions, sorted by name.
   virtual std::vector<SubscriptionStatistics> statistics() const = 0;
@@ -113,30 +113,28 @@ struct StreamStatus {
   std::vector<SubscriptionStatistics> subscriptions;
 };
 
-base::Result<bool> is_stream(const SpoolLocation& location,
-                             base::FileSystem& files = base::FileSystem::real());
+Result<bool> is_stream(const SpoolLocation& location,
+                       base::FileSystem& files = base::FileSystem::real());
 /// Returns the status of the stream at LOCATION. Read-only. Another process can use the stream
 /// at the same time. Errors: file system errors.
-base::Result<StreamStatus> stream_status(const SpoolLocation& location,
-                                         base::FileSystem& files = base::FileSystem::real());
+Result<StreamStatus> stream_status(const SpoolLocation& location,
+                                   base::FileSystem& files = base::FileSystem::real());
 using StreamVisitor = std::function<bool(const StreamedMessage& message)>;
 /// Calls VISITOR with the messages that wait for SUBSCRIPTION, oldest first, until VISITOR returns
 /// false. If SUBSCRIPTION is "", visits every message in the segments, settled or not. Read-only.
 /// Unreadable messages are reported to REPORTER. Errors: kNotFound (unknown subscription), and file
 /// system errors.
-base::Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
-                                const StreamVisitor& visitor, const Reporter& reporter,
-                                base::FileSystem& files = base::FileSystem::real());
+Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
+                          const StreamVisitor& visitor, const Reporter& reporter,
+                          base::FileSystem& files = base::FileSystem::real());
 /// Deletes the kept messages and the dead letters of the retired SUBSCRIPTION. Another process can
 /// use the stream at the same time. Errors: kBusy (SUBSCRIPTION is not retired), kNotFound, and file
 /// system errors.
-base::Result<void> forget_retired(const SpoolLocation& location, const std::string& subscription,
-                                  const Reporter& reporter,
-                                  const StreamEnvironment& environment = {});
+Result<void> forget_retired(const SpoolLocation& location, const std::string& subscription,
+                            const Reporter& reporter, const StreamEnvironment& environment = {});
 /// Calls VISITOR with the dead letters of SUBSCRIPTION, like visit_stream().
-base::Result<void> visit_dead_letters(const SpoolLocation& location,
-                                      const std::string& subscription, const StreamVisitor& visitor,
-                                      const Reporter& reporter,
-                                      base::FileSystem& files = base::FileSystem::real());
+Result<void> visit_dead_letters(const SpoolLocation& location, const std::string& subscription,
+                                const StreamVisitor& visitor, const Reporter& reporter,
+                                base::FileSystem& files = base::FileSystem::real());
 
 }  // namespace quarry::spool

@@ -113,12 +113,12 @@ class Subscription {
   /// Takes up to MAX messages for delivery: first the messages that are due for a retry, then new
   /// messages. Returns an empty list if no message is due, or if the window is full of postponed
   /// messages. The caller has to settle each message. Errors: file system errors.
-  virtual base::Result<std::vector<StreamedMessage>> take(std::size_t max) = 0;
+  virtual Result<std::vector<StreamedMessage>> take(std::size_t max) = 0;
 
   /// Records the outcome of messages. Messages that are not in flight are ignored. Errors: file
   /// system errors. After kNoSpace, the settlements are valid, but might be lost when the process
   /// ends. After other errors, the settlements have no effect.
-  virtual base::Result<void> settle(std::span<const Settlement> settlements) = 0;
+  virtual Result<void> settle(std::span<const Settlement> settlements) = 0;
 
   /// Waits until messages are due or wake() is called, at most for MAX. Returns whether take()
   /// would return messages.
@@ -131,9 +131,9 @@ class Subscription {
   /// Appends the dead letters to the stream again, for this subscription only, and resets their
   /// attempts. Returns the number of dead letters. If the process is killed during the call, one
   /// message might be both in the stream and in the dead letters.
-  virtual base::Result<std::uint64_t> replay_dead() = 0;
+  virtual Result<std::uint64_t> replay_dead() = 0;
   /// Deletes the dead letters. Returns their number.
-  virtual base::Result<std::uint64_t> purge_dead() = 0;
+  virtual Result<std::uint64_t> purge_dead() = 0;
 };
 
 }  // namespace quarry::spool

@@ -82,7 +82,7 @@ class ClientSession {
   bool is_done() const;
   /// Returns the next request. Call only while is_done() is false. Passes on errors from reading
   /// the repository.
-  base::Result<ClientRequest> next_request();
+  Result<ClientRequest> next_request();
   /// Returns the last request again, but without a login. Call this function if the server
   /// redirects the client to another server. Later requests do not have a login either. Call before
   /// take_reply().
@@ -92,8 +92,8 @@ class ClientSession {
   /// does not match its hash), kLimit, errors from storing. A clone detects a wrong hash only after
   /// all artifacts have arrived. After an error, the session has ended. REMOTE_ADDRESS is the
   /// address of the server, for `rcvfrom`.
-  base::Result<void> take_reply(std::string_view content_type, std::string_view body,
-                                std::string_view remote_address = {});
+  Result<void> take_reply(std::string_view content_type, std::string_view body,
+                          std::string_view remote_address = {});
 
   /// Returns whether the session ended because the server rejected the user or password.
   bool login_failed() const;

@@ -65,12 +65,12 @@ class SignedRequest {
   /// Determines the user from HEAD. The user is `nobody` if HEAD does not have a login. Errors:
   /// kDenied (the login failed, or its date differs too much from NOW), kInvalid (the date is
   /// missing), errors from Repository::snapshot().
-  base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
+  Result<void> begin(const SignedHead& head, base::UnixMillis now);
   /// Adds the next bytes of the body. Call after begin().
   void add_body(std::string_view bytes);
   /// Checks that the body has the signed hash. Call once, after the whole body has been added.
   /// Error: kDenied.
-  base::Result<void> confirm();
+  Result<void> confirm();
 
   const RequestUser& user() const { return user_; }
   /// Returns the signature of the login, or an empty string if the user did not log in with a
@@ -86,7 +86,7 @@ class SignedRequest {
   bool is_form_token(std::string_view token) const;
 
  private:
-  base::Result<void> claim(const LoginCard& card, std::string_view date, base::UnixMillis now);
+  Result<void> claim(const LoginCard& card, std::string_view date, base::UnixMillis now);
 
   struct State;
   repository::Repository& repository_;

@@ -41,7 +41,7 @@ class HttpClient {
   /// Sends REQUEST and returns the reply. Errors: kIo (cannot connect, the connection broke, or
   /// is_interrupted returned true), kDenied (untrusted certificate), kLimit (the reply is longer
   /// than the options allow).
-  base::Result<HttpReply> exchange(const HttpRequest& request);
+  Result<HttpReply> exchange(const HttpRequest& request);
 
  private:
   TransportOptions options_;
@@ -49,8 +49,7 @@ class HttpClient {
 };
 
 /// Sends a single request over a separate connection.
-inline base::Result<HttpReply> exchange(const HttpRequest& request,
-                                        const TransportOptions& options) {
+inline Result<HttpReply> exchange(const HttpRequest& request, const TransportOptions& options) {
   return HttpClient(options).exchange(request);
 }
 

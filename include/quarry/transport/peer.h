@@ -34,7 +34,7 @@ struct PeerOptions {
   sync::ClientOptions sync;
   RetryOptions retry;
   /// Connects to a server. Tests replace this function.
-  std::function<base::Result<std::unique_ptr<Transport>>(const RemoteUrl&, const TransportOptions&)>
+  std::function<Result<std::unique_ptr<Transport>>(const RemoteUrl&, const TransportOptions&)>
       connect = transport::connect;
 };
 
@@ -50,12 +50,11 @@ class PeerWatch {
   virtual void message_received(const std::string&) {}
   /// Called when the server has rejected the password. WHY is the server's message; TRIES is the
   /// number of rejected passwords. Returns the next password, or an error that ends the sync.
-  virtual base::Result<std::string> next_password(const RemoteUrl&, const base::Error& why,
-                                                  int /*tries*/) {
+  virtual Result<std::string> next_password(const RemoteUrl&, const Error& why, int /*tries*/) {
     return std::unexpected(why);
   }
   /// Waits for DELAY before a retry. Returns false if the sync has to stop without a retry.
-  virtual bool wait(std::chrono::milliseconds delay, const base::Error& why) = 0;
+  virtual bool wait(std::chrono::milliseconds delay, const Error& why) = 0;
 };
 
 class Peer {
@@ -70,7 +69,7 @@ class Peer {
     sync::ClientFigures figures;  // statistics of the last attempt
   };
   /// Syncs the repository. Errors: the errors from Transport and ClientSession in the last attempt.
-  base::Result<Outcome> sync();
+  Result<Outcome> sync();
 
  private:
   struct Attempt;

@@ -35,10 +35,10 @@ struct RemoteUrl {
   std::string program;  // from ?fossil=; can be empty
 
   /// Parses a URL that the operator gave. Errors: kInvalid.
-  static base::Result<RemoteUrl> parse(std::string_view text);
+  static Result<RemoteUrl> parse(std::string_view text);
   /// Parses a URL from a repository. Errors: those of parse(), and kDenied if the URL names a
   /// program.
-  static base::Result<RemoteUrl> parse_stored(std::string_view text);
+  static Result<RemoteUrl> parse_stored(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
   /// Returns the URL without its password, in the form in which fossil stores it. Omits the program
   /// of a file: URL, because fossil does not support programs in such URLs.

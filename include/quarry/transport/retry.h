@@ -28,8 +28,8 @@ inline std::chrono::milliseconds delay_before(int try_number, const RetryOptions
 
 /// Returns whether ERROR is temporary: the server is unreachable, the connection broke, or the file
 /// is busy.
-inline bool may_pass(const base::Error& error) {
-  return error.code == base::ErrorCode::kIo || error.code == base::ErrorCode::kBusy;
+inline bool may_pass(const Error& error) {
+  return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy;
 }
 
 }  // namespace quarry::transport

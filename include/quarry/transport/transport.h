@@ -54,7 +54,7 @@ class Transport {
   /// Sends REQUEST and waits for the reply. Errors: kIo (cannot connect, the connection broke, or
   /// is_interrupted returned true), kDenied (untrusted certificate, or a redirect that is not
   /// followed), kNotFound (404), kLimit, kInvalid.
-  virtual base::Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
+  virtual Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
   /// Returns the server's address, if it is known after an exchange.
   virtual std::string remote_address() const = 0;
   /// Returns the new URL of the repository if the server has reported a permanent move.
@@ -62,7 +62,6 @@ class Transport {
 };
 
 /// Returns the transport for the scheme of URL. Errors: kInvalid.
-base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
-                                                 const TransportOptions& options);
+Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url, const TransportOptions& options);
 
 }  // namespace quarry::transport

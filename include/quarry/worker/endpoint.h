@@ -42,9 +42,9 @@ Target target_of_only(std::string_view path);
 /// Returns the target of PATH in a folder of repositories. Calls CHECK_EXISTS for each name that
 /// PATH might begin with, in the order of repository::names_in(), until CHECK_EXISTS succeeds.
 /// Errors: the first error of CHECK_EXISTS except kNotFound; otherwise kNotFound.
-base::Result<Target> target_in_folder(
+Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);
+    const std::function<Result<void>(const repository::RepositoryName&)>& check_exists);
 
 /// Checks METHOD. Returns a refusal if the server does not support the method.
 std::expected<void, http::Refusal> check_method(std::string_view method);
@@ -59,7 +59,7 @@ bool is_page(std::string_view method, std::string_view content_type, const Targe
 
 /// Returns the reply to a client if a repository cannot be found or opened. The path and the cause
 /// appear only in the log.
-http::Refusal refusal_of(const base::Error& error);
+http::Refusal refusal_of(const Error& error);
 
 /// Returns one line with the URL to clone the repository NAME at HOST. "" means the only
 /// repository.

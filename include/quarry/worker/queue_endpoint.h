@@ -65,8 +65,8 @@ struct QueueRequest {
   std::optional<std::uint64_t> size = {};  // size of the body, if the client has declared it
   /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors from
   /// SINK.
-  std::function<base::Result<void>(const std::function<base::Result<void>(std::string_view)>& sink,
-                                   std::size_t size)>
+  std::function<Result<void>(const std::function<Result<void>(std::string_view)>& sink,
+                             std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
   /// If set, the client acts as this user and has all rights, without a login.

@@ -64,7 +64,7 @@ struct BackgroundOptions {
   std::uint64_t max_sleepers = 100;  // limit on children that wait until their run is due
   /// Returns whether work is due. Called after a request; does not write. If the function is empty,
   /// work is never due.
-  std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
+  std::function<Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
 /// Maps the name of each repository ("": the pool's only repository) to the numbers of the peers to

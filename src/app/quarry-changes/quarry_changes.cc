@@ -49,12 +49,12 @@ namespace spool = quarry::spool;
 constexpr int kFailed = 1;
 constexpr std::chrono::milliseconds kHandOverTime{5'000};
 
-int failed(const base::Error& error) {
+int failed(const quarry::Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message);
   return kFailed;
 }
 
-base::Result<changes::PoolOptions> options_of(const app::ChangesCommandLine& line) {
+quarry::Result<changes::PoolOptions> options_of(const app::ChangesCommandLine& line) {
   static constexpr auto kWords = app::changes_directives<app::QueueDirectiveOptions>();
   const std::span<const master::Directive<app::QueueDirectiveOptions>> table(kWords);
   app::QueueDirectiveOptions words;
@@ -197,8 +197,8 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
 using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
 /// Serves the queues that LIST returns. If IS_DYNAMIC, calls LIST periodically.
-base::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
-                         const ListQueues& list, bool is_dynamic) {
+quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
+                           const ListQueues& list, bool is_dynamic) {
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;

@@ -55,7 +55,7 @@ void TarballChecker::keep(const changes::ChangeSetName& name,
 
 Result<changes::Meta> TarballChecker::check(const Case& given) {
   const base::Fd file(::open(given.tarball.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno(given.tarball.string());
+  if (!file) return fail_errno(given.tarball.string());
   QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
   return judge(given, content);
 }
@@ -141,7 +141,7 @@ std::vector<changes::Checker::Checked> TarballChecker::check_all(std::span<const
 Result<std::string> TarballChecker::diff(const changes::Job& job,
                                          const std::filesystem::path& tarball) {
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno(tarball.string());
+  if (!file) return fail_errno(tarball.string());
   QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
   std::vector<changes::ChangedFile> files;
   std::string omitted;

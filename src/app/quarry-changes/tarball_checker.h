@@ -26,14 +26,13 @@ class TarballChecker : public changes::Checker {
 
   /// Reads tarballs from the same submitter in groups.
   std::vector<Checked> check_all(std::span<const Case> cases) override;
-  base::Result<std::string> diff(const changes::Job& job,
-                                 const std::filesystem::path& tarball) override;
+  Result<std::string> diff(const changes::Job& job, const std::filesystem::path& tarball) override;
 
  private:
-  base::Result<changes::Meta> check(const Case& given);
-  base::Result<changes::Meta> judge(const Case& given, const changes::ChangeSetContent& content);
+  Result<changes::Meta> check(const Case& given);
+  Result<changes::Meta> judge(const Case& given, const changes::ChangeSetContent& content);
   void check_together(std::span<const Case* const> cases,
-                      std::span<std::optional<base::Result<changes::Meta>>* const> metas);
+                      std::span<std::optional<Result<changes::Meta>>* const> metas);
 
   changes::TarballLimits limits_;
   changes::Rights rights_;

@@ -25,13 +25,13 @@ namespace master = quarry::master;
 
 constexpr int kFailed = 1;
 
-int failed(const base::Error& error) {
+int failed(const quarry::Error& error) {
   base::log(base::LogLevel::kAlert, "cannot start: {}", error.message);
   return kFailed;
 }
 
 /// Returns the socket inherited from the master or systemd, or otherwise opens a new socket.
-base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
+quarry::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);
     if (address && address->is_unix()) return std::move(fd);
@@ -48,7 +48,7 @@ base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   return base::listen_on(address, listen);
 }
 
-base::Result<void> run(const courier::CourierConfig& config) {
+quarry::Result<void> run(const courier::CourierConfig& config) {
   const courier::CourierOptions& options = config.options;
   QUARRY_TRY(base::open_log(options.log));
   QUARRY_TRY_ASSIGN(auto listener, listener_of(options));

@@ -18,7 +18,7 @@ namespace {
 
 using backoffice::AlertReport;
 using repository::Repository;
-using Step = base::Result<AlertReport> (*)(Repository&, const backoffice::AlertOptions&);
+using Step = Result<AlertReport> (*)(Repository&, const backoffice::AlertOptions&);
 
 // Number of rows per query.
 constexpr std::size_t kRows = 1000;
@@ -55,7 +55,7 @@ int run_alerts_send(const AlertsArguments& arguments) {
   return run_step(**repository, backoffice::send_renewals, arguments.is_test);
 }
 
-base::Result<void> run_alerts_pending(const AlertsArguments& arguments) {
+Result<void> run_alerts_pending(const AlertsArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const auto repository,
                     Repository::open(arguments.file, {.is_read_only = true}));

@@ -139,7 +139,7 @@ class BackofficeRun {
   /// Runs the jobs for FILE as soon as this process has the lease. Only sends events if another
   /// process does the work, or if a signal interrupts the wait for the lease. Errors: the file
   /// cannot be opened or written, or the error of the first job that failed.
-  base::Result<void> run(const std::filesystem::path& file) {
+  Result<void> run(const std::filesystem::path& file) {
     if (arguments_.is_automatic) {
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
       QUARRY_TRY_ASSIGN(const auto snapshot, repository_->snapshot());
@@ -150,7 +150,7 @@ class BackofficeRun {
       return publish(*repository_);
     }
     QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
-    base::Result<void> done;
+    Result<void> done;
     if (turn == Turn::kRun) {
       done = work(*repository_);
     } else {
@@ -166,7 +166,7 @@ class BackofficeRun {
     if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
   }
 
-  base::Result<void> open(const std::filesystem::path& file) {
+  Result<void> open(const std::filesystem::path& file) {
     if (repository_) return {};
     QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
     return {};
@@ -184,7 +184,7 @@ class BackofficeRun {
     return sleep_for(kForEver, master_, true);
   }
 
-  base::Result<Turn> wait_for_turn(const std::filesystem::path& file) {
+  Result<Turn> wait_for_turn(const std::filesystem::path& file) {
     const backoffice::TurnOptions options{
         .lease_time = std::chrono::seconds(std::max<std::int64_t>(arguments_.lease_time, 1)),
         .may_wait = !arguments_.no_delay};
@@ -205,7 +205,7 @@ class BackofficeRun {
     }
   }
 
-  base::Result<void> work(repository::Repository& repository) {
+  Result<void> work(repository::Repository& repository) {
     trace(fmt::format("{}: started", repository.path().string()));
     const auto begin = steady_clock::now();
     const auto jobs = jobs_for(arguments_, repository);
@@ -216,7 +216,7 @@ class BackofficeRun {
     return result_of(repository, report);
   }
 
-  base::Result<void> publish(repository::Repository& repository) const {
+  Result<void> publish(repository::Repository& repository) const {
     const auto jobs = event_jobs(arguments_, repository);
     return result_of(repository, backoffice::run_jobs(repository, jobs, is_interrupted));
   }
@@ -226,7 +226,7 @@ class BackofficeRun {
                          const backoffice::RunReport& report) const {
     const auto jobs = event_jobs(arguments_, repository);
     return std::ranges::any_of(report.failures, [&](const backoffice::Failure& failure) {
-      using enum base::ErrorCode;
+      using enum ErrorCode;
       const auto code = failure.error.code;
       return (code == kIo || code == kBusy || code == kNotFound || code == kNoSpace) &&
              std::ranges::find(jobs, failure.job, &backoffice::Job::name) != jobs.end();
@@ -235,8 +235,8 @@ class BackofficeRun {
 
   /// Reports the failures in REPORT, and returns the first one as an error. If events were not sent,
   /// requests another attempt, because the next run of all jobs might have to wait for the lease.
-  base::Result<void> result_of(repository::Repository& repository,
-                               const backoffice::RunReport& report) const {
+  Result<void> result_of(repository::Repository& repository,
+                         const backoffice::RunReport& report) const {
     report_failures(arguments_, repository, report);
     if (report.failures.empty()) return {};
     if (master_.fd() >= 0 && has_unsent_events(repository, report)) {
@@ -244,8 +244,8 @@ class BackofficeRun {
       master_.send({control::Verb::kEvents, number, kEventsRetryDelay});
     }
     const backoffice::Failure& first = report.failures.front();
-    return base::fail(first.error.code, "{}: {}: {}", repository.path().string(), first.job,
-                      first.error.message);
+    return fail(first.error.code, "{}: {}: {}", repository.path().string(), first.job,
+                first.error.message);
   }
 
   /// Appends a line to the log file.
@@ -268,7 +268,7 @@ class BackofficeRun {
                                          repository.path().string(), what);
     const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
     if (!file || ::write(file.get(), line.data(), line.size()) < 0) {
-      fmt::print(stderr, "{}\n", base::fail_errno("cannot write to {}", path).error().message);
+      fmt::print(stderr, "{}\n", fail_errno("cannot write to {}", path).error().message);
     }
   }
 

@@ -56,8 +56,8 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
   progress.clear();
   if (verified.faults.empty()) return {};
   for (const std::string& fault : verified.faults) fmt::print(stderr, "{}\n", fault);
-  return base::fail(ErrorCode::kCorrupt, "{}: {} fault{} found: {}", name, verified.faults.size(),
-                    verified.faults.size() == 1 ? "" : "s", advice);
+  return fail(ErrorCode::kCorrupt, "{}: {} fault{} found: {}", name, verified.faults.size(),
+              verified.faults.size() == 1 ? "" : "s", advice);
 }
 
 /// Fails if the backup TO would replace the repository FROM itself, a repository that processes have
@@ -65,23 +65,23 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
 Result<void> check_destination(const std::string& from, const std::string& to, bool is_forced) {
   std::error_code ignored;
   if (fs::equivalent(from, to, ignored)) {
-    return base::fail(ErrorCode::kInvalid,
-                      "{} is the repository itself: choose another name for the backup", to);
+    return fail(ErrorCode::kInvalid,
+                "{} is the repository itself: choose another name for the backup", to);
   }
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     if (::access((to + suffix).c_str(), F_OK) != 0) continue;
-    return base::fail(ErrorCode::kBusy,
-                      "{} is in use as a repository, because {}{} exists: choose "
-                      "another name for the backup",
-                      to, to, suffix);
+    return fail(ErrorCode::kBusy,
+                "{} is in use as a repository, because {}{} exists: choose "
+                "another name for the backup",
+                to, to, suffix);
   }
   if (is_forced || ::access(to.c_str(), F_OK) != 0) return {};
   QUARRY_TRY_ASSIGN(const bool is_backup, repository::is_backup_of(to, from));
   if (is_backup) return {};
-  return base::fail(ErrorCode::kInvalid,
-                    fmt::format("{} already exists and is not a backup of {}: choose another name, "
-                                "or use --force to replace the file",
-                                to, from));
+  return fail(ErrorCode::kInvalid,
+              "{} already exists and is not a backup of {}: choose another name, "
+              "or use --force to replace the file",
+              to, from);
 }
 
 /// Backs up FROM to TO. Returns a description of the backup.
@@ -100,7 +100,7 @@ Result<json> back_up(const BackupArguments& arguments, const std::string& from,
                                  "quarry rebuild, or use --no-verify",
                                  to)));
   }
-  if (Interruption::signal() != 0) return base::fail(ErrorCode::kIo, "interrupted");
+  if (Interruption::signal() != 0) return fail(ErrorCode::kIo, "interrupted");
   QUARRY_TRY(temporary.move(true));
   return json{{"file", from},
               {"backup", to},
@@ -126,10 +126,10 @@ Result<void> check_outside(const fs::path& source, const fs::path& destination) 
   for (; !fs::equivalent(at, source, ignored); at = at.parent_path()) {
     if (at == at.parent_path()) return {};
   }
-  return base::fail(ErrorCode::kInvalid,
-                    fmt::format("{} is not outside of {}: the next backup would copy the backups "
-                                "too; choose another folder",
-                                destination.string(), source.string()));
+  return fail(ErrorCode::kInvalid,
+              "{} is not outside of {}: the next backup would copy the backups "
+              "too; choose another folder",
+              destination.string(), source.string());
 }
 
 /// Backs up each repository in the folder SOURCE to the same name in DESTINATION. After a failure,
@@ -140,7 +140,7 @@ int back_up_folder(const BackupArguments& arguments, json& backups) {
   }
   const auto found = repository::files_below(arguments.source);
   int code = kDone;
-  for (const base::Error& error : found.errors) code = failed(error);
+  for (const Error& error : found.errors) code = failed(error);
   if (found.files.empty() && found.errors.empty()) {
     code = failed({.message = fmt::format("{}: no repository was found", arguments.source)});
   }
@@ -175,18 +175,17 @@ void print_backups(const BackupArguments& arguments, const json& backups) {
 /// Fails if this process, which has become the owner of FILE, is not allowed to read BACKUP.
 Result<void> check_readable(const std::string& backup, const std::string& file) {
   if (::access(backup.c_str(), R_OK) == 0 || errno != EACCES) return {};
-  return base::fail(
-      ErrorCode::kDenied,
-      fmt::format("cannot read {} as user {}, the owner of {}: Permission denied: allow this user "
-                  "to read it, or copy it to a folder that this user can read",
-                  backup, login_of_caller(), file));
+  return fail(ErrorCode::kDenied,
+              "cannot read {} as user {}, the owner of {}: Permission denied: allow this user "
+              "to read it, or copy it to a folder that this user can read",
+              backup, login_of_caller(), file);
 }
 
 Result<json> restore(const RestoreArguments& arguments) {
   const bool exists = ::access(arguments.file.c_str(), F_OK) == 0;
   if (exists && !arguments.is_forced) {
-    return base::fail(ErrorCode::kInvalid, "{} already exists: use --force to replace its content",
-                      arguments.file);
+    return fail(ErrorCode::kInvalid, "{} already exists: use --force to replace its content",
+                arguments.file);
   }
   const bool is_root = ::geteuid() == 0;
   QUARRY_TRY(act_as_owner_of(arguments.file));

@@ -18,7 +18,7 @@ struct InitArguments {
   std::string password;
   bool as_json = false;
 };
-base::Result<void> run_init(const InitArguments& arguments);
+Result<void> run_init(const InitArguments& arguments);
 
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
@@ -91,7 +91,7 @@ struct LeaseArguments {
   std::string file;
   bool as_json = false;
 };
-base::Result<void> run_lease(const LeaseArguments& arguments);
+Result<void> run_lease(const LeaseArguments& arguments);
 
 struct AlertsArguments {
   std::string file;
@@ -100,6 +100,6 @@ struct AlertsArguments {
   bool is_test = false;  // print the emails without marking them as sent
 };
 int run_alerts_send(const AlertsArguments& arguments);
-base::Result<void> run_alerts_pending(const AlertsArguments& arguments);
+Result<void> run_alerts_pending(const AlertsArguments& arguments);
 
 }  // namespace quarry::app

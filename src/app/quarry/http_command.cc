@@ -49,7 +49,7 @@ constexpr std::chrono::seconds kReadTimeout{120};
 
 /// Logs ERROR, and returns the reply for the client. The reply contains the error message only if
 /// IS_TRUSTED, because the message might contain paths.
-Refusal refusal_of(const base::Error& error, bool is_trusted) {
+Refusal refusal_of(const Error& error, bool is_trusted) {
   // Missing files are logged at a low level, because scanners request many of them.
   const bool is_absent = error.code == ErrorCode::kNotFound;
   base::log(is_absent ? base::LogLevel::kDebug : base::LogLevel::kError, "{}", error.message);
@@ -97,11 +97,11 @@ struct Server {
 
 /// Reads CONFIG, and finds the pool that serves FILE. Fails with kIo if CONFIG exists but
 /// cannot be read, because the rules of the pool are then unknown.
-base::Result<Server> server_of(const std::string& config, const std::filesystem::path& file) {
+Result<Server> server_of(const std::string& config, const std::filesystem::path& file) {
   if (::access(config.c_str(), F_OK) != 0 && errno == ENOENT) return Server{};
   const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
   if (!reading.mistakes.empty()) {
-    return base::fail(ErrorCode::kIo, "{} cannot be used: {}", config, reading.mistakes.front());
+    return fail(ErrorCode::kIo, "{} cannot be used: {}", config, reading.mistakes.front());
   }
   const auto courier = courier_config_in(reading.config);
   for (const master::PoolConfig& pool : reading.config.pools) {
@@ -277,10 +277,10 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }
 
-  base::Result<worker::Target> resolve(std::string_view path) const {
+  Result<worker::Target> resolve(std::string_view path) const {
     if (!is_folder_) return worker::target_of_only(path);
     auto target = worker::target_in_folder(
-        path, [this](const repository::RepositoryName& name) -> base::Result<void> {
+        path, [this](const repository::RepositoryName& name) -> Result<void> {
           QUARRY_TRY(repository::locate(path_, name));
           return {};
         });
@@ -291,7 +291,7 @@ class Service {
     return target;
   }
 
-  base::Result<repository::Repository*> open(const worker::Target& target) {
+  Result<repository::Repository*> open(const worker::Target& target) {
     if (!repository_ || target.name != name_) {
       const auto file = target.name ? path_ / target.name->file() : path_;
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));

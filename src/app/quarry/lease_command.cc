@@ -37,7 +37,7 @@ nlohmann::json json_of_holder(std::int64_t pid, std::int64_t until) {
 
 }  // namespace
 
-base::Result<void> run_lease(const LeaseArguments& arguments) {
+Result<void> run_lease(const LeaseArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const auto repository,
                     repository::Repository::open(arguments.file, {.is_read_only = true}));

@@ -223,7 +223,7 @@ void add_top(CLI::App& command, Run& run) {
 
 CourierArguments& add_courier_command(CLI::App& courier, Run& run, const char* name,
                                       const char* description,
-                                      base::Result<void> (*action)(const CourierArguments&)) {
+                                      Result<void> (*action)(const CourierArguments&)) {
   CLI::App* command = courier.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
   command->add_option("-c,--config", arguments.config, "The server's configuration")

@@ -25,8 +25,8 @@ std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-base::Result<repository::CompactedSlice> compact(repository::Compaction& compaction,
-                                                 const CompactArguments& arguments) {
+Result<repository::CompactedSlice> compact(repository::Compaction& compaction,
+                                           const CompactArguments& arguments) {
   Progress progress(arguments.quiet);
   const auto begin = steady_clock::now();
   const auto is_over = [&] {
@@ -57,8 +57,8 @@ void print_result(const std::string& file, const repository::CompactedSlice& sli
   }
 }
 
-base::Result<void> compact_and_report(repository::Repository& repository,
-                                      const CompactArguments& arguments) {
+Result<void> compact_and_report(repository::Repository& repository,
+                                const CompactArguments& arguments) {
   repository::Compaction compaction(repository);
   QUARRY_TRY_ASSIGN(const auto slice, compact(compaction, arguments));
   if (arguments.vacuum && Interruption::signal() == 0) QUARRY_TRY(compaction.vacuum());
@@ -66,9 +66,8 @@ base::Result<void> compact_and_report(repository::Repository& repository,
   if (!arguments.quiet) print_result(arguments.file, slice, free_space.value_or(0));
   for (const std::string& what : slice.damage) fmt::print("{}\n", what);
   if (slice.damaged == 0) return {};
-  return base::fail(base::ErrorCode::kCorrupt,
-                    "{}: {} damaged artifact{}, left unchanged; see quarry verify", arguments.file,
-                    slice.damaged, slice.damaged == 1 ? "" : "s");
+  return fail(ErrorCode::kCorrupt, "{}: {} damaged artifact{}, left unchanged; see quarry verify",
+              arguments.file, slice.damaged, slice.damaged == 1 ? "" : "s");
 }
 
 void print_result(const WholeFileArguments& arguments, const repository::Verified& verified) {
@@ -91,12 +90,12 @@ nlohmann::json json_of(const std::string& file, const repository::Verified& veri
 
 }  // namespace
 
-base::Result<void> run_init(const InitArguments& asked) {
+Result<void> run_init(const InitArguments& asked) {
   InitArguments arguments = asked;
   const bool is_random = arguments.password.empty();
   if (is_random) arguments.password = random_password();
   if (arguments.password.empty()) {
-    return base::fail(base::ErrorCode::kIo, "cannot generate a random password");
+    return fail(ErrorCode::kIo, "cannot generate a random password");
   }
   if (arguments.user.empty()) arguments.user = login_of_caller();
   QUARRY_TRY(act_as_owner_of(arguments.file));
@@ -139,7 +138,7 @@ int run_verify(const WholeFileArguments& arguments) {
   } else {
     print_result(arguments, *verified);
   }
-  if (count == 0) return exit_code_of(base::Result<void>());
+  if (count == 0) return exit_code_of(Result<void>());
   return failed({.message = fmt::format("{}: {} fault{} found", arguments.file, count,
                                         count == 1 ? "" : "s")});
 }

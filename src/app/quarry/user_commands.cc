@@ -23,14 +23,14 @@ using nlohmann::json;
 using repository::Repository;
 using repository::UserEntry;
 
-base::Result<std::unique_ptr<Repository>> open_as_owner(const std::string& file,
-                                                        bool is_read_only = false) {
+Result<std::unique_ptr<Repository>> open_as_owner(const std::string& file,
+                                                  bool is_read_only = false) {
   QUARRY_TRY(act_as_owner_of(file));
   return Repository::open(file, {.is_read_only = is_read_only});
 }
 
 /// Asks twice on a terminal. Otherwise, reads the first line of standard input.
-base::Result<std::string> new_password(const std::string& login) {
+Result<std::string> new_password(const std::string& login) {
   if (::isatty(STDIN_FILENO) == 0) return password_from_file("-");
   const Interruption interruption;
   const std::string shown = base::printable(login);
@@ -38,7 +38,7 @@ base::Result<std::string> new_password(const std::string& login) {
                     ask_for_password(fmt::format("New password for {}: ", shown)));
   QUARRY_TRY_ASSIGN(const std::string again, ask_for_password("Retype new password: "));
   if (password == again) return password;
-  return base::fail(base::ErrorCode::kInvalid, "the passwords do not match");
+  return fail(ErrorCode::kInvalid, "the passwords do not match");
 }
 
 json json_of(const UserEntry& user) {
@@ -49,11 +49,11 @@ json json_of(const UserEntry& user) {
            user.modified == 0 ? json() : json(base::iso_seconds({user.modified * 1000}) + "Z")}};
 }
 
-base::Result<UserEntry> find_user(Repository& repository, const std::string& login) {
+Result<UserEntry> find_user(Repository& repository, const std::string& login) {
   QUARRY_TRY_ASSIGN(auto users, repository::list_users(repository));
   const auto found = std::ranges::find(users, login, &UserEntry::login);
   if (found != users.end()) return std::move(*found);
-  return base::fail(base::ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
+  return fail(ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
 }
 
 void print(const UserArguments& arguments, const UserEntry& user, const std::string& text) {
@@ -62,7 +62,7 @@ void print(const UserArguments& arguments, const UserEntry& user, const std::str
 
 }  // namespace
 
-base::Result<void> run_user_list(const UserArguments& arguments) {
+Result<void> run_user_list(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file, true));
   QUARRY_TRY_ASSIGN(const auto users, repository::list_users(*repository));
   if (arguments.as_json) {
@@ -77,7 +77,7 @@ base::Result<void> run_user_list(const UserArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_user_add(const UserArguments& arguments) {
+Result<void> run_user_add(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string password, new_password(arguments.login));
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
   QUARRY_TRY(repository::add_user(*repository,
@@ -92,7 +92,7 @@ base::Result<void> run_user_add(const UserArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_user_capabilities(const UserArguments& arguments) {
+Result<void> run_user_capabilities(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file, !arguments.capabilities));
   if (arguments.capabilities) {
     QUARRY_TRY(repository::set_capabilities(*repository, arguments.login, *arguments.capabilities));
@@ -102,7 +102,7 @@ base::Result<void> run_user_capabilities(const UserArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_user_password(const UserArguments& arguments) {
+Result<void> run_user_password(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string password, new_password(arguments.login));
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
   QUARRY_TRY(repository::set_password(*repository, arguments.login, password));
@@ -113,7 +113,7 @@ base::Result<void> run_user_password(const UserArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_user_remove(const UserArguments& arguments) {
+Result<void> run_user_remove(const UserArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto repository, open_as_owner(arguments.file));
   QUARRY_TRY_ASSIGN(const UserEntry user, find_user(*repository, arguments.login));
   QUARRY_TRY_ASSIGN(const std::int64_t waiting,
@@ -133,7 +133,7 @@ base::Result<void> run_user_remove(const UserArguments& arguments) {
 void add_user_commands(CLI::App& user, Run& run) {
   user.require_subcommand(1);
   const auto add = [&](const char* name, const char* description,
-                       base::Result<void> (*action)(const UserArguments&)) {
+                       Result<void> (*action)(const UserArguments&)) {
     CLI::App* command = user.add_subcommand(name, description);
     auto& arguments = arguments_of(*command, run, action);
     command->add_option("REPO", arguments.file, "Repository file")->required();

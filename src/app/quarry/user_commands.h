@@ -16,12 +16,12 @@ struct UserArguments {
   std::string contact;
   bool as_json = false;
 };
-base::Result<void> run_user_list(const UserArguments& arguments);
-base::Result<void> run_user_add(const UserArguments& arguments);
+Result<void> run_user_list(const UserArguments& arguments);
+Result<void> run_user_add(const UserArguments& arguments);
 /// Sets the capabilities if ARGUMENTS contains them, and prints them.
-base::Result<void> run_user_capabilities(const UserArguments& arguments);
-base::Result<void> run_user_password(const UserArguments& arguments);
-base::Result<void> run_user_remove(const UserArguments& arguments);
+Result<void> run_user_capabilities(const UserArguments& arguments);
+Result<void> run_user_password(const UserArguments& arguments);
+Result<void> run_user_remove(const UserArguments& arguments);
 
 void add_user_commands(CLI::App& user, Run& run);
 

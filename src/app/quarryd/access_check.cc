@@ -55,7 +55,7 @@ class AccessCheck {
 
  private:
   /// Adds a line with WHAT and errno.
-  void note(const std::string& what) { found_.push_back(base::fail_errno(what).error().message); }
+  void note(const std::string& what) { found_.push_back(fail_errno(what).error().message); }
 
   void need(int access, const std::string& failure, const std::string& path) {
     if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));

@@ -45,8 +45,8 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
 
 /// Returns the shared figures for the pools with `status_all` and for the metrics, or null if the
 /// configuration has neither. Errors: kIo.
-base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config,
-                                                                 EarlierFigures& earlier) {
+Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config,
+                                                           EarlierFigures& earlier) {
   const bool has_metrics = config.global.metrics_listen.has_value();
   if (!has_metrics && std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) {
     return nullptr;
@@ -75,8 +75,8 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   return options;
 }
 
-base::Result<void> open_access_log(const master::AccessLogConfig& config,
-                                   std::shared_ptr<base::AccessLog>& log) {
+Result<void> open_access_log(const master::AccessLogConfig& config,
+                             std::shared_ptr<base::AccessLog>& log) {
   QUARRY_TRY_ASSIGN(auto opened,
                     base::AccessLog::open({config.path, config.format, config.suppress_paths}));
   log = std::make_shared<base::AccessLog>(std::move(opened));
@@ -85,16 +85,16 @@ base::Result<void> open_access_log(const master::AccessLogConfig& config,
 
 /// Checks that the slow log can be written, so that an error is reported at startup and not at the
 /// first slow request.
-base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
+Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
   const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
   if (file) return {};
-  return base::fail_errno("cannot open the slow log {}", log.path);
+  return fail_errno("cannot open the slow log {}", log.path);
 }
 
 /// Returns OPENED. During a reload, logs an error instead of returning it. The server then
 /// continues without the log.
-base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
+Result<void> unless_reloading(Start start, Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);
   return {};
@@ -102,11 +102,11 @@ base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
 
 using Inherited = std::vector<master::InheritedSocket>;
 
-base::Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptions options,
-                                   const std::optional<PagesService>& pages,
-                                   const pages::ServerSources& sources, Start start,
-                                   Inherited& inherited) {
-  if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
+Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptions options,
+                             const std::optional<PagesService>& pages,
+                             const pages::ServerSources& sources, Start start,
+                             Inherited& inherited) {
+  if (!pool.listen) return fail(ErrorCode::kInvalid, "a pool needs listen");
   Service service;
   service.name = fmt::format("pool {}", pool.name);
   service.pool = pool.name;
@@ -142,9 +142,9 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
 
 /// Returns the service for POOL's status pages on a separate address. OBSERVED is the service of
 /// the pool.
-base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
-                                     const std::optional<PagesService>& pages,
-                                     const pages::ServerSources& sources, Inherited& inherited) {
+Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
+                               const std::optional<PagesService>& pages,
+                               const pages::ServerSources& sources, Inherited& inherited) {
   Service service;
   service.name = fmt::format("status {}", pool.name);
   service.kind = master::ServiceKind::kObserver;
@@ -165,20 +165,20 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
 }
 
 /// Returns the HTTP front for POOL. POOL_ADDRESS is the address of POOL.
-base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
-                                   const base::SocketAddress& pool_address,
-                                   const std::optional<PagesService>& pages,
-                                   std::shared_ptr<scoreboard::RefusalTally> refusals,
-                                   Inherited& inherited) {
+Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
+                             const base::SocketAddress& pool_address,
+                             const std::optional<PagesService>& pages,
+                             std::shared_ptr<scoreboard::RefusalTally> refusals,
+                             Inherited& inherited) {
   const master::HttpConfig& http = *config.http;
-  if (http.listens.empty()) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
+  if (http.listens.empty()) return fail(ErrorCode::kInvalid, "[http] needs listen");
   Service service;
   service.name = "gateway";
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
   service.process = http.process;
   auto [certificates, errors] = read_certificates(config);
-  if (!errors.empty()) return base::fail(base::ErrorCode::kInvalid, errors.front());
+  if (!errors.empty()) return fail(ErrorCode::kInvalid, errors.front());
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
@@ -226,8 +226,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
 }
 
 /// Returns the refusals of the HTTP front if it serves POOL, otherwise null. Errors: kIo.
-base::Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(
-    const master::Config& config, const master::PoolConfig& pool) {
+Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(const master::Config& config,
+                                                                 const master::PoolConfig& pool) {
   if (!config.http || &pool != &config.pool_of_http()) return nullptr;
   return scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 }
@@ -308,8 +308,8 @@ std::string address_text(const Service& service) {
 
 }  // namespace
 
-base::Result<master::Control> open_control(const master::Config& config, std::string about,
-                                           Inherited& inherited) {
+Result<master::Control> open_control(const master::Config& config, std::string about,
+                                     Inherited& inherited) {
   master::Control control;
   control.config = std::move(about);
   if (!config.global.control) return control;
@@ -318,7 +318,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {
-    return base::fail(listener.error().code, "control.socket: {}", listener.error().message);
+    return fail(listener.error().code, "control.socket: {}", listener.error().message);
   }
   control.listener = std::move(*listener);
   base::log(base::LogLevel::kNotice,
@@ -327,9 +327,9 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   return control;
 }
 
-base::Result<std::vector<Service>> compose(const master::Config& config,
-                                           const std::filesystem::path& path, Start start,
-                                           Inherited& inherited, EarlierFigures& earlier) {
+Result<std::vector<Service>> compose(const master::Config& config,
+                                     const std::filesystem::path& path, Start start,
+                                     Inherited& inherited, EarlierFigures& earlier) {
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));

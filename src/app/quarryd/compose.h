@@ -19,15 +19,15 @@ enum class Start { kFirst, kReload };
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
 /// or from the command line if PATH is "". Sockets in INHERITED and memory in EARLIER are reused.
 /// Errors: a socket cannot be bound, or a log cannot be opened.
-base::Result<std::vector<master::Service>> compose(const master::Config& config,
-                                                   const std::filesystem::path& path, Start start,
-                                                   std::vector<master::InheritedSocket>& inherited,
-                                                   EarlierFigures& earlier);
+Result<std::vector<master::Service>> compose(const master::Config& config,
+                                             const std::filesystem::path& path, Start start,
+                                             std::vector<master::InheritedSocket>& inherited,
+                                             EarlierFigures& earlier);
 
 /// Returns the control socket of CONFIG, or an object without a listener if CONFIG does not set a
 /// control socket. Sockets in INHERITED are reused. ABOUT is the configuration file or the served
 /// folder. Errors: the socket cannot be bound.
-base::Result<master::Control> open_control(const master::Config& config, std::string about,
-                                           std::vector<master::InheritedSocket>& inherited);
+Result<master::Control> open_control(const master::Config& config, std::string about,
+                                     std::vector<master::InheritedSocket>& inherited);
 
 }  // namespace quarry::app

@@ -16,8 +16,8 @@ namespace {
 
 /// Returns the user of the courier: the configured user, or otherwise the user of the first pool.
 /// nullopt means the master's user.
-base::Result<std::optional<master::Credentials>> user_of(const courier::CourierOptions& options,
-                                                         const master::Config& config) {
+Result<std::optional<master::Credentials>> user_of(const courier::CourierOptions& options,
+                                                   const master::Config& config) {
   if (options.user.empty()) return config.pools.front().run_as;
   QUARRY_TRY_ASSIGN(auto named, master::credentials_named(options.user, options.group));
   return std::optional(std::move(named));
@@ -40,9 +40,9 @@ void let_pools_connect(const master::Config& config, base::ListenOptions& listen
   if ((listen.mode & S_IRWXG) != 0) listen.access.groups.push_back(listen.group);
 }
 
-base::Result<base::ListenOptions> listen_options(const courier::CourierOptions& options,
-                                                 const std::optional<master::Credentials>& user,
-                                                 const master::Config& config) {
+Result<base::ListenOptions> listen_options(const courier::CourierOptions& options,
+                                           const std::optional<master::Credentials>& user,
+                                           const master::Config& config) {
   base::ListenOptions listen{.mode = options.listen_mode};
   if (user) {
     listen.owner = user->uid;
@@ -75,7 +75,7 @@ bool hands_over_events(const master::Config& config, const master::PoolConfig& p
          !peers_of(config, pool).empty();
 }
 
-base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config) {
+Result<std::optional<CourierSocket>> courier_socket(const master::Config& config) {
   const auto courier = courier_config_in(config);
   if (!courier) return std::optional<CourierSocket>();
   const courier::CourierOptions& options = courier->options;
@@ -101,7 +101,7 @@ master::ProcessSettings courier_process(const courier::CourierConfig& config) {
   return settings;
 }
 
-base::Result<std::optional<master::Service>> courier_service(
+Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited) {
   QUARRY_TRY_ASSIGN(const auto socket, courier_socket(config));

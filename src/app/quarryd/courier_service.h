@@ -34,7 +34,7 @@ struct CourierSocket {
 };
 /// Returns the socket for [courier] in CONFIG, or nullopt if CONFIG does not have this section.
 /// Errors: the user does not exist.
-base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
+Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
 /// Returns the settings of the process of the courier in CONFIG.
 master::ProcessSettings courier_process(const courier::CourierConfig& config);
@@ -42,7 +42,7 @@ master::ProcessSettings courier_process(const courier::CourierConfig& config);
 /// Returns the service for [courier] in CONFIG, with its socket bound, or nullopt if CONFIG does
 /// not have this section. CONFIG was read from PATH. Errors: the user does not exist, or the socket
 /// cannot be bound.
-base::Result<std::optional<master::Service>> courier_service(
+Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited);
 

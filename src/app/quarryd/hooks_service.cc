@@ -26,7 +26,7 @@ uid_t uid_of(const master::PoolConfig& pool) {
 /// Opens the folder PATH, or returns nullopt if it does not exist. Fails if anybody except the
 /// master's user can write in the folder, because such a user could replace a new subfolder with a
 /// link. Errors: kDenied, kIo.
-base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
+Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT) return std::nullopt;
   struct stat status {};
@@ -42,8 +42,7 @@ base::Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::pat
 
 /// Returns whether the folder PATH exists in PARENT. Errors: kDenied (PATH is not a folder, or does
 /// not belong to USER).
-base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
-                                const std::filesystem::path& path) {
+Result<bool> is_folder_of(uid_t user, const base::Fd& parent, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstatat(parent.get(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return false;
@@ -54,7 +53,7 @@ base::Result<bool> is_folder_of(uid_t user, const base::Fd& parent,
               path.string(), user, path.string());
 }
 
-base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
+Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
   const auto parent = hooks.folder.parent_path();
   const mode_t umask_before = ::umask(S_IWGRP | S_IWOTH);
   const bool is_made = ::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST;
@@ -75,8 +74,8 @@ base::Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolC
 
 }  // namespace
 
-base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
-                                                  const master::PoolConfig& pool) {
+Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
+                                            const master::PoolConfig& pool) {
   const auto courier = courier_config_in(config);
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
@@ -95,7 +94,7 @@ base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                    std::move(address), listen};
 }
 
-base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
+Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
   const auto parent = hooks.folder.parent_path();
   QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
   if (own) {
@@ -106,7 +105,7 @@ base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::Pool
   return fail_errno("cannot create {}", parent.string());
 }
 
-base::Result<std::optional<master::Service>> hooks_service(
+Result<std::optional<master::Service>> hooks_service(
     const master::Config& config, const master::PoolConfig& pool,
     std::vector<master::InheritedSocket>& inherited) {
   QUARRY_TRY_ASSIGN(const auto hooks, pool_hooks(config, pool));

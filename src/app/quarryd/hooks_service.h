@@ -32,15 +32,15 @@ struct PoolHooks {
 };
 /// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if POOL's hooks are not
 /// run. Error: kInvalid (the socket's path is too long).
-base::Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
-                                                  const master::PoolConfig& pool);
+Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
+                                            const master::PoolConfig& pool);
 
 /// Checks that the folder of HOOKS belongs to POOL's user or can be created. Errors: kDenied, kIo.
-base::Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool);
+Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool);
 
 /// Creates the folder, binds the socket and returns the service, or nullopt if POOL's hooks are not
 /// run. Errors: those of pool_hooks() and check_hooks_folder(), or the socket cannot be bound.
-base::Result<std::optional<master::Service>> hooks_service(
+Result<std::optional<master::Service>> hooks_service(
     const master::Config& config, const master::PoolConfig& pool,
     std::vector<master::InheritedSocket>& inherited);
 

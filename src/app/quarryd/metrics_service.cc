@@ -141,8 +141,8 @@ gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view acc
 
 }  // namespace
 
-base::Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
-                                              std::vector<master::InheritedSocket>& inherited) {
+Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
+                                        std::vector<master::InheritedSocket>& inherited) {
   master::Service service;
   service.name = "metrics";
   service.kind = master::ServiceKind::kObserver;

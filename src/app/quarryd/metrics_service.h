@@ -25,7 +25,7 @@ struct MetricsSources {
 
 /// Returns the service. It runs as the user of the first pool, and does not open repositories. Sockets
 /// in INHERITED are reused. Errors: the address cannot be bound.
-base::Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
-                                              std::vector<master::InheritedSocket>& inherited);
+Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
+                                        std::vector<master::InheritedSocket>& inherited);
 
 }  // namespace quarry::app

@@ -100,7 +100,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
     const changes::Directories directories(base::FileSystem::real(), base);
     const auto queue = changes::view_queue(directories, counts_alone);
     if (!queue) {
-      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kQueuesUnreadable;
+      if (queue.error().code == ErrorCode::kDenied) view.problem = kQueuesUnreadable;
       continue;
     }
     ++view.queues;
@@ -163,7 +163,7 @@ pages::CourierView read_courier(const std::filesystem::path& folder,
   const auto status = spool::stream_status({folder, courier::kStreamName});
   pages::CourierView view;
   if (!status) {
-    view.problem = status.error().code == base::ErrorCode::kDenied
+    view.problem = status.error().code == ErrorCode::kDenied
                        ? kCourierUnreadable
                        : "The courier's files cannot be read; see `quarry courier status`.";
     return view;

@@ -35,8 +35,8 @@ constexpr auto kPageCounters = std::to_array<std::pair<const char*, PageCounter>
 
 /// Returns the figures of SERVICE. They continue those in EARLIER: in the same memory, or, if its
 /// layout or its user has changed, with the same values. Errors: kIo.
-base::Result<std::shared_ptr<const pages::Figures>> figures_of(const master::Service& service,
-                                                               EarlierFigures& earlier) {
+Result<std::shared_ptr<const pages::Figures>> figures_of(const master::Service& service,
+                                                         EarlierFigures& earlier) {
   auto memory = earlier.take_memory(service.name, pages::PageCounters::kLayout, service.run_as);
   if (memory) {
     if (auto continued = pages::Figures::make(std::move(memory))) return continued;
@@ -78,9 +78,9 @@ base::Fd EarlierFigures::take_memory(std::string_view service, std::uint64_t lay
   return base::Fd(::fcntl(found->fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
-base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const worker::WorkerOptions& all,
-                                                        EarlierFigures& earlier) {
+Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
+                                                  const worker::WorkerOptions& all,
+                                                  EarlierFigures& earlier) {
   const pages::Options& options = all.pages;
   if (options.source == pages::Source::kNone) return std::nullopt;
   if (!pool.process.chroot.empty()) {

@@ -40,8 +40,8 @@ struct EarlierFigures {
 
 /// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. Its counters continue
 /// those in EARLIER. Errors: kIo.
-base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const worker::WorkerOptions& options,
-                                                        EarlierFigures& earlier);
+Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
+                                                  const worker::WorkerOptions& options,
+                                                  EarlierFigures& earlier);
 
 }  // namespace quarry::app

@@ -220,8 +220,8 @@ std::optional<master::Service> events_service(const master::PoolConfig& pool,
   return service;
 }
 
-base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
-                                                    milliseconds lease_time) {
+Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                              milliseconds lease_time) {
   const backoffice::TurnOptions options{.lease_time = std::chrono::ceil<seconds>(lease_time)};
   QUARRY_TRY_ASSIGN(const auto forecast, backoffice::forecast_run(repository, options));
   return worker::BackgroundCheck{forecast.is_wanted, forecast.until};

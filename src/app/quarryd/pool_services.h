@@ -48,8 +48,8 @@ std::optional<master::Service> events_service(const master::PoolConfig& pool,
                                               const worker::BackgroundOptions& options,
                                               const EventTarget& courier);
 /// Returns whether a run is due in REPOSITORY. Used as BackgroundOptions::check.
-base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
-                                                    std::chrono::milliseconds lease_time);
+Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                              std::chrono::milliseconds lease_time);
 
 /// Returns the peers in CONFIG that belong to POOL's repositories.
 std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool);

@@ -98,7 +98,7 @@ void block_signals() {
 /// Returns all addresses in use, not only the first one.
 std::vector<std::string> errors_of_composing(const master::Config& config,
                                              const std::vector<std::string>& inheritable,
-                                             const base::Error& error) {
+                                             const quarry::Error& error) {
   auto taken = app::bind_failures(config, inheritable);
   if (taken.empty()) taken.push_back(error.message);
   return taken;
@@ -151,12 +151,12 @@ bool goes_to_background(const CommandLine& line, const master::Config& config) {
 /// waits in this function until the server is ready. Then the calling process exits with 0, or with
 /// 1 if the server could not start. In the server process, returns the descriptor for
 /// detach_from_terminal(). Errors: kIo.
-base::Result<base::Fd> go_to_background() {
+quarry::Result<base::Fd> go_to_background() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot start a process");
+  if (pid < 0) return quarry::fail_errno("cannot start a process");
   if (pid == 0) {
-    if (::setsid() < 0) return base::fail_errno("cannot start a session");
+    if (::setsid() < 0) return quarry::fail_errno("cannot start a session");
     return std::move(pipe.writing);
   }
   pipe.writing.reset();

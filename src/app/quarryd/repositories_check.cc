@@ -23,7 +23,7 @@ constexpr int kMaxDepth = 16;
 
 /// Returns WHAT and errno.
 std::string with_errno(const std::string& what) {
-  return base::fail_errno(what).error().message;
+  return fail_errno(what).error().message;
 }
 
 /// Returns whether FILE begins like a database of SQLite. The format is described in

@@ -21,8 +21,8 @@ std::size_t default_children() {
 }
 
 /// Returns the user that serves PATH if the master runs as root.
-base::Result<master::Credentials> user_to_become(const std::filesystem::path& path,
-                                                 const std::string& user) {
+Result<master::Credentials> user_to_become(const std::filesystem::path& path,
+                                           const std::string& user) {
   if (!user.empty()) return master::credentials_named(user, "");
   QUARRY_TRY_ASSIGN(auto owner, master::owner_of(path));
   if (owner.uid != 0) return owner;
@@ -34,13 +34,13 @@ base::Result<master::Credentials> user_to_become(const std::filesystem::path& pa
 
 }  // namespace
 
-base::Result<PrivateFolder> private_folder(const std::string& existing) {
+Result<PrivateFolder> private_folder(const std::string& existing) {
   std::string name = existing;
   if (name.empty()) {
     std::error_code error;
     const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
     name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot create " + name);
+    if (::mkdtemp(name.data()) == nullptr) return fail_errno("cannot create " + name);
   }
   return PrivateFolder(new std::filesystem::path(name), [](const std::filesystem::path* path) {
     std::error_code ignored;
@@ -49,8 +49,7 @@ base::Result<PrivateFolder> private_folder(const std::string& existing) {
   });
 }
 
-base::Result<master::Config> config_to_serve(const ServeOptions& options,
-                                             const PrivateFolder& folder) {
+Result<master::Config> config_to_serve(const ServeOptions& options, const PrivateFolder& folder) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(options.path, error);
   if (error) {
@@ -86,7 +85,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
     // Ignore a missing folder, because the inherited sockets work without it. A cleanup of
     // temporary files might have removed the folder.
     if (::chown(folder->c_str(), user.uid, user.gid) != 0 && errno != ENOENT) {
-      return base::fail_errno("cannot change the owner of {}", folder->string());
+      return fail_errno("cannot change the owner of {}", folder->string());
     }
     pool.listen_options.owner = user.uid;
     pool.listen_options.group = user.gid;

@@ -20,7 +20,7 @@ namespace quarry::app {
 using PrivateFolder = std::shared_ptr<const std::filesystem::path>;
 /// Returns the folder EXISTING, which the previous program created before a reload. If EXISTING is
 /// "", creates a folder. Errors: kIo.
-base::Result<PrivateFolder> private_folder(const std::string& existing);
+Result<PrivateFolder> private_folder(const std::string& existing);
 
 /// Default of ServeOptions::http if the front does not listen on https.
 inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
@@ -40,7 +40,6 @@ struct ServeOptions {
 /// Returns a configuration with an HTTP front and a pool that serves OPTIONS.path on a socket in
 /// FOLDER. The pool's user becomes the owner of FOLDER. If the server runs as root, the children
 /// run as OPTIONS.user. Errors: kNotFound, kInvalid, kDenied, kIo.
-base::Result<master::Config> config_to_serve(const ServeOptions& options,
-                                             const PrivateFolder& folder);
+Result<master::Config> config_to_serve(const ServeOptions& options, const PrivateFolder& folder);
 
 }  // namespace quarry::app

@@ -73,7 +73,7 @@ class BoundAddresses {
       held_.push_back(std::move(*listener));
       return;
     }
-    if (ignores_used_ && listener.error().code == base::ErrorCode::kBusy) return;
+    if (ignores_used_ && listener.error().code == ErrorCode::kBusy) return;
     const std::string& why = listener.error().message;
     failures_.push_back(location.empty() ? why : fmt::format("{}: {}", location, why));
   }
@@ -103,7 +103,7 @@ class Check {
   }
 
  private:
-  void note(const std::string& what, const base::Result<void>& done) {
+  void note(const std::string& what, const Result<void>& done) {
     if (!done) found_.push_back(fmt::format("{}: {}", what, done.error().message));
   }
 
@@ -123,7 +123,7 @@ class Check {
     const std::string& path = config_.global.pid_file;
     if (path.empty()) return;
     const auto pid_file = master::check_pid_file(path, start_.master.value_or(-1));
-    const bool is_others = !pid_file && pid_file.error().code == base::ErrorCode::kBusy;
+    const bool is_others = !pid_file && pid_file.error().code == ErrorCode::kBusy;
     if (!is_others || start_.master) note("pid", pid_file);
   }
 
@@ -362,11 +362,11 @@ Lines bind_failures(const master::Config& config, const std::vector<std::string>
   return addresses.bind_failures();
 }
 
-base::Result<void> check_background(const master::Config& config) {
+Result<void> check_background(const master::Config& config) {
   if (config.global.log.target != base::LogTarget::kStderr) return {};
-  return base::fail(base::ErrorCode::kInvalid,
-                    "standard error is not available in the background; set error_log to a file, "
-                    "syslog or journald");
+  return fail(ErrorCode::kInvalid,
+              "standard error is not available in the background; set error_log to a file, "
+              "syslog or journald");
 }
 
 }  // namespace quarry::app

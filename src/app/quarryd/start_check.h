@@ -41,6 +41,6 @@ std::vector<std::string> bind_failures(const master::Config& config,
                                        const std::vector<std::string>& inheritable);
 
 /// Checks that quarryd can run with CONFIG in the background. Errors: kInvalid.
-base::Result<void> check_background(const master::Config& config);
+Result<void> check_background(const master::Config& config);
 
 }  // namespace quarry::app

@@ -24,10 +24,9 @@ using master::Text;
 using master::Timeout;
 
 struct PagesSource {
-  static base::Result<void> put(pages::Source& source, const std::string& value) {
+  static Result<void> put(pages::Source& source, const std::string& value) {
     if (value != "fossil" && value != "off") {
-      return base::fail(base::ErrorCode::kInvalid,
-                        "must be fossil (pages made by the fossil program) or off");
+      return fail(ErrorCode::kInvalid, "must be fossil (pages made by the fossil program) or off");
     }
     source = value == "fossil" ? pages::Source::kFossil : pages::Source::kNone;
     return {};
@@ -39,17 +38,17 @@ struct PagesSource {
 
 /// Values of fossil's setting email-send-method.
 struct MailMethods {
-  static base::Result<void> put(std::vector<std::string>& methods, const std::string& value) {
+  static Result<void> put(std::vector<std::string>& methods, const std::string& value) {
     methods = master::split_list(value);
     for (const std::string& each : methods) {
       constexpr auto kMethods =
           std::to_array<std::string_view>({"relay", "pipe", "dir", "db", "off"});
       if (std::ranges::find(kMethods, each) != kMethods.end()) continue;
-      return base::fail(base::ErrorCode::kInvalid, "\"{}\" is not one of relay, pipe, dir, db, off",
-                        base::printable(each));
+      return fail(ErrorCode::kInvalid, "\"{}\" is not one of relay, pipe, dir, db, off",
+                  base::printable(each));
     }
     if (!methods.empty()) return {};
-    return base::fail(base::ErrorCode::kInvalid, "must not be empty; to allow no method, use off");
+    return fail(ErrorCode::kInvalid, "must not be empty; to allow no method, use off");
   }
   static master::Shown show(const std::vector<std::string>& methods) {
     return {fmt::format("{}", fmt::join(methods, ", "))};
@@ -58,7 +57,7 @@ struct MailMethods {
 
 /// A list of absolute paths, separated by commas.
 struct Paths {
-  static base::Result<void> put(std::vector<std::string>& target, const std::string& value) {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     target = master::split_list(value);
     for (const std::string& path : target) QUARRY_TRY(master::parse_path(path));
     return {};

@@ -13,18 +13,18 @@ namespace quarry::backoffice {
 
 /// Claims some of the earliest pending alerts. Returns the number of events; 0 if no alerts were
 /// pending.
-base::Result<std::size_t> claim_alerts(repository::Repository& repository,
-                                       repository::AlertTiming timing, repository::MailTime now);
+Result<std::size_t> claim_alerts(repository::Repository& repository, repository::AlertTiming timing,
+                                 repository::MailTime now);
 
 /// Claims notices for subscriptions that expire within a week. Does nothing if notices were claimed
 /// in the last week. The rule and the settings are fossil's (email-renew-interval,
 /// email-renew-warning, email-renew-cutoff).
-base::Result<void> claim_renewals(repository::Repository& repository, repository::Receipt& receipt,
-                                  repository::MailTime now);
+Result<void> claim_renewals(repository::Repository& repository, repository::Receipt& receipt,
+                            repository::MailTime now);
 
 /// Returns whether today's digest is still unclaimed. Days are Julian, from noon to noon. Requires
 /// a Snapshot or a Receipt.
 bool is_digest_due(repository::Repository& repository, base::UnixMillis now);
-base::Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now);
+Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now);
 
 }  // namespace quarry::backoffice

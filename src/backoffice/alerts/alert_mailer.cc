@@ -122,7 +122,7 @@ Result<std::optional<RenderedMail>> AlertMailer::render_in_snapshot(const Outgoi
   return render(mail);
 }
 
-AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::Error& error) {
+AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const Error& error) {
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);

@@ -25,7 +25,7 @@ class AlertMailer {
   /// Sends emails until no email in the outbox is due, the run is over, or the sender does not
   /// work. The caller must not hold a Snapshot. The caller can hold a Receipt only in a rehearsal,
   /// which prints emails and does not commit anything.
-  base::Result<void> run();
+  Result<void> run();
 
  private:
   enum class Outcome { kDone, kDeferred, kGivenUp };
@@ -35,16 +35,15 @@ class AlertMailer {
   };
 
   repository::MailTime now() const;
-  base::Result<bool> has_due();
-  base::Result<std::optional<repository::OutgoingMail>> record_and_claim(bool wants_more);
-  base::Result<void> record_outcome();
+  Result<bool> has_due();
+  Result<std::optional<repository::OutgoingMail>> record_and_claim(bool wants_more);
+  Result<void> record_outcome();
   template <typename Action>
-  base::Result<void> in_transaction(Action&& action);
-  base::Result<std::optional<RenderedMail>> render(const repository::OutgoingMail& mail);
-  base::Result<std::optional<RenderedMail>> render_in_snapshot(
-      const repository::OutgoingMail& mail);
+  Result<void> in_transaction(Action&& action);
+  Result<std::optional<RenderedMail>> render(const repository::OutgoingMail& mail);
+  Result<std::optional<RenderedMail>> render_in_snapshot(const repository::OutgoingMail& mail);
   Outcome attempt(const repository::OutgoingMail& mail);
-  Outcome failure(const repository::OutgoingMail& mail, const base::Error& error);
+  Outcome failure(const repository::OutgoingMail& mail, const Error& error);
 
   repository::Repository& repository_;
   const AlertOptions& options_;

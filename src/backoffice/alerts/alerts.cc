@@ -192,8 +192,8 @@ Result<std::size_t> send_mail(JobContext& context, const std::vector<std::string
                              .methods = methods};
   QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
   if (report.complaints.empty()) return report.sent;
-  return base::fail(base::ErrorCode::kIo, "sent {} emails, {} are waiting: {}", report.sent,
-                    report.waiting, fmt::join(report.complaints, "; "));
+  return fail(ErrorCode::kIo, "sent {} emails, {} are waiting: {}", report.sent, report.waiting,
+              fmt::join(report.complaints, "; "));
 }
 
 }  // namespace

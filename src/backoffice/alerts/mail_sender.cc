@@ -54,7 +54,7 @@ std::string new_name(base::UnixMillis now) {
 Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
                             const RenderedMail& mail) {
   const auto trouble = [&path](const char* what) {
-    const auto error = base::fail_errno("cannot {} {} (email-send-dir)", what, path);
+    const auto error = fail_errno("cannot {} {} (email-send-dir)", what, path);
     return fail(ErrorCode::kBusy, error.error().message);
   };
   const base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -102,9 +102,10 @@ Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
                                .connect_timeout = kConnectTime,
                                .timeout = kMailTime};
   if (!is_host(host) || !courier::check_smtp_url(options.url)) {
-    return fail(ErrorCode::kInvalid, fmt::format("email-send-relayhost is \"{}\", which is not "
-                                                 "HOST or HOST:PORT",
-                                                 base::with_masked_secrets(base::printable(host))));
+    return fail(ErrorCode::kInvalid,
+                "email-send-relayhost is \"{}\", which is not "
+                "HOST or HOST:PORT",
+                base::with_masked_secrets(base::printable(host)));
   }
   const auto smtp = std::make_shared<courier::SmtpSender>(std::move(options));
   return [host, smtp](const RenderedMail& mail) -> Result<void> {
@@ -130,7 +131,7 @@ Result<std::string> needed(repository::Repository& repository, const char* name)
 Result<void> print_mail(const RenderedMail& mail) {
   fmt::print("{}\n", mail.message);
   if (std::fflush(stdout) == 0) return {};
-  const auto error = base::fail_errno("cannot write to standard output");
+  const auto error = fail_errno("cannot write to standard output");
   return fail(ErrorCode::kBusy, error.error().message);
 }
 
@@ -172,11 +173,11 @@ Result<SendMail> mail_sender_for(repository::Repository& repository,
   if (method.empty() || method == "off") return SendMail();
   if (!methods.empty() && std::ranges::find(methods, method) == methods.end()) {
     const bool is_root = ::geteuid() == 0 && method != "relay";
-    return fail(ErrorCode::kDenied,
-                fmt::format("email-send-method is \"{}\", which {}", base::printable(method),
-                            is_root ? "root does not use: change the owner of the repository, or "
-                                      "use relay"
-                                    : "the pool's backoffice.mail_methods does not allow"));
+    return fail(ErrorCode::kDenied, "email-send-method is \"{}\", which {}",
+                base::printable(method),
+                is_root ? "root does not use: change the owner of the repository, or "
+                          "use relay"
+                        : "the pool's backoffice.mail_methods does not allow");
   }
   if (method == "stdout") return print_mail;
   if (method == "dir") {

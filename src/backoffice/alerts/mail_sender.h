@@ -22,16 +22,16 @@ struct RenderedMail {
 /// the sender for all its emails. REPOSITORY must stay open. Requires a Snapshot or a Receipt. For
 /// METHODS, see AlertOptions. Errors: kInvalid (a setting is missing), kDenied (METHODS does not
 /// contain the method).
-base::Result<SendMail> mail_sender_for(repository::Repository& repository,
-                                       const std::vector<std::string>& methods);
+Result<SendMail> mail_sender_for(repository::Repository& repository,
+                                 const std::vector<std::string>& methods);
 
 /// Pipes MAIL to COMMAND, such as `sendmail -ti`, which reads the recipients from the header. As in
 /// fossil, a shell runs COMMAND. Exit code 0 means success. The codes 65, 67 and 68 (see
 /// sysexits.h) mean a permanent failure, and other codes a temporary failure. After TIMEOUT, the
 /// command and its children are killed.
-base::Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
-                             const RenderedMail& mail);
+Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
+                       const RenderedMail& mail);
 
-base::Result<void> print_mail(const RenderedMail& mail);
+Result<void> print_mail(const RenderedMail& mail);
 
 }  // namespace quarry::backoffice

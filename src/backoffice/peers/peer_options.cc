@@ -25,14 +25,14 @@ std::optional<PeerDirection> peer_direction_named(std::string_view name) {
   return at == kPeerDirections.end() ? std::nullopt : std::optional(at->second);
 }
 
-base::Result<void> check_peer_name(std::string_view name) {
+Result<void> check_peer_name(std::string_view name) {
   if (!name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, is_name_character)) {
     return {};
   }
-  return base::fail(base::ErrorCode::kInvalid,
-                    "invalid peer name \"{}\": use letters, digits, '-', '_' and '.', at "
-                    "most {} of them",
-                    base::printable(name), kMaxName);
+  return fail(ErrorCode::kInvalid,
+              "invalid peer name \"{}\": use letters, digits, '-', '_' and '.', at "
+              "most {} of them",
+              base::printable(name), kMaxName);
 }
 
 }  // namespace quarry::backoffice

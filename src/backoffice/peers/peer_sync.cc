@@ -41,7 +41,7 @@ class Watch final : public transport::PeerWatch {
   void message_received(const std::string& message) override {
     if (options_.on_message) options_.on_message(message);
   }
-  bool wait(milliseconds, const base::Error&) override { return false; }
+  bool wait(milliseconds, const Error&) override { return false; }
 
  private:
   const PeerSyncOptions& options_;
@@ -56,7 +56,7 @@ class PeerSync {
         row_(peer_row(options.peer.name)),
         deadline_(steady_clock::now() + options.peer.max_time) {}
 
-  base::Result<PeerReport> run() {
+  Result<PeerReport> run() {
     QUARRY_TRY_ASSIGN(PeerReport report, check_due());
     if (report.what != What::kDone) return report;
     QUARRY_TRY_ASSIGN(report, begin());
@@ -84,7 +84,7 @@ class PeerSync {
 
   /// Reads the peer's row. If a sync is due, `what` in the report is kDone, although the sync has
   /// not run yet. Requires a Snapshot or a Receipt.
-  base::Result<PeerReport> check_row() {
+  Result<PeerReport> check_row() {
     PeerReport report;
     report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
     if (is_running(report.state, *options_.processes, {now()})) {
@@ -103,14 +103,14 @@ class PeerSync {
     return report;
   }
 
-  base::Result<PeerReport> check_due() {
+  Result<PeerReport> check_due() {
     url_ = options_.locate(repository_);
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     return check_row();
   }
 
   /// Checks again with the write lock, so that only one of several processes starts the sync.
-  base::Result<PeerReport> begin() {
+  Result<PeerReport> begin() {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(PeerReport report, check_row());
     if (report.what != What::kDone) return report;
@@ -126,7 +126,7 @@ class PeerSync {
     return report;
   }
 
-  base::Result<transport::Peer::Outcome> talk() {
+  Result<transport::Peer::Outcome> talk() {
     if (!url_) return std::unexpected(url_.error());
     transport::TransportOptions transport = options_.transport;
     transport.idle_timeout =
@@ -149,9 +149,9 @@ class PeerSync {
                                   watch)
                       .sync();
     if (synced || !is_too_late()) return synced;
-    return base::fail(ErrorCode::kLimit,
-                      "the sync took longer than {}; the next sync resumes where it stopped",
-                      base::in_words(peer_.max_time));
+    return fail(ErrorCode::kLimit,
+                "the sync took longer than {}; the next sync resumes where it stopped",
+                base::in_words(peer_.max_time));
   }
 
   void note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {
@@ -174,7 +174,7 @@ class PeerSync {
         std::max(milliseconds(state.tried + peer_.interval.count() - now()), milliseconds(0));
   }
 
-  void note_failure(base::Error error, PeerReport& report) const {
+  void note_failure(Error error, PeerReport& report) const {
     PeerState& state = report.state;
     if (error.message.size() > kMaxError) error.message.resize(kMaxError);
     report.what = What::kFailed;
@@ -188,7 +188,7 @@ class PeerSync {
   }
 
   /// Calls CHANGE with the report, and then records the end of the sync.
-  base::Result<PeerReport> end(const auto& change) {
+  Result<PeerReport> end(const auto& change) {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     PeerReport report;
     report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
@@ -204,14 +204,14 @@ class PeerSync {
   const PeerOptions& peer_;
   const std::string row_;
   const steady_clock::time_point deadline_;
-  base::Result<transport::RemoteUrl> url_ = transport::RemoteUrl();
+  Result<transport::RemoteUrl> url_ = transport::RemoteUrl();
   std::string mark_;
 };
 
 }  // namespace
 
-base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
-                                        const PeerSyncOptions& options) {
+Result<PeerReport> sync_with_peer(repository::Repository& repository,
+                                  const PeerSyncOptions& options) {
   return PeerSync(repository, options).run();
 }
 

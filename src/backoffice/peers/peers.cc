@@ -117,8 +117,8 @@ milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
   return until(state.tried + options.interval.count());
 }
 
-milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
-                                const PeerOptions& options, double random) {
+milliseconds wait_after_failure(std::int64_t failures, const Error& why, const PeerOptions& options,
+                                double random) {
   const bool is_refusal = why.code == ErrorCode::kDenied;
   const transport::RetryOptions retry{
       .tries = 1,
@@ -144,7 +144,7 @@ bool is_running(const PeerState& state, const ProcessTable& processes, base::Uni
   return started && *started == runner.started;
 }
 
-base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned) {
+Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned) {
   QUARRY_TRY_ASSIGN(const auto end, repository::Arrivals(repository).end());
   std::string mark = std::to_string(end.receipt);
   if (with_unversioned) mark += " " + repository.unversioned().hash();

@@ -95,12 +95,12 @@ Result<void> Children::make_idle_one() {
   if (busy() < children_.size()) return {};
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot create a socket pair for a child");
+    return fail_errno("cannot create a socket pair for a child");
   }
   base::Fd ours(ends[0]), its(ends[1]);
   const pid_t daemon = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot fork a child");
+  if (pid < 0) return fail_errno("cannot fork a child");
   if (pid == 0) {
     ours.reset();
     close_all();
@@ -139,7 +139,7 @@ Result<void> Children::give(std::vector<ChangeSetName> names, std::string branch
     child.is_rollback = is_rollback;
     return {};
   }
-  return base::fail(base::ErrorCode::kBusy, "no child is idle");
+  return fail(ErrorCode::kBusy, "no child is idle");
 }
 
 void Children::give_turns(const std::function<bool(const std::string& branch)>& is_free) {

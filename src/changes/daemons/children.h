@@ -65,9 +65,9 @@ class Children {
   bool is_busy_with(const ChangeSetId& id) const;
   /// Forks a child unless a child is idle. Must not be called while the process holds file locks,
   /// because the child inherits them.
-  base::Result<void> make_idle_one();
+  Result<void> make_idle_one();
   /// Sends NAMES, which are for BRANCH, to an idle child. An idle child must exist.
-  base::Result<void> give(std::vector<ChangeSetName> names, std::string branch, bool is_rollback);
+  Result<void> give(std::vector<ChangeSetName> names, std::string branch, bool is_rollback);
   /// Gives the turn of each branch for which IS_FREE returns true to the next child that waits for
   /// it.
   void give_turns(const std::function<bool(const std::string& branch)>& is_free);

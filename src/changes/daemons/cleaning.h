@@ -29,22 +29,22 @@ class Cleaning {
   Cleaning(const DaemonContext& context, Tracker& tracker) : context_(context), tracker_(tracker) {}
 
   /// Does a part of the pass. Call it after all other work. After an error, the pass ends.
-  base::Result<void> run(Scan scan);
+  Result<void> run(Scan scan);
   /// Returns the time at which the current pass continues. Returns nullopt if the next full scan
   /// begins or continues a pass.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 
  private:
-  base::Result<void> begin(base::UnixMillis now);
-  base::Result<void> find_logs();
-  base::Result<bool> may_go_on();
-  base::Result<void> go_on();
-  base::Result<void> read_some();
-  base::Result<void> forget_some();
-  base::Result<void> remove_logs();
-  base::Result<bool> has_job(const LogRecord& record) const;
-  base::Result<bool> is_orphan(const ChangeSetId& id) const;
+  Result<void> begin(base::UnixMillis now);
+  Result<void> find_logs();
+  Result<bool> may_go_on();
+  Result<void> go_on();
+  Result<void> read_some();
+  Result<void> forget_some();
+  Result<void> remove_logs();
+  Result<bool> has_job(const LogRecord& record) const;
+  Result<bool> is_orphan(const ChangeSetId& id) const;
   void end(base::UnixMillis now);
 
   /// State of a pass.

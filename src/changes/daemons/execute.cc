@@ -72,11 +72,11 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
 /// Locks the job NAME in pending/. The process that has moved the job there might still hold the
 /// lock for a moment, because it moves several jobs together. Waits for that process, but only
 /// briefly.
-base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& name) {
+Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& name) {
   constexpr auto kLockPause = std::chrono::milliseconds(1);
   constexpr int kLockAttempts = 100;
   auto lock = directories.lock_job(Stage::kPending, name);
-  for (int i = 1; i < kLockAttempts && !lock && lock.error().code == base::ErrorCode::kBusy; ++i) {
+  for (int i = 1; i < kLockAttempts && !lock && lock.error().code == ErrorCode::kBusy; ++i) {
     std::this_thread::sleep_for(kLockPause);
     lock = directories.lock_job(Stage::kPending, name);
   }

@@ -22,8 +22,8 @@ class Execution final : public QueueWorker {
         children_(std::move(live)),
         rollback_(context_, tracker_, children_) {}
 
-  base::Result<void> begin() override;
-  base::Result<void> run(Scan scan) override;
+  Result<void> begin() override;
+  Result<void> run(Scan scan) override;
   std::vector<int> descriptors() const override { return children_.descriptors(); }
   std::optional<base::UnixMillis> next_time() const override;
   bool is_idle() const override;
@@ -35,17 +35,17 @@ class Execution final : public QueueWorker {
   }
 
  private:
-  base::Result<void> take_answers();
-  base::Result<void> apply(const Answer& answer);
+  Result<void> take_answers();
+  Result<void> apply(const Answer& answer);
   void report_begin(const ChangeSetName& name);
   void report_end(const ChangeSetName& name);
-  base::Result<void> recover();
-  base::Result<void> put_back();
-  base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
-  base::Result<void> stop_requested();
-  base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
-  base::Result<bool> can_run_gate();
-  base::Result<void> start();
+  Result<void> recover();
+  Result<void> put_back();
+  Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
+  Result<void> stop_requested();
+  Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
+  Result<bool> can_run_gate();
+  Result<void> start();
   void give_turns();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);

@@ -34,7 +34,7 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     QUARRY_TRY_ASSIGN(auto file, files.open(path, base::FileUse::kOpenOrMake));
     QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
     if (!is_locked) {
-      return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
+      return fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
     // Try again if the previous daemon has removed the file in the meantime.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
@@ -108,7 +108,7 @@ Result<void> Loop::begin() {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  return signals_ ? Result<void>() : base::fail_errno("cannot create a descriptor for signals");
+  return signals_ ? Result<void>() : fail_errno("cannot create a descriptor for signals");
 }
 
 /// Starts serving new queues, and stops serving missing queues.

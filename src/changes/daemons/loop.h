@@ -27,7 +27,7 @@ class PidFile {
  public:
   /// Creates and locks the pid file. Errors: kBusy (another process holds the lock), errors from
   /// file operations.
-  static base::Result<PidFile> take(const Directories& directories, Trigger kind);
+  static Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile() { remove(); }
@@ -70,13 +70,13 @@ class Loop {
   DaemonContext context_of(ManagedQueue& managed) const;
   /// Runs until a signal arrives, or until no work is left. Errors: kBusy, errors from file
   /// operations at the start.
-  base::Result<void> run();
+  Result<void> run();
   /// Called in a child: closes all files of the daemon.
   void leave_daemon();
 
  private:
-  base::Result<void> begin();
-  base::Result<void> take(const QueueOptions& queue);
+  Result<void> begin();
+  Result<void> take(const QueueOptions& queue);
   void search_for_queues();
   void finish_missing(const std::vector<QueueOptions>& queues);
   void take_new(const std::vector<QueueOptions>& queues);

@@ -8,7 +8,7 @@ namespace quarry::changes {
 namespace {
 
 /// Returns whether ERROR might be temporary.
-bool is_passing(const base::Error& error) {
+bool is_passing(const Error& error) {
   return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy ||
          error.code == ErrorCode::kNoSpace;
 }
@@ -74,7 +74,7 @@ Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
   if (!verdict && is_passing(verdict.error())) return verdict;
   if (verdict && checked.meta.type != candidate.lock.job.name.type) {
     checked = {.meta = {},
-               .verdict = base::fail(
+               .verdict = fail(
                    ErrorCode::kInvalid,
                    "the move type in the meta file differs from the move type in the job's name")};
   }

@@ -16,22 +16,22 @@ class Prequeue final : public QueueWorker {
  public:
   Prequeue(const DaemonContext& context, Checker& checker)
       : context_(context), checker_(checker), moving_(context.directories) {}
-  base::Result<void> begin() override { return context_.directories.recover(context_.clock.now()); }
-  base::Result<void> run(Scan scan) override;
+  Result<void> begin() override { return context_.directories.recover(context_.clock.now()); }
+  Result<void> run(Scan scan) override;
 
  private:
   /// A job that is being checked.
   struct Candidate {
     JobLock lock;
     std::optional<Checker::Case> to_check;  // nullopt if it is unreadable; see `reason`
-    base::Error reason;
+    Error reason;
   };
-  base::Result<std::optional<Candidate>> take(const ChangeSetName& name);
-  base::Result<void> check_all(std::span<const ChangeSetName> names);
-  base::Result<void> judge(Candidate candidate, Checker::Checked checked);
-  base::Result<void> move(JobLock lock, Stage to, std::string_view why);
-  base::Result<void> commit();
-  base::Result<void> answer_diff_request();
+  Result<std::optional<Candidate>> take(const ChangeSetName& name);
+  Result<void> check_all(std::span<const ChangeSetName> names);
+  Result<void> judge(Candidate candidate, Checker::Checked checked);
+  Result<void> move(JobLock lock, Stage to, std::string_view why);
+  Result<void> commit();
+  Result<void> answer_diff_request();
 
   DaemonContext context_;
   Checker& checker_;

@@ -29,11 +29,11 @@ struct DaemonContext {
   const Report& report;
 
   /// Moves the job of LOCK, then logs and reports the move. Passes on errors from the move.
-  base::Result<void> move(JobLock& lock, Stage to, std::string_view why) const;
+  Result<void> move(JobLock& lock, Stage to, std::string_view why) const;
   /// Commits MOVE, then logs and reports the jobs that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;
   void wake(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
-  void log(const base::Error& error) const;
+  void log(const Error& error) const;
 
  private:
   void record_move(const Job& job, Stage from, Stage to) const;
@@ -43,9 +43,9 @@ class QueueWorker {
  public:
   virtual ~QueueWorker() = default;
   /// Called once, when the daemon starts to serve the queue.
-  virtual base::Result<void> begin() { return {}; }
+  virtual Result<void> begin() { return {}; }
   /// Does the pending work. After an error, the remaining work is done at the next scan.
-  virtual base::Result<void> run(Scan scan) = 0;
+  virtual Result<void> run(Scan scan) = 0;
   /// Returns the descriptors to poll in addition to the trigger.
   virtual std::vector<int> descriptors() const { return {}; }
   /// Returns the time at which run() has to be called even without a trigger, or nullopt.

@@ -19,23 +19,23 @@ class Queueing final : public QueueWorker {
         tracker_(context.directories, context.options.rules),
         moving_(context.directories),
         cleaning_(context_, tracker_) {}
-  base::Result<void> begin() override;
-  base::Result<void> run(Scan scan) override;
+  Result<void> begin() override;
+  Result<void> run(Scan scan) override;
   std::optional<base::UnixMillis> next_time() const override { return cleaning_.next_time(); }
   bool is_idle() const override { return is_finishing_ || cleaning_.is_idle(); }
   void finish() override { is_finishing_ = true; }
 
  private:
-  base::Result<void> make_logs();
-  base::Result<void> report_moves();
-  base::Result<void> scan_folders(Scan scan);
-  base::Result<void> fail_doomed();
-  base::Result<void> stage();
-  base::Result<void> move_ready();
-  base::Result<void> move_to_pending(const std::vector<ChangeSetId>& ids, std::size_t max_count);
-  base::Result<void> put_aside(const ChangeSetName& name);
-  base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
-  base::Result<void> commit();
+  Result<void> make_logs();
+  Result<void> report_moves();
+  Result<void> scan_folders(Scan scan);
+  Result<void> fail_doomed();
+  Result<void> stage();
+  Result<void> move_ready();
+  Result<void> move_to_pending(const std::vector<ChangeSetId>& ids, std::size_t max_count);
+  Result<void> put_aside(const ChangeSetName& name);
+  Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
+  Result<void> commit();
 
   DaemonContext context_;
   Tracker tracker_;

@@ -32,29 +32,29 @@ class Rollback {
 
   bool is_under_way() const { return lock_.has_value(); }
   /// Starts the rollback NAME, which is in pending/. After an error, the rollback is retried.
-  base::Result<void> begin(const ChangeSetName& name);
+  Result<void> begin(const ChangeSetName& name);
   /// Continues the rollback. Call this function until no rollback is in progress. After an error,
   /// the remaining steps are done at the next scan.
-  base::Result<void> go_on();
+  Result<void> go_on();
   /// Handles the child's answer or death.
-  base::Result<void> take(const Answer& answer);
+  Result<void> take(const Answer& answer);
   /// JOB is a failed rollback. Moves the jobs that it has abandoned back to their previous stages.
-  base::Result<void> restore(const Job& job);
+  Result<void> restore(const Job& job);
   /// Returns the time at which go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
   /// Called in a child: releases the lock.
   void leave_daemon() { lock_.reset(); }
 
  private:
-  base::Result<std::vector<ChangeSetId>> closure_of(const Job& job) const;
+  Result<std::vector<ChangeSetId>> closure_of(const Job& job) const;
   void stop_running();
-  base::Result<void> abandon_all();
-  base::Result<void> abandon(const ChangeSetId& id);
-  base::Result<void> extend();
-  base::Result<void> mark(const ChangeSetId& id, const Job& rollback);
+  Result<void> abandon_all();
+  Result<void> abandon(const ChangeSetId& id);
+  Result<void> extend();
+  Result<void> mark(const ChangeSetId& id, const Job& rollback);
   void release();
-  base::Result<void> end(Stage to, const std::string& why);
-  base::Result<void> undo(Verdict verdict, const std::string& why);
+  Result<void> end(Stage to, const std::string& why);
+  Result<void> undo(Verdict verdict, const std::string& why);
 
   const DaemonContext& context_;
   Tracker& tracker_;

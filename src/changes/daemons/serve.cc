@@ -141,13 +141,13 @@ class AskedTurn final : public Turn {
   AskedTurn(int socket, Mailbox& mailbox, const Stop& stop)
       : socket_(socket), mailbox_(mailbox), stop_(stop) {}
 
-  base::Result<void> take() override {
+  Result<void> take() override {
     send(kTurn);
     while (mailbox_.receive() && !stop_.wanted()) {
       if (mailbox_.has_turn()) return {};
       mailbox_.wait();
     }
-    return base::fail(base::ErrorCode::kBusy, "interrupted while other change sets landed");
+    return fail(ErrorCode::kBusy, "interrupted while other change sets landed");
   }
   void end() override {
     mailbox_.end_turn();

@@ -45,7 +45,7 @@ void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMilli
   put(std::move(known));
 }
 
-void Tracker::log_unusable(const ChangeSetId& id, const base::Error& error) {
+void Tracker::log_unusable(const ChangeSetId& id, const Error& error) {
   if (logged_.insert(id).second) base::log(base::LogLevel::kError, "{}", error.message);
 }
 

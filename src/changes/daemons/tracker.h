@@ -21,7 +21,7 @@ class Tracker {
 
   const Model& model() const { return *model_; }
   /// Reads new jobs in STAGES, and finds the current stage of jobs that are no longer in STAGES.
-  base::Result<void> scan(std::initializer_list<Stage> stages);
+  Result<void> scan(std::initializer_list<Stage> stages);
   /// Records that JOB is in STAGE. The caller must hold the lock of the job.
   void put(const Job& job, Stage stage);
   /// Treats ID, which is in pending/, as running until locate() is called for it.
@@ -29,28 +29,28 @@ class Tracker {
   /// Prevents ID from running before TIME, even if its file has an earlier time.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Reads the jobs that are missing in the model although jobs in the model refer to them.
-  base::Result<void> resolve();
+  Result<void> resolve();
   /// Reads the urgent jobs in ctrl/raised that raise known jobs in pending/ but are missing in the
   /// model.
-  base::Result<void> read_raised();
+  Result<void> read_raised();
   /// Finds the current stage of ID, which must be known.
-  base::Result<void> locate(const ChangeSetId& id);
+  Result<void> locate(const ChangeSetId& id);
   /// Finds the current stages of the known jobs in STAGES.
-  base::Result<void> locate_all(std::initializer_list<Stage> stages);
+  Result<void> locate_all(std::initializer_list<Stage> stages);
   /// Removes the jobs in STAGES from the model.
   void forget(std::initializer_list<Stage> stages);
   /// Reads the frozen branches from ctrl/frozen.
-  base::Result<void> read_frozen();
+  Result<void> read_frozen();
   /// Logs ERROR, unless an error about the file of ID was logged before.
-  void log_unusable(const ChangeSetId& id, const base::Error& error);
+  void log_unusable(const ChangeSetId& id, const Error& error);
   /// Returns all known unfinished jobs.
   std::vector<ChangeSetId> open() const;
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
 
  private:
   void put(ModelJob known);
-  base::Result<void> add(const ChangeSetName& name);
-  base::Result<bool> read(Stage stage, const ChangeSetName& name);
+  Result<void> add(const ChangeSetName& name);
+  Result<bool> read(Stage stage, const ChangeSetName& name);
   void forget_what_is_over();
 
   const Directories& directories_;

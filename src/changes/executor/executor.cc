@@ -41,7 +41,7 @@ Verdict verdict_on(ErrorCode code) {
   }
 }
 
-Outcome troubled(const base::Error& error) {
+Outcome troubled(const Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message);
   switch (error.code) {
     case ErrorCode::kNoSpace:
@@ -53,7 +53,7 @@ Outcome troubled(const base::Error& error) {
   }
 }
 
-Outcome failed(const base::Error& error) {
+Outcome failed(const Error& error) {
   const Verdict verdict = verdict_on(error.code);
   return verdict == Verdict::kFailed ? outcome(verdict, error.message) : troubled(error);
 }
@@ -71,14 +71,14 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
                  refusal.reason);
 }
 
-base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
-                                            const std::filesystem::path& tarball,
-                                            const ExecutorOptions& options) {
+Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
+                                      const std::filesystem::path& tarball,
+                                      const ExecutorOptions& options) {
   // Use the contents that were cached when the tarball was checked, if they are still in the cache.
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return base::fail_errno("cannot read {}", tarball.string());
+  if (!file) return fail_errno("cannot read {}", tarball.string());
   return readers.read(file.get(), options.tarball, options.temporary);
 }
 
@@ -98,8 +98,8 @@ LandingOrder order_of(const Job& job) {
 
 /// Returns the landing order for JOB, with the files in TARBALL. Passes on errors from
 /// TarballReaders::read().
-base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
-                                    TarballReaders& readers, const ExecutorOptions& options) {
+Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
+                              TarballReaders& readers, const ExecutorOptions& options) {
   QUARRY_TRY_ASSIGN(const ChangeSetContent content,
                     open_tarball(readers, job.name, tarball, options));
   LandingOrder order = order_of(job);
@@ -177,12 +177,11 @@ class RepositoryExecutor final : public Executor {
                     const Say& say) override;
 
  private:
-  base::Result<void> open();
+  Result<void> open();
   void land_together(Items items, const Stop& stop, Turn& turn);
-  base::Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate,
-                                                        const Stop& stop);
-  base::Result<void> ask_gate(Items items, const Prospect& prospect, const Stop& stop,
-                              std::optional<Outcome>& decided);
+  Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate, const Stop& stop);
+  Result<void> ask_gate(Items items, const Prospect& prospect, const Stop& stop,
+                        std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
   TarballReaders readers_;  // created early, to fork its helper from a small process
@@ -190,7 +189,7 @@ class RepositoryExecutor final : public Executor {
   std::unique_ptr<Lander> lander_;  // lands in repository_
 };
 
-base::Result<void> RepositoryExecutor::open() {
+Result<void> RepositoryExecutor::open() {
   if (repository_ && repository_->was_replaced()) {
     lander_.reset();
     repository_.reset();
@@ -205,9 +204,8 @@ base::Result<void> RepositoryExecutor::open() {
 }
 
 /// Lands all ITEMS or none. If a stop is requested, a long wait ends early.
-base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items,
-                                                                          const Gate& gate,
-                                                                          const Stop& stop) {
+Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items, const Gate& gate,
+                                                                    const Stop& stop) {
   struct Bound {
     repository::Repository& repository;
     ~Bound() { repository.bound_by({}); }
@@ -222,8 +220,8 @@ base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items 
   return outcomes;
 }
 
-base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect,
-                                                const Stop& stop, std::optional<Outcome>& decided) {
+Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect, const Stop& stop,
+                                          std::optional<Outcome>& decided) {
   QUARRY_TRY_ASSIGN(const bool makes_links, lander_->makes_links());
   GateCase gate_case = case_of(items, prospect);
   gate_case.visit_tree = [&](const FileVisitor& visit) {
@@ -265,7 +263,7 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
     case GateDecision::kInterrupted:
       break;
   }
-  return base::fail(ErrorCode::kDenied, verdict->reason);
+  return fail(ErrorCode::kDenied, verdict->reason);
 }
 
 /// Lands ITEMS together. If this fails, tries the two halves separately, so that finally only the
@@ -277,7 +275,7 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn
   bool has_asked = false;
   Gate gate;
   if (!options_.gate.command.empty()) {
-    gate = [&](const Prospect& prospect) -> base::Result<void> {
+    gate = [&](const Prospect& prospect) -> Result<void> {
       if (has_asked) {
         say_to_all(items,
                    fmt::format("the branch {} has moved: the gate runs again", prospect.branch));

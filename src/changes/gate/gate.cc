@@ -27,14 +27,14 @@ class BareFolder {
  public:
   static Result<BareFolder> make(const std::optional<GateUser>& user) {
     std::string name = (std::filesystem::temp_directory_path() / "quarry-gate-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot create " + name);
+    if (::mkdtemp(name.data()) == nullptr) return fail_errno("cannot create " + name);
     BareFolder folder(name);
     for (const char* each : {"", "/tree", "/tmp"}) {
       const std::string path = name + each;
       std::error_code error;
       if (*each != '\0') std::filesystem::create_directory(path, error);
       if (error || (user && ::chown(path.c_str(), user->user, user->group) != 0)) {
-        return base::fail_errno("cannot create " + path);
+        return fail_errno("cannot create " + path);
       }
     }
     return folder;

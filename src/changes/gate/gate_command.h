@@ -13,7 +13,7 @@
 namespace quarry::changes {
 
 /// Checks OPTIONS. Error: kInvalid (the message names the problem).
-base::Result<void> check_options(const GateOptions& options);
+Result<void> check_options(const GateOptions& options);
 
 struct GateUser {
   uid_t user = 0;
@@ -21,11 +21,11 @@ struct GateUser {
 };
 /// Returns the user to which the gate has to switch, or nullopt if it runs as the current user.
 /// Errors: kInvalid, kDenied, kNotFound.
-base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
+Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
 /// Checks that USER can execute PROGRAM, a path or a name. A null USER is the user of this process.
 /// Does not check a program in the tree. Error: kDenied.
-base::Result<void> check_program(const std::string& program, const std::optional<GateUser>& user);
+Result<void> check_program(const std::string& program, const std::optional<GateUser>& user);
 
 /// The descriptors that bwrap inherits in addition to the standard streams: it writes its status to
 /// kStatusDescriptor, reads the filter of system calls from kCallsDescriptor, and reads

@@ -25,9 +25,8 @@ class GateProcess {
   /// Starts the command line WORDS in FOLDER. Also enforces the limits in OPTIONS that cannot be
   /// set per process. If the gate has a sandbox, WORDS starts bwrap, which reports the status of
   /// the gate.
-  static base::Result<GateProcess> start(const std::vector<std::string>& words,
-                                         const std::string& folder, const GateOptions& options,
-                                         std::function<bool()> interrupted);
+  static Result<GateProcess> start(const std::vector<std::string>& words, const std::string& folder,
+                                   const GateOptions& options, std::function<bool()> interrupted);
   GateProcess(GateProcess&&) = default;
   GateProcess& operator=(GateProcess&&) = delete;
   /// Kills the gate.
@@ -35,7 +34,7 @@ class GateProcess {
 
   /// Writes BYTES to the gate's standard input. Error: kDiscarded (the gate has closed its input or
   /// exited).
-  base::Result<void> feed(std::string_view bytes);
+  Result<void> feed(std::string_view bytes);
   /// Closes the gate's standard input, and waits until the gate and all processes in its sandbox
   /// have exited.
   void wait();

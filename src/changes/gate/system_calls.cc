@@ -71,7 +71,7 @@ constexpr auto kRefused = std::to_array<std::uint32_t>({
 
 }  // namespace
 
-base::Result<base::Fd> gate_calls() {
+Result<base::Fd> gate_calls() {
   constexpr std::uint32_t kMissing = SECCOMP_RET_ERRNO | ENOSYS;
   std::vector<sock_filter> program;
   program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)));

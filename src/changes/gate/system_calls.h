@@ -9,6 +9,6 @@ namespace quarry::changes {
 
 /// Returns the seccomp filter, in a file for bwrap. Filtered calls, and all calls of other
 /// architectures, fail with ENOSYS, as if the kernel did not support them.
-base::Result<base::Fd> gate_calls();
+Result<base::Fd> gate_calls();
 
 }  // namespace quarry::changes

@@ -4,17 +4,17 @@
 
 namespace quarry::changes {
 
-base::Result<void> BaseFinder::open() {
+Result<void> BaseFinder::open() {
   if (repository_) return {};
   QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(path_));
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, repository_->snapshot());
   return repository_->check_schema();
 }
 
-base::Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::int64_t> receipt) {
+Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::int64_t> receipt) {
   if (meta.type == MoveType::kRollback) return std::string();
   if (const auto opened = open(); !opened) {
-    return base::fail(ErrorCode::kIo, opened.error().message);
+    return fail(ErrorCode::kIo, opened.error().message);
   }
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, repository_->snapshot());
   repository::CheckIns check_ins(*repository_);
@@ -29,18 +29,18 @@ base::Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::
       if (!merged) continue;
       QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(*merged, *found));
       if (!is_part) continue;
-      return base::fail(ErrorCode::kInvalid,
-                        "##merges: {} is the base of the change set or one of its "
-                        "ancestors: nothing to merge",
-                        each.check_in.str());
+      return fail(ErrorCode::kInvalid,
+                  "##merges: {} is the base of the change set or one of its "
+                  "ancestors: nothing to merge",
+                  each.check_in.str());
     }
     return std::string(found->str());
   }
-  const base::Error& error = found.error();
+  const Error& error = found.error();
   const bool is_theirs = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalid ||
                          error.code == ErrorCode::kConflict;
-  return base::fail(is_theirs ? ErrorCode::kInvalid : ErrorCode::kIo,
-                    (meta.base.empty() ? "" : "its base: ") + error.message);
+  return fail(is_theirs ? ErrorCode::kInvalid : ErrorCode::kIo,
+              (meta.base.empty() ? "" : "its base: ") + error.message);
 }
 
 }  // namespace quarry::changes

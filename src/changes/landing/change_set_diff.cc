@@ -11,8 +11,8 @@ namespace quarry::changes {
 namespace {
 
 /// Returns the check-in with the files as they were before JOB.
-base::Result<CheckInPtr> check_in_before(repository::Repository& repository, StoredFiles& stored,
-                                         const Job& job) {
+Result<CheckInPtr> check_in_before(repository::Repository& repository, StoredFiles& stored,
+                                   const Job& job) {
   repository::CheckIns check_ins(repository);
   if (job.landed) {
     QUARRY_TRY_ASSIGN(const CheckInPtr landed, stored.check_in(*job.landed));
@@ -28,8 +28,8 @@ base::Result<CheckInPtr> check_in_before(repository::Repository& repository, Sto
 
 }  // namespace
 
-base::Result<std::string> diff_of(repository::Repository& repository, const Job& job,
-                                  std::span<const ChangedFile> files) {
+Result<std::string> diff_of(repository::Repository& repository, const Job& job,
+                            std::span<const ChangedFile> files) {
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, repository.snapshot());
   StoredFiles stored(repository, /*kept=*/0);
   QUARRY_TRY_ASSIGN(const CheckInPtr old, check_in_before(repository, stored, job));

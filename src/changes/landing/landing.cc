@@ -26,7 +26,7 @@ auto guarded(Action&& action) -> decltype(action()) {
   try {
     return action();
   } catch (const std::runtime_error& error) {
-    return base::fail(ErrorCode::kIo, error.what());
+    return fail(ErrorCode::kIo, error.what());
   }
 }
 
@@ -38,7 +38,7 @@ struct Lander::State {
 
   TreeChecksum& checksum_of(const std::string& branch);
   void remember(const Prospect& prospect);
-  base::Result<bool> is_still_so(Receipt& receipt, const Prospect& prospect);
+  Result<bool> is_still_so(Receipt& receipt, const Prospect& prospect);
 
   repository::Repository& repository;
   LandingOptions options;
@@ -80,7 +80,7 @@ void Lander::State::remember(const Prospect& prospect) {
 /// continue from the tip, but the result must not depend on when the leaf was pushed. If the
 /// repository file has not changed, no queries are made, because they take a long time if there are
 /// many branches.
-base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
+Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
   for (const Prospect::CheckIn& each : prospect.check_ins) {
@@ -98,9 +98,9 @@ Lander::Lander(repository::Repository& repository, const LandingOptions& options
     : state_(std::make_unique<State>(repository, options)) {}
 Lander::~Lander() = default;
 
-base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
+Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
   if (orders.empty()) return Prospect{};
-  return guarded([&]() -> base::Result<Prospect> {
+  return guarded([&]() -> Result<Prospect> {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     const std::string& branch = orders.front().branch;
     std::optional<repository::BranchTip> tip;
@@ -113,9 +113,9 @@ base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
   });
 }
 
-base::Result<bool> Lander::commit(const Prospect& prospect) {
+Result<bool> Lander::commit(const Prospect& prospect) {
   if (prospect.check_ins.empty()) return true;
-  return guarded([&]() -> base::Result<bool> {
+  return guarded([&]() -> Result<bool> {
     QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
     QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
     if (!is_still_so) return false;
@@ -135,8 +135,8 @@ base::Result<bool> Lander::commit(const Prospect& prospect) {
   });
 }
 
-base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
-                                                       const Gate& gate) {
+Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
+                                                 const Gate& gate) {
   std::size_t passed = 0;  // number of check-ins that the gate has accepted
   for (int attempt = 0; attempt < state_->options.attempts; ++attempt) {
     QUARRY_TRY_ASSIGN(Prospect prospect, prepare(orders));
@@ -148,23 +148,23 @@ base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOr
     QUARRY_TRY_ASSIGN(const bool is_done, commit(prospect));
     if (is_done) return std::move(prospect.outcomes);
   }
-  return base::fail(ErrorCode::kBusy, "the tip of the branch {} moved {} times during the landing",
-                    orders.front().branch, state_->options.attempts);
+  return fail(ErrorCode::kBusy, "the tip of the branch {} moved {} times during the landing",
+              orders.front().branch, state_->options.attempts);
 }
 
-base::Result<bool> Lander::makes_links() {
-  return guarded([&]() -> base::Result<bool> {
+Result<bool> Lander::makes_links() {
+  return guarded([&]() -> Result<bool> {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     return state_->repository.settings().get_bool("allow-symlinks", false);
   });
 }
 
-base::Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisitor& visit) {
-  return guarded([&]() -> base::Result<void> {
+Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisitor& visit) {
+  return guarded([&]() -> Result<void> {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     for (const auto& [name, file] : prospect.tree) {
       const auto added = prospect.added.find(file.hash);
-      const auto found = added != prospect.added.end() ? base::Result<Content>(added->second)
+      const auto found = added != prospect.added.end() ? Result<Content>(added->second)
                                                        : state_->stored.content(file.hash);
       QUARRY_TRY_ASSIGN(const Content content, found);
       QUARRY_TRY(visit(name, file.permission, *content));

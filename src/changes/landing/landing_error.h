@@ -14,16 +14,16 @@ namespace quarry::changes {
 
 struct LandingError {
   // Implicit constructors, so that QUARRY_TRY converts both kinds of failures.
-  LandingError(base::Error error) : code(error.code), message(std::move(error.message)) {}
+  LandingError(Error error) : code(error.code), message(std::move(error.message)) {}
   LandingError(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
 
   bool is_refusal() const { return kind.has_value(); }
   Refusal refusal() && { return {*kind, std::move(message), std::move(log)}; }
-  base::Error error() && { return {code, std::move(message)}; }
+  Error error() && { return {code, std::move(message)}; }
 
   std::optional<RefusalKind> kind;  // nullopt for an error
-  base::ErrorCode code = base::ErrorCode::kInvalid;
+  ErrorCode code = ErrorCode::kInvalid;
   std::string message;
   std::string log;
 };

@@ -23,22 +23,21 @@ std::string_view brief(const HashName& name) {
   return name.str().substr(0, kHashDigits);
 }
 
-base::Result<void> check_orders(std::span<const LandingOrder> orders) {
+Result<void> check_orders(std::span<const LandingOrder> orders) {
   std::set<ChangeSetId> ids;
   for (const LandingOrder& order : orders) {
     if (order.branch != orders.front().branch) {
-      return base::fail(ErrorCode::kInvalid,
-                        "change sets for different branches cannot land together");
+      return fail(ErrorCode::kInvalid, "change sets for different branches cannot land together");
     }
     if (!ids.insert(order.id).second) {
-      return base::fail(ErrorCode::kInvalid, "the change set {} is listed twice", order.id.str());
+      return fail(ErrorCode::kInvalid, "the change set {} is listed twice", order.id.str());
     }
     for (const std::string& text : {order.comment, order.author}) {
       if (text.find('\0') == std::string::npos) continue;
-      return base::fail(ErrorCode::kInvalid,
-                        "the comment or author of the change "
-                        "set {} contains a NUL byte",
-                        order.id.str());
+      return fail(ErrorCode::kInvalid,
+                  "the comment or author of the change "
+                  "set {} contains a NUL byte",
+                  order.id.str());
     }
   }
   return {};
@@ -50,8 +49,8 @@ std::string tag_of(const ChangeSetId& id) {
   return "cs-" + std::string(id.str());
 }
 
-base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
-                                        const std::optional<repository::BranchTip>& known) {
+Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
+                                  const std::optional<repository::BranchTip>& known) {
   prospect_.branch = orders.front().branch;
   prospect_.state = repository_.state();
   QUARRY_TRY(check_orders(orders));
@@ -80,7 +79,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
 Attempt<repository::BranchTip> Preparation::look_up_tip() {
   const auto tip = check_ins_.tip(prospect_.branch);
   if (!tip) {
-    const base::Error& error = tip.error();
+    const Error& error = tip.error();
     if (error.code == ErrorCode::kNotFound) return refuse(RefusalKind::kNoBranch, error.message);
     if (error.code == ErrorCode::kConflict) return refuse(RefusalKind::kClosed, error.message);
     return std::unexpected<LandingError>(error);
@@ -101,13 +100,13 @@ Attempt<void> Preparation::begin_at(const Attempt<repository::BranchTip>& tip) {
   return {};
 }
 
-base::Result<std::optional<HashName>> Preparation::landed(const ChangeSetId& id,
-                                                          const std::string& submitter) {
+Result<std::optional<HashName>> Preparation::landed(const ChangeSetId& id,
+                                                    const std::string& submitter) {
   QUARRY_TRY_ASSIGN(const auto found, check_ins_.with_tag(tag_of(id), submitter));
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
-base::Result<Content> Preparation::find_content(const HashName& name) {
+Result<Content> Preparation::find_content(const HashName& name) {
   const auto found = prospect_.added.find(name);
   if (found != prospect_.added.end()) return found->second;
   return stored_.content(name);
@@ -117,7 +116,7 @@ base::Result<Content> Preparation::find_content(const HashName& name) {
 Attempt<HashName> Preparation::find_check_in(std::string_view name, std::string_view what) {
   const auto found = check_ins_.named(name);
   if (found) return *found;
-  const base::Error& error = found.error();
+  const Error& error = found.error();
   if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
     return std::unexpected<LandingError>(error);
   }
@@ -189,7 +188,7 @@ Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& ch
   QUARRY_TRY_ASSIGN(const CheckInPtr base, base_of(order));
   MergeLabels with_base = labels;
   with_base.base = fmt::format("base ({})", brief(base->name));
-  const auto renames = [&]() -> base::Result<repository::Renames> {
+  const auto renames = [&]() -> Result<repository::Renames> {
     QUARRY_TRY_ASSIGN(auto stored, check_ins_.renames(base->name, *prospect_.tip));
     return repository::joined(std::move(stored), renames_);
   };
@@ -234,7 +233,7 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
 }
 
 /// Returns the argument of the R card, or an empty string if the check-in does not get an R card.
-base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
+Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
   auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
   // Omit the R card if a file is missing. Such a tree cannot be checked out, so its checksum is not

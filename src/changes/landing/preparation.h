@@ -24,8 +24,8 @@ class Preparation {
       : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
 
   /// Computes the check-ins for ORDERS. KNOWN is the tip of the branch, if it is already known.
-  base::Result<Prospect> run(std::span<const LandingOrder> orders,
-                             const std::optional<repository::BranchTip>& known);
+  Result<Prospect> run(std::span<const LandingOrder> orders,
+                       const std::optional<repository::BranchTip>& known);
 
  private:
   Attempt<repository::BranchTip> look_up_tip();
@@ -38,11 +38,11 @@ class Preparation {
   Attempt<void> find_merges(const LandingOrder& order);
   Attempt<void> roll_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
   Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
-  base::Result<std::string> checksum_of(const FileTree& tree);
+  Result<std::string> checksum_of(const FileTree& tree);
   Attempt<std::string> manifest_of(const LandingOrder& order, const TreeChange& change);
-  base::Result<Content> find_content(const artifact::HashName& name);
-  base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id,
-                                                         const std::string& submitter);
+  Result<Content> find_content(const artifact::HashName& name);
+  Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id,
+                                                   const std::string& submitter);
   bool may_be_source(const artifact::HashName& name);
 
   repository::Repository& repository_;

@@ -21,25 +21,25 @@ struct Manifest {
   Structural parsed;
 };
 
-base::Result<Content> read(repository::Repository& repository, const HashName& name) {
+Result<Content> read(repository::Repository& repository, const HashName& name) {
   const auto found = repository.find(name);
   if (!found || found->is_phantom()) {
-    return base::fail(ErrorCode::kNotFound, "artifact {} is missing", name.str());
+    return fail(ErrorCode::kNotFound, "artifact {} is missing", name.str());
   }
   QUARRY_TRY_ASSIGN(std::string content, repository.content(found->rid));
   return std::make_shared<const std::string>(std::move(content));
 }
 
-base::Result<Manifest> read_manifest(repository::Repository& repository, const HashName& name) {
+Result<Manifest> read_manifest(repository::Repository& repository, const HashName& name) {
   QUARRY_TRY_ASSIGN(Content text, read(repository, name));
   auto parsed = artifact::parse_structural(*text);
   if (!parsed || parsed->type != artifact::StructuralType::kCheckIn) {
-    return base::fail(ErrorCode::kCorrupt, "{} is not a check-in", name.str());
+    return fail(ErrorCode::kCorrupt, "{} is not a check-in", name.str());
   }
   return Manifest{std::move(text), std::move(*parsed)};
 }
 
-base::Result<void> put_files(const Structural& manifest, FileTree& files) {
+Result<void> put_files(const Structural& manifest, FileTree& files) {
   for (const artifact::FileCard& card : manifest.files) {
     if (card.hash.empty()) {
       if (const auto old = files.find(card.name); old != files.end()) files.erase(old);
@@ -47,8 +47,7 @@ base::Result<void> put_files(const Structural& manifest, FileTree& files) {
     }
     const auto hash = HashName::parse(card.hash);
     if (!hash) {
-      return base::fail(ErrorCode::kCorrupt, "the file {} has an invalid hash: {}", card.name,
-                        card.hash);
+      return fail(ErrorCode::kCorrupt, "the file {} has an invalid hash: {}", card.name, card.hash);
     }
     files.insert_or_assign(std::string(card.name), TreeFile{*hash, card.permission});
   }
@@ -57,7 +56,7 @@ base::Result<void> put_files(const Structural& manifest, FileTree& files) {
 
 }  // namespace
 
-base::Result<CheckInPtr> StoredFiles::check_in(const HashName& name) {
+Result<CheckInPtr> StoredFiles::check_in(const HashName& name) {
   const auto known =
       std::ranges::find(check_ins_, name, [](const auto& each) { return each->name; });
   if (known != check_ins_.end()) {
@@ -69,7 +68,7 @@ base::Result<CheckInPtr> StoredFiles::check_in(const HashName& name) {
   if (manifest.parsed.is_delta_manifest()) {
     const auto baseline = HashName::parse(manifest.parsed.baseline);
     if (!baseline) {
-      return base::fail(ErrorCode::kCorrupt, "the baseline of {} has an invalid hash", name.str());
+      return fail(ErrorCode::kCorrupt, "the baseline of {} has an invalid hash", name.str());
     }
     QUARRY_TRY_ASSIGN(const Manifest base, read_manifest(repository_, *baseline));
     QUARRY_TRY(put_files(base.parsed, files));
@@ -93,7 +92,7 @@ void StoredFiles::remember(CheckInPtr check_in) {
   if (check_ins_.size() > kCheckIns) check_ins_.pop_back();
 }
 
-base::Result<Content> StoredFiles::content(const HashName& name) {
+Result<Content> StoredFiles::content(const HashName& name) {
   if (const auto found = index_.find(name); found != index_.end()) {
     kept_.splice(kept_.begin(), kept_, found->second);
     return found->second->content;

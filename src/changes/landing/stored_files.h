@@ -34,9 +34,9 @@ class StoredFiles {
 
   /// Returns the check-in NAME. Errors: kNotFound (the check-in or its baseline is missing),
   /// kCorrupt (not a check-in), kIo.
-  base::Result<CheckInPtr> check_in(const artifact::HashName& name);
+  Result<CheckInPtr> check_in(const artifact::HashName& name);
   /// Returns the content of NAME. Passes on errors from a ContentSource.
-  base::Result<Content> content(const artifact::HashName& name);
+  Result<Content> content(const artifact::HashName& name);
 
   /// Caches data that has just been stored.
   void remember(CheckInPtr check_in);

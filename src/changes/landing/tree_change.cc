@@ -92,11 +92,10 @@ HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, cons
   return name;
 }
 
-base::Result<Content> TreeChange::content_of(const MaybeFile& file) {
+Result<Content> TreeChange::content_of(const MaybeFile& file) {
   if (!file) return nullptr;
   const auto found = new_contents_.find(file->hash);
-  return found != new_contents_.end() ? base::Result<Content>(found->second)
-                                      : contents_(file->hash);
+  return found != new_contents_.end() ? Result<Content>(found->second) : contents_(file->hash);
 }
 
 void TreeChange::put(const std::string& name, const MaybeFile& file) {

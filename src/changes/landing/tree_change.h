@@ -28,7 +28,7 @@ class TreeChange {
       : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}
 
   /// Returns the renames between the base and the tree.
-  using RenamesOnBranch = std::function<base::Result<repository::Renames>()>;
+  using RenamesOnBranch = std::function<Result<repository::Renames>()>;
 
   /// Applies FILES. If BASE is not null, merges each file that differs between BASE and the tree.
   /// Otherwise, FILES replace the files in the tree. RENAMES is called at most once, and only if a
@@ -72,7 +72,7 @@ class TreeChange {
   Attempt<void> check(const ChangedFile& file) const;
   Attempt<void> follow(std::vector<FileChange>& changes, const RenamesOnBranch& renames);
   artifact::HashName name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base);
-  base::Result<Content> content_of(const MaybeFile& file);
+  Result<Content> content_of(const MaybeFile& file);
   Attempt<void> merge_all(std::vector<FileChange> changes, const FileTree& base,
                           const MergeLabels& labels);
   Attempt<void> merge(const FileChange& change, const MergeLabels& labels);

@@ -24,7 +24,7 @@ std::size_t TreeChecksum::in_common(const FileTree& tree) const {
   return count;
 }
 
-base::Result<std::string> TreeChecksum::of(const FileTree& tree, const ContentSource& contents) {
+Result<std::string> TreeChecksum::of(const FileTree& tree, const ContentSource& contents) {
   const std::size_t common = in_common(tree);
   while (!checkpoints_.empty() && checkpoints_.back().file > common) checkpoints_.pop_back();
   std::size_t at = checkpoints_.empty() ? 0 : checkpoints_.back().file;

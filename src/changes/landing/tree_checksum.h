@@ -21,7 +21,7 @@ namespace quarry::changes {
 class TreeChecksum {
  public:
   /// Returns the checksum of TREE in hexadecimal digits. Passes on errors from CONTENTS.
-  base::Result<std::string> of(const FileTree& tree, const ContentSource& contents);
+  Result<std::string> of(const FileTree& tree, const ContentSource& contents);
 
  private:
   struct File {

@@ -49,11 +49,11 @@ std::string_view done_of(Action action) {
   return kDone[static_cast<std::size_t>(action)];
 }
 
-std::unexpected<base::Error> already(const Job& job, std::string_view what) {
+std::unexpected<Error> already(const Job& job, std::string_view what) {
   return fail(ErrorCode::kConflict, "{} is {}", job.name.id.str(), what);
 }
 
-std::unexpected<base::Error> already_approved(const Job& job) {
+std::unexpected<Error> already_approved(const Job& job) {
   return already(job, fmt::format("already approved by {}", job.approver));
 }
 
@@ -72,10 +72,9 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 }
 
 /// Returns the error for a job that another process has locked.
-std::unexpected<base::Error> in_hand(const JobLocation& location) {
-  return fail(ErrorCode::kBusy,
-              fmt::format("{} is being {}: try again", location.name.id.str(),
-                          location.stage == Stage::kPrequeue ? "checked" : "moved"));
+std::unexpected<Error> in_hand(const JobLocation& location) {
+  return fail(ErrorCode::kBusy, "{} is being {}: try again", location.name.id.str(),
+              location.stage == Stage::kPrequeue ? "checked" : "moved");
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
@@ -111,18 +110,17 @@ Result<Job> stop(Directories& directories, const JobLocation& location,
 
 /// Returns the error for an action that is not possible on the job at LOCATION, which is in run/.
 /// Does not lock the job, because its child holds the lock.
-std::unexpected<base::Error> refuse_running(const Directories& directories,
-                                            const JobLocation& location,
-                                            const ActionRequest& request,
-                                            const std::function<bool(const Job&)>& may) {
+std::unexpected<Error> refuse_running(const Directories& directories, const JobLocation& location,
+                                      const ActionRequest& request,
+                                      const std::function<bool(const Job&)>& may) {
   auto job = directories.read(location.stage, location.name);
   if (!job) return std::unexpected(std::move(job).error());
   if (auto denied = require_right(request, *job, may); !denied) {
     return std::unexpected(std::move(denied).error());
   }
   if (request.action == Action::kApprove && !job->approver.empty()) return already_approved(*job);
-  return fail(ErrorCode::kConflict, fmt::format("{} cannot be {}: it is running",
-                                                job->name.id.str(), done_of(request.action)));
+  return fail(ErrorCode::kConflict, "{} cannot be {}: it is running", job->name.id.str(),
+              done_of(request.action));
 }
 
 Result<Job> act_on(Directories& directories, const JobLocation& location,

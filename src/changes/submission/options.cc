@@ -26,15 +26,14 @@ std::size_t batch_of(const PoolOptions& options) {
   return options.gate.program.empty() ? kWithoutGate : 1;
 }
 
-base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text) {
+Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text) {
   std::array<bool, kMoveTypes> types{};
   if (text == "none") return types;
   for (const std::string& word : base::split_words(text, " \t,")) {
     const auto type = move_type_named(word);
     if (!type) {
-      return base::fail(base::ErrorCode::kInvalid,
-                        "\"{}\" is not a move type (RB, EM, BF, DC, or none)",
-                        base::printable(word));
+      return fail(ErrorCode::kInvalid, "\"{}\" is not a move type (RB, EM, BF, DC, or none)",
+                  base::printable(word));
     }
     types[static_cast<std::size_t>(*type)] = true;
   }

@@ -68,7 +68,7 @@ std::string_view word_of(Deed deed) {
   return kRightNames[static_cast<std::size_t>(deed)];
 }
 
-base::Result<Allowed> Allowed::parse(std::string_view text) {
+Result<Allowed> Allowed::parse(std::string_view text) {
   Allowed allowed;
   bool is_none = false;
   const auto words = base::split_words(text, " \t,");

@@ -31,7 +31,7 @@ Result<bool> is_first_request(const Directories& directories, std::chrono::milli
                               std::string_view signature, base::UnixMillis date,
                               base::UnixMillis now) {
   if (signature.empty() || signature.size() > 128 || !base::is_hex(signature)) {
-    return base::fail(ErrorCode::kInvalid, "the signature is not a hexadecimal number");
+    return fail(ErrorCode::kInvalid, "the signature is not a hexadecimal number");
   }
   const std::int64_t length = 2 * max_skew.count();
   const auto folder = directories.control("seen");

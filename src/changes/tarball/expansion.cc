@@ -24,7 +24,7 @@ class Input {
 
   Result<std::size_t> read(std::span<char> buffer) {
     const ssize_t size = base::read_all_at(file_, buffer, offset_);
-    if (size < 0) return base::fail_errno("cannot read the tarball");
+    if (size < 0) return fail_errno("cannot read the tarball");
     offset_ += static_cast<std::uint64_t>(size);
     return static_cast<std::size_t>(size);
   }
@@ -124,7 +124,7 @@ class Zstd : public Expansion {
     return {};
   }
 
-  std::unexpected<base::Error> failure() {
+  std::unexpected<Error> failure() {
     if (!error_.message.empty()) return std::unexpected(error_);
     const char* why = ::archive_error_string(archive_);
     return fail(ErrorCode::kInvalid, "the tarball is damaged or truncated: {}",
@@ -145,7 +145,7 @@ class Zstd : public Expansion {
   std::vector<char> bytes_;
   archive* archive_;
   bool is_open_ = false;
-  base::Error error_;
+  Error error_;
 };
 
 std::unique_ptr<Expansion> expansion_of(int tarball, std::string_view beginning) {
@@ -158,7 +158,7 @@ std::unique_ptr<Expansion> expansion_of(int tarball, std::string_view beginning)
 
 Result<std::unique_ptr<Expansion>> Expansion::open(int tarball, const TarballLimits& limits) {
   struct stat status {};
-  if (::fstat(tarball, &status) != 0) return base::fail_errno("cannot examine the tarball");
+  if (::fstat(tarball, &status) != 0) return fail_errno("cannot examine the tarball");
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kInvalid, "the tarball is not a regular file");
   if (static_cast<std::uint64_t>(status.st_size) > limits.tarball) {

@@ -18,15 +18,15 @@ namespace quarry::changes {
 class Expansion {
  public:
   /// Opens the file TARBALL, which is not owned. Errors: kLimit (too large), kIo.
-  static base::Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
+  static Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
   virtual ~Expansion() = default;
 
   /// Reads into BUFFER. Returns the number of bytes, or 0 at the end of a complete archive. Errors:
   /// kInvalid (damaged or truncated), kLimit (larger than allowed), kIo.
-  base::Result<std::size_t> read(std::span<char> buffer);
+  Result<std::size_t> read(std::span<char> buffer);
 
  protected:
-  virtual base::Result<std::size_t> expand(std::span<char> buffer) = 0;
+  virtual Result<std::size_t> expand(std::span<char> buffer) = 0;
 
  private:
   std::uint64_t left_ = 0;

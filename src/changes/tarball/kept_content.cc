@@ -50,7 +50,7 @@ std::uint64_t checksum_of(std::string_view bytes) {
 
 Result<std::string> read_all(int file) {
   struct stat status {};
-  if (::fstat(file, &status) != 0) return base::fail_errno("cannot examine cached contents");
+  if (::fstat(file, &status) != 0) return fail_errno("cannot examine cached contents");
   if (static_cast<std::uint64_t>(status.st_size) > 2 * kMaxKept) {
     return fail(ErrorCode::kLimit, "too large to be cached");
   }
@@ -81,7 +81,7 @@ Result<void> keep_content(const ChangeSetContent& content, const fs::path& folde
   if (errno == ENOENT || errno == EXDEV || errno == EPERM) {
     return fail(ErrorCode::kDiscarded, "this file system cannot link an unnamed file");
   }
-  return base::fail_errno("cannot cache contents");
+  return fail_errno("cannot cache contents");
 }
 
 bool has_content(const fs::path& folder, const ChangeSetName& name) {
@@ -97,7 +97,7 @@ Result<ChangeSetContent> take_content(const fs::path& folder, const ChangeSetNam
   const fs::path path = path_of(folder, name);
   base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return fail(ErrorCode::kNotFound, "nothing is cached");
-  if (!file) return base::fail_errno(path.string());
+  if (!file) return fail_errno(path.string());
   ::unlink(path.c_str());
   QUARRY_TRY_ASSIGN(const std::string all, read_all(file.get()));
   std::string_view rest = all;

@@ -54,7 +54,7 @@ class Unpacking {
   bool is_whole_ = true;
 };
 
-std::unexpected<base::Error> senseless() {
+std::unexpected<Error> senseless() {
   return fail(ErrorCode::kInvalid,
               "the tarball reader sent an invalid reply; the tarball might be malicious");
 }

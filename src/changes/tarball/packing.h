@@ -15,11 +15,11 @@
 
 namespace quarry::changes {
 
-std::string packed(const base::Result<TarballEntries>& entries);
+std::string packed(const Result<TarballEntries>& entries);
 
 /// Parses BYTES, which are not trusted. CONTENTS is the size of the file with the contents. Errors:
 /// the error in BYTES, kInvalid (malformed).
-base::Result<TarballEntries> unpacked(std::string_view bytes, std::uint64_t contents,
-                                      const TarballLimits& limits);
+Result<TarballEntries> unpacked(std::string_view bytes, std::uint64_t contents,
+                                const TarballLimits& limits);
 
 }  // namespace quarry::changes

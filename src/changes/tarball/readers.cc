@@ -79,7 +79,7 @@ std::string_view next_message(std::string_view& rest) {
   kept.insert(kept.end(), contents.begin(), contents.end());
   const Utf8Locale locale;  // confine() prevents opening the locale's files
   const bool is_confined = confine(kept, {});
-  const auto refused = base::fail_errno("cannot sandbox the tarball reader");
+  const auto refused = fail_errno("cannot sandbox the tarball reader");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
     std::string message;
     try {
@@ -159,7 +159,7 @@ Result<std::string> read_all(int pipe, std::size_t limit) {
   return fail(ErrorCode::kLimit, "reading the tarball took too long, or it has too many entries");
 }
 
-std::unexpected<base::Error> killed(int signal) {
+std::unexpected<Error> killed(int signal) {
   if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball took too long");
   return fail(ErrorCode::kInvalid, "the tarball reader was killed by signal {}", signal);
 }
@@ -168,7 +168,7 @@ Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,
                                     const TarballLimits& limits) {
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
-    return base::fail_errno("cannot examine the contents of the tarball");
+    return fail_errno("cannot examine the contents of the tarball");
   QUARRY_TRY_ASSIGN(auto entries,
                     unpacked(message, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
@@ -195,15 +195,14 @@ Result<void> TarballReaders::start_helper() {
   helper_.reset();
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot create a socket pair for tarball readers");
+    return fail_errno("cannot create a socket pair for tarball readers");
   }
   auto helper = std::make_unique<Helper>();
   helper->socket.reset(ends[0]);
   const base::Fd its(ends[1]);
   const pid_t owner = ::getpid();
   helper->pid = ::fork();
-  if (helper->pid < 0)
-    return base::fail_errno("cannot start the helper process for tarball readers");
+  if (helper->pid < 0) return fail_errno("cannot start the helper process for tarball readers");
   if (helper->pid == 0) fork_readers(its.get(), owner);
   QUARRY_TRY(answer_of_helper(helper->socket.get()));
   helper_ = std::move(helper);
@@ -218,7 +217,7 @@ Result<void> TarballReaders::order(const TarballLimits& limits, std::span<const 
   };
   if (send()) return {};
   QUARRY_TRY(start_helper());
-  return send() ? Result<void>() : base::fail_errno("cannot start a tarball reader");
+  return send() ? Result<void>() : fail_errno("cannot start a tarball reader");
 }
 
 TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs,

@@ -40,7 +40,7 @@ class Source {
   }
 
   /// Returns the error that stopped reading. Its message is empty if no error occurred.
-  const base::Error& error() const { return error_; }
+  const Error& error() const { return error_; }
 
   /// Reads the rest of the tarball, so that the checksums of the compression are verified.
   Result<void> drain() {
@@ -67,7 +67,7 @@ class Source {
   std::vector<char> bytes_;
   std::uint64_t offset_ = 0;
   std::uint64_t end_of_text_ = 0;  // position after the last byte that is not zero
-  base::Error error_;
+  Error error_;
 };
 
 struct CloseArchive {
@@ -127,7 +127,7 @@ class TarReader {
     return static_cast<std::uint64_t>(::archive_filter_bytes(archive_.get(), 0));
   }
 
-  std::unexpected<base::Error> failure() {
+  std::unexpected<Error> failure() {
     if (!source_.error().message.empty()) return std::unexpected(source_.error());
     const char* why = ::archive_error_string(archive_.get());
     return fail(ErrorCode::kInvalid, "not a tarball, or damaged: {}",
@@ -289,14 +289,14 @@ Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, in
 Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
   if (base::write_all_at(file, bytes, offset)) return {};
   const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-  auto failure = base::fail_errno("cannot store the contents of the tarball");
+  auto failure = fail_errno("cannot store the contents of the tarball");
   if (is_full) failure.error().code = ErrorCode::kNoSpace;
   return failure;
 }
 
 Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset) {
   const ssize_t size = base::read_all_at(file, buffer, offset);
-  if (size < 0) return base::fail_errno("cannot read the contents of the tarball");
+  if (size < 0) return fail_errno("cannot read the contents of the tarball");
   if (static_cast<std::size_t>(size) == buffer.size()) return {};
   return fail(ErrorCode::kCorrupt, "the contents of the tarball are truncated");
 }

@@ -28,17 +28,17 @@ struct TarballEntries {
 
 /// Reads TARBALL, and appends the contents of its files to CONTENTS. Requires a Utf8Locale.
 /// Errors: kInvalid, kLimit, kNoSpace, kIo.
-base::Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, int contents);
+Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, int contents);
 
 /// Writes BYTES to FILE at OFFSET. Errors: kNoSpace, kIo.
-base::Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset);
+Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset);
 /// Fills BUFFER from FILE at OFFSET. Errors: kCorrupt (the file is too short), kIo.
-base::Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset);
+Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset);
 
 /// Creates an unnamed file in FOLDER.
-base::Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
+Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
 /// Checks ENTRIES, whose contents are in CONTENTS. Names must be valid and unique, links must be
 /// valid, and the meta file must name every file. Errors: kInvalid, kLimit.
-base::Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
+Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
 
 }  // namespace quarry::changes

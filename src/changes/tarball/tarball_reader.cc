@@ -96,7 +96,7 @@ Result<base::Fd> make_contents_file(const std::filesystem::path& folder) {
   // files.
   std::string name = (folder / "contents-XXXXXX").string();
   file.reset(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file) return base::fail_errno("cannot create a temporary file in " + folder.string());
+  if (!file) return fail_errno("cannot create a temporary file in " + folder.string());
   ::unlink(name.c_str());
   return file;
 }

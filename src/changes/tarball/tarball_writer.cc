@@ -31,7 +31,7 @@ struct TarballWriter::State {
   Sink sink;
   archive* writer;
   bool is_open = true;
-  base::Error error;
+  Error error;
 };
 
 TarballWriter::TarballWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -39,12 +39,12 @@ class FileSender final : public Sender {
     return done ? DeliveryResult{} : retry_later(done.error().message);
   }
 
-  base::Result<void> finish() override {
+  Result<void> finish() override {
     if (!is_dirty_ || !file_) return {};
     is_dirty_ = false;
     // Ignore EINVAL and EROFS, because pipes and similar files cannot be synced.
     if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
-    auto error = base::fail_errno("cannot sync {}", options_.path);
+    auto error = fail_errno("cannot sync {}", options_.path);
     file_.reset();
     return error;
   }
@@ -52,20 +52,20 @@ class FileSender final : public Sender {
   void reopen() override { file_.reset(); }
 
  private:
-  base::Result<void> open() {
+  Result<void> open() {
     constexpr mode_t kMode = 0640;
     // Use O_NONBLOCK, because opening a pipe without a reader would otherwise block and prevent the
     // courier from stopping.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_.reset(::open(options_.path.c_str(), kFlags, kMode));
-    if (!file_) return base::fail_errno("cannot open {}", options_.path);
+    if (!file_) return fail_errno("cannot open {}", options_.path);
     struct stat status {};
-    if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
+    if (::fstat(file_.get(), &status) != 0) return fail_errno(options_.path);
     // If the last line is incomplete, start a new line. The interrupted event will be delivered
     // again.
     if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1)
       return {};
-    auto error = base::fail_errno("cannot write to {}", options_.path);
+    auto error = fail_errno("cannot write to {}", options_.path);
     file_.reset();
     return error;
   }
@@ -80,10 +80,10 @@ class FileSender final : public Sender {
     return false;
   }
 
-  base::Result<void> append(std::string_view line) {
+  Result<void> append(std::string_view line) {
     if (!file_) QUARRY_TRY(open());
     struct stat before {};
-    if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
+    if (::fstat(file_.get(), &before) != 0) return fail_errno(options_.path);
     is_dirty_ = true;
     const auto end = std::chrono::steady_clock::now() + options_.delivery_timeout();
     const std::size_t size = line.size();
@@ -92,7 +92,7 @@ class FileSender final : public Sender {
       if (written > 0) line.remove_prefix(static_cast<std::size_t>(written));
       if (written > 0 || (written < 0 && errno == EINTR)) continue;
       if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
-      auto error = base::fail_errno("cannot write to {}", options_.path);
+      auto error = fail_errno("cannot write to {}", options_.path);
       if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
         has_half_a_line_ = true;
         file_.reset();

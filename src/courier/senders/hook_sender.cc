@@ -71,7 +71,7 @@ class HookSender final : public Sender {
 
 }  // namespace
 
-base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil) {
+Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil) {
   const std::string& fossil = hook.fossil.empty() ? default_fossil : hook.fossil;
   std::string line;
   for (std::size_t i = 0; i < hook.command.size(); ++i) {

@@ -50,19 +50,19 @@ class LogSender final : public Sender {
         return give_up(fmt::format("{} does not accept a message of {} bytes", options_.socket,
                                    datagram.size()));
       }
-      const auto error = base::fail_errno(options_.socket);
+      const auto error = fail_errno(options_.socket);
       socket_.reset();
       if (attempt > 0) return retry_later(error.error().message);
     }
   }
 
  private:
-  base::Result<void> connect() {
+  Result<void> connect() {
     QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options_.socket));
     socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket_) return base::fail_errno("socket");
+    if (!socket_) return fail_errno("socket");
     if (::connect(socket_.get(), address.get(), address.size()) == 0) return {};
-    auto error = base::fail_errno("cannot connect to {}", options_.socket);
+    auto error = fail_errno("cannot connect to {}", options_.socket);
     socket_.reset();
     return error;
   }

@@ -124,8 +124,8 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   return message.text(MailMessage::LineEnd::kLf);
 }
 
-base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
-                                                       Interrupted is_interrupted) {
+Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
+                                                 Interrupted is_interrupted) {
   std::unique_ptr<SmtpSender> sender;
   if (options.sendmail.empty()) {
     SmtpOptions smtp{.start_tls = options.start_tls, .user = options.user};

@@ -44,7 +44,7 @@ class Sender {
   /// Delivers the event. The outcome of an interrupted delivery is kReturned.
   virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
   /// Makes the deliveries durable. Called before the events are settled.
-  virtual base::Result<void> finish() { return {}; }
+  virtual Result<void> finish() { return {}; }
   /// Reopens files, for log rotation.
   virtual void reopen() {}
 };

@@ -19,13 +19,13 @@ std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
 std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options, Interrupted is_interrupted);
 std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options);
 /// Creates a sender of mail. Errors: the password cannot be read.
-base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
-                                                       Interrupted is_interrupted);
+Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
+                                                 Interrupted is_interrupted);
 std::unique_ptr<Sender> make_program_sender(const DestinationOptions& options,
                                             Interrupted is_interrupted);
 /// Creates a sender of HTTP requests. Errors: the secret cannot be read.
-base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
-                                                          Interrupted is_interrupted);
+Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
+                                                    Interrupted is_interrupted);
 
 /// Returns the environment of the courier's programs: PATH (or a default), HOME, USER, LANG, TZ and
 /// TMPDIR of this process.
@@ -39,7 +39,7 @@ std::expected<base::CommandEnd, DeliveryResult> run_to_deliver(const base::Comma
 /// %A, and keeps other % signs. As in fossil, the values are not quoted, because the author of the
 /// command has to quote them. Errors: kInvalid (a value contains a character that is special to a
 /// shell).
-base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
+Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
 /// Returns a line about EVENT for people: "[project] check-in by ann: comment".
 std::string subject_of(const event::Event& event);
@@ -54,7 +54,7 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
 std::string signature_of(std::string_view secret, std::string_view body);
 /// Returns the first line of the file at PATH. Errors: kNotFound, kIo, kInvalid (empty or too
 /// long).
-base::Result<std::string> read_secret(const std::string& path);
+Result<std::string> read_secret(const std::string& path);
 /// Returns whether STATUS, an HTTP status other than 2xx, is a permanent failure.
 bool is_final_status(long status);
 

@@ -20,12 +20,12 @@ std::string signature_of(std::string_view secret, std::string_view body) {
   return base::to_hex({digest.data(), size});
 }
 
-base::Result<std::string> read_secret(const std::string& path) {
+Result<std::string> read_secret(const std::string& path) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return base::fail_errno("cannot open {}", path);
+  if (!file) return fail_errno("cannot open {}", path);
   std::array<char, 4096> buffer{};
   const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
-  if (size < 0) return base::fail_errno("cannot read {}", path);
+  if (size < 0) return fail_errno("cannot read {}", path);
   const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
   const std::size_t end = text.find_first_of("\r\n");
   const bool is_whole = end != std::string_view::npos || text.size() < buffer.size();

@@ -220,8 +220,8 @@ bool is_final_status(long status) {
   return std::ranges::find(kFinal, status) != kFinal.end();
 }
 
-base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
-                                                          Interrupted is_interrupted) {
+Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
+                                                    Interrupted is_interrupted) {
   std::string secret;
   if (!options.secret_file.empty()) {
     QUARRY_TRY_ASSIGN(secret, read_secret(options.secret_file));

@@ -18,11 +18,11 @@ constexpr std::size_t kMaxLine = 768;  // with its prefix, a line fits into log_
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 
-base::Result<base::Pipe> make_output_pipe() {
+Result<base::Pipe> make_output_pipe() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   // The child's end stays blocking, so that the child does not lose output when the pipe is full.
   if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return base::fail_errno("cannot set up a pipe");
+    return fail_errno("cannot set up a pipe");
   }
   return pipe;
 }
@@ -48,7 +48,7 @@ std::string OutputLines::take_rest() {
   return std::exchange(rest_, {});
 }
 
-base::Result<OutputPipes> OutputPipes::make() {
+Result<OutputPipes> OutputPipes::make() {
   OutputPipes pipes;
   QUARRY_TRY_ASSIGN(pipes.out, make_output_pipe());
   QUARRY_TRY_ASSIGN(pipes.err, make_output_pipe());

@@ -49,7 +49,7 @@ struct OutputPipes {
   base::Pipe err;
 
   /// Creates both pipes. Errors: kIo.
-  static base::Result<OutputPipes> make();
+  static Result<OutputPipes> make();
 };
 
 /// Called in the child. Redirects standard input from /dev/null, and standard output and error to

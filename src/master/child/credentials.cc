@@ -33,13 +33,13 @@ std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
 
 }  // namespace
 
-base::Result<gid_t> group_named(const std::string& name) {
+Result<gid_t> group_named(const std::string& name) {
   if (const group* entry = ::getgrnam(name.c_str())) return entry->gr_gid;
   if (const auto number = base::parse_number<unsigned>(name)) return *number;
-  return base::fail(base::ErrorCode::kNotFound, "group \"{}\" does not exist", name);
+  return fail(ErrorCode::kNotFound, "group \"{}\" does not exist", name);
 }
 
-base::Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
+Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
   Credentials credentials;
   const auto number = base::parse_number<unsigned>(name);
   if (const passwd* entry = ::getpwnam(name.c_str())) {
@@ -49,7 +49,7 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   } else if (number && !group.empty()) {
     credentials = {"#" + name, *number, 0, {}, {}};
   } else {
-    return base::fail(base::ErrorCode::kNotFound, "user \"{}\" does not exist", name);
+    return fail(ErrorCode::kNotFound, "user \"{}\" does not exist", name);
   }
   if (!group.empty()) {
     QUARRY_TRY_ASSIGN(credentials.gid, group_named(group));
@@ -58,13 +58,13 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   return credentials;
 }
 
-base::Result<Credentials> owner_of(const std::filesystem::path& path) {
+Result<Credentials> owner_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
-      return base::fail(base::ErrorCode::kNotFound, "{} does not exist", path.string());
+      return fail(ErrorCode::kNotFound, "{} does not exist", path.string());
     }
-    return base::fail_errno("cannot examine {}", path.string());
+    return fail_errno("cannot examine {}", path.string());
   }
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
@@ -77,7 +77,7 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   return Credentials{name, status.st_uid, gid, home, groups_of(name, gid)};
 }
 
-base::Result<std::vector<uid_t>> users_named(std::string_view names) {
+Result<std::vector<uid_t>> users_named(std::string_view names) {
   std::vector<uid_t> users;
   for (const std::string& name : split_list(names)) {
     QUARRY_TRY_ASSIGN(const auto user, credentials_named(name, ""));
@@ -86,7 +86,7 @@ base::Result<std::vector<uid_t>> users_named(std::string_view names) {
   return users;
 }
 
-base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
+Result<std::vector<gid_t>> groups_named(std::string_view names) {
   std::vector<gid_t> groups;
   for (const std::string& name : split_list(names)) {
     QUARRY_TRY_ASSIGN(const gid_t group, group_named(name));
@@ -95,16 +95,15 @@ base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
   return groups;
 }
 
-base::Result<void> become(const Credentials& credentials) {
+Result<void> become(const Credentials& credentials) {
   if (::setgroups(credentials.groups.size(), credentials.groups.data()) != 0 ||
       ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
-    return base::fail_errno("cannot become user {}", credentials.user);
+    return fail_errno("cannot become user {}", credentials.user);
   }
   // Make sure that the change of user is permanent.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
-    return base::fail(base::ErrorCode::kDenied,
-                      "privileges were not dropped: user {} can become root again",
-                      credentials.user);
+    return fail(ErrorCode::kDenied, "privileges were not dropped: user {} can become root again",
+                credentials.user);
   }
   return {};
 }

@@ -23,7 +23,7 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
   if (!value) return;
   const rlimit wanted{*value, *value};
   if (::setrlimit(resource, &wanted) == 0) return;
-  const std::string reason = base::fail_errno("").error().message;
+  const std::string reason = fail_errno("").error().message;
   rlimit limit{};
   ::getrlimit(resource, &limit);
   limit.rlim_cur = std::min<rlim_t>(*value, limit.rlim_max);
@@ -38,14 +38,14 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
 void set_priority(std::optional<int> priority) {
   if (!priority || ::setpriority(PRIO_PROCESS, 0, *priority) == 0) return;
   base::log(LogLevel::kWarning, "{}",
-            base::fail_errno("cannot set process.priority to {}", *priority).error().message);
+            fail_errno("cannot set process.priority to {}", *priority).error().message);
 }
 
-base::Result<void> change_root(const std::string& folder) {
+Result<void> change_root(const std::string& folder) {
   if (folder.empty()) return {};
   // Call chdir("/"), because the process could otherwise leave the new root with "..".
   if (::chroot(folder.c_str()) == 0 && ::chdir("/") == 0) return {};
-  return base::fail_errno("cannot chroot to {}", folder);
+  return fail_errno("cannot chroot to {}", folder);
 }
 
 }  // namespace
@@ -56,19 +56,18 @@ void limit_process(const ResourceLimits& limits, std::optional<int> priority) {
   set_priority(priority);
 }
 
-base::Result<void> put_in_force(const ProcessSettings& settings,
-                                const std::optional<Credentials>& run_as) {
+Result<void> put_in_force(const ProcessSettings& settings,
+                          const std::optional<Credentials>& run_as) {
   limit_process(settings.limits, settings.priority);
   set_environment(settings, run_as);
   QUARRY_TRY(change_root(settings.chroot));  // needs root
   if (run_as) QUARRY_TRY(become(*run_as));
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
-    return base::fail_errno("cannot change to the folder {}", settings.chdir);
+    return fail_errno("cannot change to the folder {}", settings.chdir);
   }
   // Set the flag at the end, because a change of user clears it.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
-    base::log(LogLevel::kWarning, "{}",
-              base::fail_errno("cannot set process.dumpable").error().message);
+    base::log(LogLevel::kWarning, "{}", fail_errno("cannot set process.dumpable").error().message);
   }
   return {};
 }

@@ -29,12 +29,12 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
   ::_exit(0);
 }
 
-base::Result<void> prepare(const Service& service, pid_t master) {
+Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // Set the signal now, because the kernel clears this setting on a change of user.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has exited");
+  if (::getppid() != master) return fail(ErrorCode::kIo, "the master has exited");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   base::set_process_title("quarry: " + service.name);
   return {};
@@ -44,7 +44,7 @@ base::Result<void> prepare(const Service& service, pid_t master) {
 // pipe why the child cannot start.
 class Preparation {
  public:
-  static base::Result<Preparation> begin() {
+  static Result<Preparation> begin() {
     Preparation made;
     QUARRY_TRY_ASSIGN(made.pipe_, base::make_pipe());
     return made;
@@ -118,11 +118,11 @@ struct Inheritance {
 }
 
 /// Passes the listening socket to a program by the protocol of sd_listen_fds(3). Errors: kIo.
-base::Result<void> pass_listener(int listener) {
+Result<void> pass_listener(int listener) {
   if (listener < 0) return {};
   const bool is_there = listener == kFirstPassed ? ::fcntl(listener, F_SETFD, 0) == 0
                                                  : ::dup2(listener, kFirstPassed) == kFirstPassed;
-  if (!is_there) return base::fail_errno("cannot pass on the listening socket");
+  if (!is_there) return fail_errno("cannot pass on the listening socket");
   ::setenv("LISTEN_FDS", "1", 1);
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   return {};
@@ -155,7 +155,7 @@ void keep_log_for_now(Inheritance& mine) {
   std::vector<std::string> words = program.arguments;
   leave_signals_to_program();
   ::execv(program.path.c_str(), base::pointers_to(words).data());
-  mine.give_up(base::fail_errno("cannot execute {}", program.path.string()).error().message);
+  mine.give_up(fail_errno("cannot execute {}", program.path.string()).error().message);
 }
 
 /// Runs in the new process and never returns.
@@ -213,9 +213,8 @@ void put_signals_to_rest() {
   ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
 }
 
-base::Result<Spawned> spawn(
-    Service& service, const ChildEnds& ends,
-    const std::function<std::optional<scoreboard::Board>()>& forget_others) {
+Result<Spawned> spawn(Service& service, const ChildEnds& ends,
+                      const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   std::pair<control::Channel, control::Channel> channel;
   if (!service.is_program() || service.on_request || service.requests_jobs) {
     QUARRY_TRY_ASSIGN(channel, control::Channel::make_pair());
@@ -232,7 +231,7 @@ base::Result<Spawned> spawn(
   const pid_t master = ::getpid();
   const SignalsHeld held;
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot create a process");
+  if (pid < 0) return fail_errno("cannot create a process");
   if (pid == 0) {
     run_child({service, ends, master, std::move(childs), std::move(output), std::move(preparation)},
               forget_others);
@@ -240,7 +239,7 @@ base::Result<Spawned> spawn(
   const std::string failure = preparation ? preparation->outcome() : std::string();
   if (failure.empty()) return Spawned{pid, std::move(ours), std::move(output)};
   ::waitpid(pid, nullptr, 0);
-  return base::fail(base::ErrorCode::kIo, failure);
+  return fail(ErrorCode::kIo, failure);
 }
 
 }  // namespace quarry::master

@@ -49,7 +49,7 @@ struct ChildEnds {
 /// Forks a child of SERVICE. FORGET_OTHERS runs first in the child. FORGET_OTHERS unmaps the boards
 /// of other services and returns the board that SERVICE observes, if any. Errors: kIo; if
 /// is_waited_for, also the reason why the child cannot start.
-base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
-                            const std::function<std::optional<scoreboard::Board>()>& forget_others);
+Result<Spawned> spawn(Service& service, const ChildEnds& ends,
+                      const std::function<std::optional<scoreboard::Board>()>& forget_others);
 
 }  // namespace quarry::master

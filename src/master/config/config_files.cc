@@ -22,9 +22,9 @@ namespace {
 constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
 constexpr std::size_t kMaxFiles = 1000;
 
-base::Result<std::string> read_text(const std::filesystem::path& path) {
+Result<std::string> read_text(const std::filesystem::path& path) {
   const auto unreadable = [&](const std::string& why) {
-    return base::fail(base::ErrorCode::kIo, "{}: cannot be read: {}", path.string(), why);
+    return fail(ErrorCode::kIo, "{}: cannot be read: {}", path.string(), why);
   };
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -37,8 +37,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   if (error) return unreadable(error.message());
   if (!file) return unreadable("permission denied");
   if (size > kMaxFileSize) {
-    return base::fail(base::ErrorCode::kLimit, "{}: larger than {} bytes", path.string(),
-                      kMaxFileSize);
+    return fail(ErrorCode::kLimit, "{}: larger than {} bytes", path.string(), kMaxFileSize);
   }
   std::ostringstream text;
   text << file.rdbuf();
@@ -62,7 +61,7 @@ std::vector<std::string> paths_matching(const std::string& pattern) {
 }
 
 /// Returns the replacement for ${REFERENCE}.
-base::Result<std::string> value_of(std::string_view reference) {
+Result<std::string> value_of(std::string_view reference) {
   const std::size_t colon = std::min(reference.find(":-"), reference.size());
   const std::string name(reference.substr(0, colon));
   const char* found = std::getenv(name.c_str());
@@ -70,18 +69,16 @@ base::Result<std::string> value_of(std::string_view reference) {
     return std::string(reference.substr(colon + 2));
   }
   if (found == nullptr) {
-    return base::fail(
-        base::ErrorCode::kInvalid,
-        "${{{0}}}: this environment variable is not set; ${{{0}:-TEXT}} sets a default",
-        base::printable(name));
+    return fail(ErrorCode::kInvalid,
+                "${{{0}}}: this environment variable is not set; ${{{0}:-TEXT}} sets a default",
+                base::printable(name));
   }
   std::string value = found;
   if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
       value.find('\n') != value.npos) {
-    return base::fail(
-        base::ErrorCode::kInvalid,
-        "${{{}}}: the value of this variable must not contain $pool, ${{ or a newline",
-        base::printable(name));
+    return fail(ErrorCode::kInvalid,
+                "${{{}}}: the value of this variable must not contain $pool, ${{ or a newline",
+                base::printable(name));
   }
   return value;
 }
@@ -89,7 +86,7 @@ base::Result<std::string> value_of(std::string_view reference) {
 /// Returns VALUE with its references expanded. ${NAME} is replaced by the variable. ${NAME:-TEXT}
 /// is replaced by TEXT if the variable is unset or empty. Errors: kInvalid (the variable is not
 /// set, or its value contains $pool, ${ or a newline).
-base::Result<std::string> with_environment(std::string_view value) {
+Result<std::string> with_environment(std::string_view value) {
   std::string text;
   for (;;) {
     const std::size_t start = std::min(value.find("${"), value.size());
@@ -97,7 +94,7 @@ base::Result<std::string> with_environment(std::string_view value) {
     text += value.substr(0, start);
     if (start == value.size()) return text;
     if (end == std::string_view::npos) {
-      return base::fail(base::ErrorCode::kInvalid, "${ is not closed by }");
+      return fail(ErrorCode::kInvalid, "${ is not closed by }");
     }
     QUARRY_TRY_ASSIGN(const std::string found, value_of(value.substr(start + 2, end - start - 2)));
     text += found;

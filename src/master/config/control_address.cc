@@ -29,7 +29,7 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
   std::string pid_file;
   std::string socket;
   for (const base::IniMistake& mistake : files.merged.mistakes) {
-    if (mistake.line < 0) return base::fail(ErrorCode::kIo, mistake.message);
+    if (mistake.line < 0) return fail(ErrorCode::kIo, mistake.message);
   }
   for (const base::IniSection& section : files.merged.sections) {
     if (section.name != "global") continue;
@@ -39,14 +39,14 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
     }
   }
   if (socket.empty() && pid_file.empty()) {
-    return base::fail(
+    return fail(
         ErrorCode::kNotFound,
         "{} sets neither control.socket nor pid, so its quarryd does not have a control socket",
         path.string());
   }
   const std::string& named = socket.empty() ? pid_file : socket;
   if (!named.starts_with('/') && named != "off") {
-    return base::fail(
+    return fail(
         ErrorCode::kInvalid,
         "{}: {} is relative to the --prefix of its quarryd: name the control socket explicitly",
         path.string(), base::printable(named));
@@ -54,7 +54,7 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto address, socket.empty() ? control_socket_beside(pid_file)
                                                        : parse_control_socket(socket));
   if (address) return *address;
-  return base::fail(ErrorCode::kNotFound, "{} sets control.socket = off", path.string());
+  return fail(ErrorCode::kNotFound, "{} sets control.socket = off", path.string());
 }
 
 }  // namespace quarry::master

@@ -13,7 +13,7 @@ namespace quarry::master {
 /// Sets the directive KEY of SECTION to VALUE. Errors: kInvalid (unknown directive or invalid
 /// value).
 template <typename Section>
-base::Result<void> set_directive(Section& section, std::string_view key, const std::string& value);
+Result<void> set_directive(Section& section, std::string_view key, const std::string& value);
 
 /// Returns whether the section SECTION may have several lines with the directive KEY.
 bool may_repeat(std::string_view section, std::string_view key);

@@ -15,8 +15,8 @@ namespace {
 
 using base::printable;
 
-std::unexpected<base::Error> invalid(std::string message) {
-  return base::fail(base::ErrorCode::kInvalid, std::move(message));
+std::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorCode::kInvalid, std::move(message));
 }
 
 }  // namespace

@@ -24,8 +24,7 @@ bool is_file(const std::string& path) {
 
 /// Stores FOUND, the value of DIRECTIVE, in TARGET. If FOUND is an error, reports a mistake.
 template <typename Found, typename Target>
-void resolve(base::Result<Found> found, Target& target, const char* directive,
-             const Findings& findings) {
+void resolve(Result<Found> found, Target& target, const char* directive, const Findings& findings) {
   if (found) {
     target = std::move(*found);
   } else {

@@ -58,7 +58,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   void asked(const std::string& from, std::uint32_t number, std::chrono::seconds delay = {});
   Figures figures() const;
 
-  base::Result<void> set_up() override { return {}; }
+  Result<void> set_up() override { return {}; }
   bool begin() override { return true; }
   void second_passed() override;
   Vacancy child_ended(const Remains& remains) override;

@@ -162,7 +162,7 @@ class Starter {
   virtual ~Starter() = default;
 
   /// Registers the service's events, if any. Errors: kIo.
-  virtual base::Result<void> set_up() = 0;
+  virtual Result<void> set_up() = 0;
   /// Starts the initial children. Returns false if all starts fail for a reason other than a limit.
   virtual bool begin() = 0;
   virtual void second_passed() = 0;

@@ -35,7 +35,7 @@ Scaling::Scaling(Children& children, event_base* base, const MasterState& master
       policy_(make_policy(service_.processes)),
       respawn_timer_(base, -1, 0, [this] { maintain(); }) {}
 
-base::Result<void> Scaling::set_up() {
+Result<void> Scaling::set_up() {
   if (!policy_->is_woken_by_connections()) return {};
   QUARRY_TRY_ASSIGN(child_accept_, base::make_pipe(O_NONBLOCK));
   accepted_ = base::Event(base_, child_accept_.reading.get(), EV_READ | EV_PERSIST,

@@ -34,7 +34,7 @@ class Scaling final : public Starter {
   Scaling(Children& children, event_base* base, const MasterState& master_state,
           const ProcessMax& bound);
 
-  base::Result<void> set_up() override;
+  Result<void> set_up() override;
   bool begin() override;
   void second_passed() override;
   Vacancy child_ended(const Remains& remains) override;

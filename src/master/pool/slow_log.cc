@@ -47,7 +47,7 @@ void write_slow_log(const std::string& path, const SlowRequest& request) {
       ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0640));
   if (file && ::write(file.get(), line.data(), line.size()) >= 0) return;
   base::log(base::LogLevel::kError, "{}",
-            base::fail_errno("cannot write the slow log {}", path).error().message);
+            fail_errno("cannot write the slow log {}", path).error().message);
 }
 
 }  // namespace quarry::master

@@ -20,34 +20,34 @@ using nlohmann::json;
 constexpr int kVersion = 1;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-base::Result<void> keep_open(int fd) {
+Result<void> keep_open(int fd) {
   if (::fcntl(fd, F_SETFD, 0) == 0) return {};
-  return base::fail_errno("cannot keep a descriptor open across the reload");
+  return fail_errno("cannot keep a descriptor open across the reload");
 }
 
-base::Result<int> let_through(const base::Fd& fd) {
+Result<int> let_through(const base::Fd& fd) {
   if (!fd) return -1;
   QUARRY_TRY(keep_open(fd.get()));
   return fd.get();
 }
 
 /// Returns the descriptor NUMBER and makes it close-on-exec again. For -1, returns an empty object.
-base::Result<base::Fd> take_descriptor(int number) {
+Result<base::Fd> take_descriptor(int number) {
   if (number < 0) return base::Fd();
   if (number <= STDERR_FILENO || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
-    return base::fail(ErrorCode::kInvalid, "descriptor {} was not inherited", number);
+    return fail(ErrorCode::kInvalid, "descriptor {} was not inherited", number);
   }
   return base::Fd(number);
 }
 
-base::Result<std::string> read_all(const base::Fd& fd) {
+Result<std::string> read_all(const base::Fd& fd) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot examine the handover");
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot examine the handover");
   if (static_cast<std::size_t>(status.st_size) > kMaxBytes)
-    return base::fail(ErrorCode::kLimit, "the handover is too long");
+    return fail(ErrorCode::kLimit, "the handover is too long");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   if (::pread(fd.get(), text.data(), text.size(), 0) != status.st_size) {
-    return base::fail_errno("cannot read the handover");
+    return fail_errno("cannot read the handover");
   }
   return text;
 }
@@ -55,19 +55,19 @@ base::Result<std::string> read_all(const base::Fd& fd) {
 using Words = std::array<std::uint64_t, sizeof(scoreboard::PoolState) / sizeof(std::uint64_t)>;
 
 // The text is written as an array of bytes, because a child's output might not be UTF-8.
-base::Result<json> write_stream(const CaughtStream& stream) {
+Result<json> write_stream(const CaughtStream& stream) {
   QUARRY_TRY_ASSIGN(const int fd, let_through(stream.fd));
   return json{{"fd", fd},
               {"rest", std::vector<std::uint8_t>(stream.rest.begin(), stream.rest.end())}};
 }
 
-base::Result<CaughtStream> read_stream(const json& from) {
+Result<CaughtStream> read_stream(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
   const auto rest = from.value("rest", std::vector<std::uint8_t>());
   return CaughtStream{std::move(fd), std::string(rest.begin(), rest.end())};
 }
 
-base::Result<json> write_previous_child(const PreviousChild& child) {
+Result<json> write_previous_child(const PreviousChild& child) {
   QUARRY_TRY_ASSIGN(const int control, let_through(child.control));
   json to = {{"pid", child.pid},
              {"service", child.service},
@@ -88,7 +88,7 @@ base::Result<json> write_previous_child(const PreviousChild& child) {
   return to;
 }
 
-base::Result<PreviousChild> read_previous_child(const json& from) {
+Result<PreviousChild> read_previous_child(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd control, take_descriptor(from.value("control", -1)));
   PreviousChild child{.pid = from.value("pid", -1),
                       .service = from.value("service", ""),
@@ -110,7 +110,7 @@ base::Result<PreviousChild> read_previous_child(const json& from) {
   return child;
 }
 
-base::Result<json> write_board(const InheritedBoard& board) {
+Result<json> write_board(const InheritedBoard& board) {
   QUARRY_TRY_ASSIGN(const int fd, let_through(board.fd));
   const scoreboard::BoardLayout& layout = board.layout;
   return json{{"service", board.service},
@@ -120,7 +120,7 @@ base::Result<json> write_board(const InheritedBoard& board) {
               {"state", std::bit_cast<Words>(board.state)}};
 }
 
-base::Result<InheritedBoard> read_board(const json& from) {
+Result<InheritedBoard> read_board(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
   const json& layout = from.at("layout");
   const json& writer = from.at("writer");
@@ -138,7 +138,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
   return board;
 }
 
-base::Result<json> write_memory(const InheritedMemory& memory) {
+Result<json> write_memory(const InheritedMemory& memory) {
   QUARRY_TRY(keep_open(memory.fd.get()));
   return json{{"service", memory.service},
               {"fd", memory.fd.get()},
@@ -146,7 +146,7 @@ base::Result<json> write_memory(const InheritedMemory& memory) {
               {"writer", {memory.writer.user, memory.writer.group}}};
 }
 
-base::Result<InheritedMemory> read_memory(const json& from) {
+Result<InheritedMemory> read_memory(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
   const json& writer = from.at("writer");
   return InheritedMemory{.service = from.value("service", ""),
@@ -155,10 +155,10 @@ base::Result<InheritedMemory> read_memory(const json& from) {
                          .writer = {writer.at(0), writer.at(1)}};
 }
 
-base::Result<Handover> parse(const std::string& text) {
+Result<Handover> parse(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
   if (!document.is_object() || document.value("version", 0) != kVersion) {
-    return base::fail(ErrorCode::kInvalid, "unsupported version of the handover");
+    return fail(ErrorCode::kInvalid, "unsupported version of the handover");
   }
   Handover handover;
   handover.generation = document.value("generation", std::uint64_t{1});
@@ -197,7 +197,7 @@ BoardWriter writer_for(const std::optional<Credentials>& run_as) {
   return {::geteuid(), ::getegid()};
 }
 
-base::Result<base::Fd> write_handover(const Handover& handover) {
+Result<base::Fd> write_handover(const Handover& handover) {
   json document = {{"version", kVersion},           {"generation", handover.generation},
                    {"counters", handover.counters}, {"notes", handover.notes},
                    {"sockets", json::array()},      {"previous_children", json::array()},
@@ -221,11 +221,11 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
     document["memories"].push_back(std::move(written));
   }
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kMaxBytes) return base::fail(ErrorCode::kLimit, "the handover is too long");
+  if (text.size() > kMaxBytes) return fail(ErrorCode::kLimit, "the handover is too long");
   base::Fd fd(::memfd_create("quarry-handover", 0));
-  if (!fd) return base::fail_errno("cannot create memory for the handover");
+  if (!fd) return fail_errno("cannot create memory for the handover");
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return base::fail_errno("cannot write the handover");
+    return fail_errno("cannot write the handover");
   }
   return fd;
 }
@@ -245,14 +245,14 @@ void take_back(Handover& handover) {
   }
 }
 
-base::Result<std::optional<Handover>> take_handover() {
+Result<std::optional<Handover>> take_handover() {
   const char* variable = std::getenv(kHandoverVariable);
   if (variable == nullptr) return std::nullopt;
   const std::string number = variable;
   ::unsetenv(kHandoverVariable);
   const auto value = base::parse_number<int>(number);
   if (!value) {
-    return base::fail(ErrorCode::kInvalid, "{} is not a number", kHandoverVariable);
+    return fail(ErrorCode::kInvalid, "{} is not a number", kHandoverVariable);
   }
   QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(*value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));
@@ -260,7 +260,7 @@ base::Result<std::optional<Handover>> take_handover() {
     QUARRY_TRY_ASSIGN(Handover handover, parse(text));
     return handover;
   } catch (const json::exception& mistake) {
-    return base::fail(ErrorCode::kInvalid, "the handover: {}", mistake.what());
+    return fail(ErrorCode::kInvalid, "the handover: {}", mistake.what());
   }
 }
 

@@ -46,7 +46,7 @@ bool Reloading::ask(bool is_emergency) {
   return true;
 }
 
-base::Result<void> Reloading::begin_check(const CheckedProgram& program) {
+Result<void> Reloading::begin_check(const CheckedProgram& program) {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   ::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK);
   const base::Fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -76,7 +76,7 @@ class Reloading {
     std::chrono::steady_clock::time_point started;
   };
 
-  base::Result<void> begin_check(const CheckedProgram& program);
+  Result<void> begin_check(const CheckedProgram& program);
   void take_output();
 
   event_base* base_;

@@ -118,8 +118,8 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
   }
 }
 
-base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
-                          const Handover& handover) {
+Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
+                    const Handover& handover) {
   const auto written = write_handover(handover);
   if (!written) return written.error();
   base::log(base::LogLevel::kNotice, "reloading: generation {} becomes {}", handover.generation - 1,
@@ -128,13 +128,13 @@ base::Error execute_again(const std::filesystem::path& program, std::vector<std:
                                            scoreboard::monotonic_micros()));
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
   ::execv(program.c_str(), base::pointers_to(arguments).data());
-  auto failed = base::fail_errno("cannot execute {}", program.string()).error();
+  auto failed = fail_errno("cannot execute {}", program.string()).error();
   ::unsetenv(kHandoverVariable);
   return failed;
 }
 
-base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
-                                PreviousGeneration& previous) {
+Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
+                          PreviousGeneration& previous) {
   const Service& config = service.service();
   TakenOver taken = take_over(config, inherited, previous);
   if (!taken.board) {

@@ -38,11 +38,11 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
 
 /// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, and then has
 /// not changed anything. Errors: kIo, kLimit.
-base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
-                          const Handover& handover);
+Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
+                    const Handover& handover);
 
 /// Gives SERVICE a board, either from INHERITED or a new one. Errors: kIo, kLimit.
-base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
-                                PreviousGeneration& previous);
+Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
+                          PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -42,7 +42,7 @@ void FossilPool::drop_outdated() {
   begun_with_ = std::move(now);
 }
 
-base::Result<FossilProcess> FossilPool::take() {
+Result<FossilProcess> FossilPool::take() {
   drop_outdated();
   // Start new spare processes later, so that this request does not have to wait for their start.
   replenishing_.wait(retry_delay_);

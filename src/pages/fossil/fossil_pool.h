@@ -21,7 +21,7 @@ class FossilPool {
   bool has_room() const { return running_ < options_.max_children; }
   /// Returns a process for a request. The process counts as running until release(). Errors: the
   /// same as for FossilProcess::start().
-  base::Result<FossilProcess> take();
+  Result<FossilProcess> take();
   void release() { --running_; }
   /// Called when the process PID has exited.
   void on_ended(pid_t pid, bool had_request);

@@ -28,7 +28,7 @@ namespace {
 
 /// Runs the command WORDS, with a timeout of a few seconds, and returns its output. Errors:
 /// kNotFound, kIo.
-base::Result<std::string> output_of(std::vector<std::string> words) {
+Result<std::string> output_of(std::vector<std::string> words) {
   QUARRY_TRY_ASSIGN(auto end, base::run_command({.words = std::move(words),
                                                  .environment = base::fossil_environment(environ),
                                                  .timeout = std::chrono::seconds(5),
@@ -74,7 +74,7 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepo
   return plan;
 }
 
-base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter) {
+Result<FossilProcess> FossilProcess::start(FossilStarter& starter) {
   QUARRY_TRY_ASSIGN(auto input, base::make_pipe());
   QUARRY_TRY_ASSIGN(auto output, base::make_pipe());
   QUARRY_TRY_ASSIGN(auto errors, base::make_pipe());
@@ -95,18 +95,18 @@ FossilProcess::~FossilProcess() {
   if (pid() > 0) kill_fossil(pid(), starts_programs_);
 }
 
-base::Result<std::string> version_of(const std::string& program) {
+Result<std::string> version_of(const std::string& program) {
   constexpr std::string_view kBegin = "This is fossil version ";
   QUARRY_TRY_ASSIGN(const std::string answer, output_of({program, "version"}));
   if (!answer.starts_with(kBegin)) {
-    return base::fail(base::ErrorCode::kInvalid, "{} is not fossil: its version is \"{}\"", program,
-                      base::printable(answer, 60));
+    return fail(ErrorCode::kInvalid, "{} is not fossil: its version is \"{}\"", program,
+                base::printable(answer, 60));
   }
   const std::string_view rest = std::string_view(answer).substr(kBegin.size());
   return base::printable(rest.substr(0, rest.find_first_of(" \n")), 20);
 }
 
-base::Result<PageNames> pages_of(const std::string& program) {
+Result<PageNames> pages_of(const std::string& program) {
   QUARRY_TRY_ASSIGN(std::string answer, output_of({program, "help", "--www"}));
   PageNames names;
   std::istringstream words(std::move(answer));
@@ -114,8 +114,7 @@ base::Result<PageNames> pages_of(const std::string& program) {
     if (word.starts_with('/')) names.insert(word.substr(1, word.find('/', 1) - 1));
   }
   if (names.contains("login") && names.contains("timeline")) return names;
-  return base::fail(base::ErrorCode::kInvalid, "\"{} help --www\" does not list the expected pages",
-                    program);
+  return fail(ErrorCode::kInvalid, "\"{} help --www\" does not list the expected pages", program);
 }
 
 }  // namespace quarry::pages

@@ -25,7 +25,7 @@ class FossilProcess {
   /// Returns the plan for all processes of a pool.
   static FossilStarter::Plan plan(const Options& options, const ServedRepositories& served);
   /// Starts a process. Errors: kNotFound (the program does not exist), kIo.
-  static base::Result<FossilProcess> start(FossilStarter& starter);
+  static Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
   /// Kills the process and the programs that it has started, unless the process has been reaped.
@@ -57,10 +57,10 @@ class FossilProcess {
 
 /// Returns the version that `PROGRAM version` prints, such as "2.21". Waits at most a few seconds.
 /// Errors: kNotFound, kIo, kInvalid (PROGRAM is not fossil).
-base::Result<std::string> version_of(const std::string& program);
+Result<std::string> version_of(const std::string& program);
 
 /// Returns the names of the pages in PROGRAM. Waits at most a few seconds. Errors: kNotFound, kIo,
 /// kInvalid (PROGRAM does not list its pages).
-base::Result<PageNames> pages_of(const std::string& program);
+Result<PageNames> pages_of(const std::string& program);
 
 }  // namespace quarry::pages

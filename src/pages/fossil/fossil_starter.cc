@@ -35,7 +35,7 @@ constexpr const char* kUnexpectedEnd = "the page starter exited unexpectedly";
 
 struct Started {
   pid_t pid;
-  base::ErrorCode code;  // if PID is -1
+  ErrorCode code;  // if PID is -1
   std::array<char, 200> reason;
 };
 
@@ -103,7 +103,7 @@ class Starter {
     const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
     std::string name = ((error ? "/tmp" : parent) / "quarry-pages-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      const auto failure = base::fail_errno("cannot create " + name);
+      const auto failure = fail_errno("cannot create " + name);
       base::log(base::LogLevel::kError, "{}: large pages may fail", failure.error().message);
       return;
     }
@@ -172,7 +172,7 @@ FossilStarter::FossilStarter(base::Fd orders, base::Fd ended, bool starts_progra
     : starts_programs_(starts_programs), orders_(std::move(orders)), ended_(std::move(ended)) {}
 
 Result<FossilStarter> FossilStarter::make(const Plan& plan) {
-  const auto failed = [] { return base::fail_errno("cannot start the page starter"); };
+  const auto failed = [] { return fail_errno("cannot start the page starter"); };
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return failed();
   base::Fd orders(ends[0]);
@@ -194,8 +194,8 @@ Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {
       size = ::recv(orders_.get(), &started, sizeof started, 0);
     } while (size < 0 && errno == EINTR);
   }
-  if (size != sizeof started) return base::fail(base::ErrorCode::kIo, kUnexpectedEnd);
-  if (started.pid < 0) return base::fail(started.code, started.reason.data());
+  if (size != sizeof started) return fail(ErrorCode::kIo, kUnexpectedEnd);
+  if (started.pid < 0) return fail(started.code, started.reason.data());
   return started.pid;
 }
 
@@ -204,7 +204,7 @@ Result<std::vector<Ended>> FossilStarter::ended() {
   Ended one{};
   ssize_t size = 0;
   while ((size = ::read(ended_.get(), &one, sizeof one)) == sizeof one) all.push_back(one);
-  if (size == 0 && all.empty()) return base::fail(base::ErrorCode::kIo, kUnexpectedEnd);
+  if (size == 0 && all.empty()) return fail(ErrorCode::kIo, kUnexpectedEnd);
   return all;
 }
 

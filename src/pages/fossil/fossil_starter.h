@@ -47,18 +47,18 @@ class FossilStarter {
   };
 
   /// Forks the starter. Errors: kIo.
-  static base::Result<FossilStarter> make(const Plan& plan);
+  static Result<FossilStarter> make(const Plan& plan);
 
   /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become the
   /// standard input, output and error of this fossil. Errors: kNotFound (the program does not
   /// exist), kIo.
-  base::Result<pid_t> start(const std::array<int, 3>& descriptors);
+  Result<pid_t> start(const std::array<int, 3>& descriptors);
   bool starts_programs() const { return starts_programs_; }
   /// Returns a descriptor that becomes readable when ended() can return processes.
   int ended_fd() const { return ended_.get(); }
   /// Returns the processes that have exited since the last call. Errors: kIo (the starter has
   /// exited).
-  base::Result<std::vector<Ended>> ended();
+  Result<std::vector<Ended>> ended();
 
  private:
   FossilStarter(base::Fd orders, base::Fd ended, bool starts_programs);

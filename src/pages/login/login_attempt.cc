@@ -45,7 +45,7 @@ std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   return std::nullopt;
 }
 
-base::Result<std::vector<std::string>> users_for(const std::string& file, const std::string& name) {
+Result<std::vector<std::string>> users_for(const std::string& file, const std::string& name) {
   QUARRY_TRY_ASSIGN(const auto repository,
                     repository::Repository::open(file, {.busy_timeout = kMaxWait}));
   QUARRY_TRY_ASSIGN(const auto snapshot, repository->snapshot());

@@ -88,7 +88,7 @@ void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& 
     cached.summary = std::move(*summary);
   } else {
     base::log(base::LogLevel::kNotice, "omitted from the index: {}", summary.error().message);
-    if (summary.error().code == base::ErrorCode::kBusy) cached.state.clear();
+    if (summary.error().code == ErrorCode::kBusy) cached.state.clear();
   }
 }
 

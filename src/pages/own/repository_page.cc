@@ -93,8 +93,7 @@ void put_list(Values& page, const std::string& name, const Entries& entries, std
   page.set(name, std::move(list));
 }
 
-base::Result<void> put_history(Values& page, repository::Repository& repository,
-                               base::UnixMillis now) {
+Result<void> put_history(Values& page, repository::Repository& repository, base::UnixMillis now) {
   ProjectHistory history(repository);
   QUARRY_TRY_ASSIGN(const auto check_ins, history.check_ins(kMaxCheckIns));
   put_list(page, "check_ins", check_ins, kMaxCheckIns, [now](Values& row, const auto& entry) {
@@ -121,8 +120,8 @@ base::Result<void> put_history(Values& page, repository::Repository& repository,
 
 }  // namespace
 
-base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
-                                          base::UnixMillis now) {
+Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
+                                    base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
   QUARRY_TRY_ASSIGN(const ProjectSummary summary, repository::summary_of(repository));

@@ -39,7 +39,7 @@ Target target_in(std::filesystem::path file, std::string_view name, std::string_
 
 }  // namespace
 
-base::Result<Target> target_of(const ServedRepositories& served, std::string_view path) {
+Result<Target> target_of(const ServedRepositories& served, std::string_view path) {
   if (!served.repository.empty()) return target_in(served.repository, "", path);
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
@@ -48,9 +48,9 @@ base::Result<Target> target_of(const ServedRepositories& served, std::string_vie
     if (found) return target_in(std::move(found->path), candidate.name.str(), candidate.rest);
     // If this name leads out of the folder, do not try longer names: fossil would serve the file
     // outside the folder.
-    if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
+    if (found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
   }
-  return base::fail(base::ErrorCode::kNotFound, "no such repository");
+  return fail(ErrorCode::kNotFound, "no such repository");
 }
 
 }  // namespace quarry::pages

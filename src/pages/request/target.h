@@ -27,6 +27,6 @@ struct Target {
 
 /// Returns the target of PATH. Like fossil, selects the shortest repository name that exists, but
 /// never follows a link out of the folder. Errors: the same as for repository::locate().
-base::Result<Target> target_of(const ServedRepositories& served, std::string_view path);
+Result<Target> target_of(const ServedRepositories& served, std::string_view path);
 
 }  // namespace quarry::pages

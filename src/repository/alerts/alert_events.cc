@@ -53,8 +53,8 @@ std::string title_of(std::string_view comment) {
 
 /// Reads the post RID, which is SIZE bytes long. Returns nullopt if the artifact is not a post or
 /// cannot be read.
-base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
-                                                       std::int64_t size) {
+Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
+                                                 std::int64_t size) {
   using Found = std::optional<AlertPost>;
   Database& database = repository.internals().database;
   Query query = database.query(
@@ -99,10 +99,9 @@ std::string ticket_of_tag(Database& database, std::int64_t tag) {
 
 }  // namespace
 
-base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
-                                                      bool as_post) {
+Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference, bool as_post) {
   using Found = std::optional<AlertEvent>;
-  return guarded(repository_.internals(), [&](auto& state) -> base::Result<Found> {
+  return guarded(repository_.internals(), [&](auto& state) -> Result<Found> {
     Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1", reference.rid);
     if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(

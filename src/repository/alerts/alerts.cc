@@ -89,13 +89,13 @@ std::optional<AlertReference> AlertReference::parse(std::string_view text) {
   return reference;
 }
 
-base::Result<bool> Alerts::are_set_up() {
+Result<bool> Alerts::are_set_up() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     return state.database.has_table("subscriber") && state.database.has_table("pending_alert");
   });
 }
 
-base::Result<void> Alerts::upgrade_tables() {
+Result<void> Alerts::upgrade_tables() {
   return guarded(repository_.internals(), [&](Database& database) {
     if (!has_column(database, "pending_alert", "sentMod")) {
       database.execute("ALTER TABLE pending_alert ADD COLUMN sentMod BOOLEAN DEFAULT false");
@@ -108,7 +108,7 @@ base::Result<void> Alerts::upgrade_tables() {
   });
 }
 
-base::Result<bool> Alerts::has_pending(AlertTiming timing) {
+Result<bool> Alerts::has_pending(AlertTiming timing) {
   return guarded(repository_.internals(), [&](Database& database) {
     if (!are_up_to_date(database)) return database.has_row("SELECT 1 FROM pending_alert");
     if (timing == AlertTiming::kDigest) {
@@ -122,7 +122,7 @@ base::Result<bool> Alerts::has_pending(AlertTiming timing) {
   });
 }
 
-base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std::size_t limit) {
+Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     if (state.derivation.has_pending()) state.derivation.run();
     std::vector<PendingAlert> alerts;
@@ -155,7 +155,7 @@ base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std:
   });
 }
 
-base::Result<std::size_t> Alerts::count_subscribers(AlertTiming timing) {
+Result<std::size_t> Alerts::count_subscribers(AlertTiming timing) {
   return guarded(repository_.internals(), [&](Database& database) {
     return static_cast<std::size_t>(
         database.first_integer("SELECT count(*) FROM subscriber WHERE sverified AND NOT sdonotcall"
@@ -164,9 +164,9 @@ base::Result<std::size_t> Alerts::count_subscribers(AlertTiming timing) {
   });
 }
 
-base::Result<void> Alerts::visit_subscribers(
-    AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit) {
-  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
+Result<void> Alerts::visit_subscribers(
+    AlertTiming timing, const std::function<Result<void>(const Subscriber&)>& visit) {
+  return guarded(repository_.internals(), [&](Database& database) -> Result<void> {
     const LentCapabilities lent = lent_capabilities(database);
     // As in fossil, a subscriber without a last contact does not expire.
     Query query = database.query(
@@ -188,10 +188,9 @@ base::Result<void> Alerts::visit_subscribers(
   });
 }
 
-base::Result<void> Alerts::visit_expiring(
-    std::int64_t after, std::int64_t until,
-    const std::function<base::Result<void>(const Subscriber&)>& visit) {
-  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
+Result<void> Alerts::visit_expiring(std::int64_t after, std::int64_t until,
+                                    const std::function<Result<void>(const Subscriber&)>& visit) {
+  return guarded(repository_.internals(), [&](Database& database) -> Result<void> {
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname FROM subscriber"
         " WHERE lastContact<=?2 AND lastContact>?1 AND NOT sdonotcall AND length(sdigest)>0"
@@ -207,7 +206,7 @@ base::Result<void> Alerts::visit_expiring(
   });
 }
 
-base::Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::string_view after) {
+Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::string_view after) {
   return guarded(repository_.internals(), [&](Database& database) {
     std::vector<AlertMarks> all;
     const bool knows_moderators = has_column(database, "pending_alert", "sentMod");
@@ -225,7 +224,7 @@ base::Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::stri
   });
 }
 
-base::Result<void> Alerts::mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts) {
+Result<void> Alerts::mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts) {
   return guarded(repository_.internals(), [&](Database& database) {
     for (const PendingAlert& alert : alerts) {
       const bool was_for_moderators = alert.reference && alert.reference->needs_moderator;

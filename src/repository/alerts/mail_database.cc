@@ -9,7 +9,7 @@ MailDatabase::MailDatabase(std::filesystem::path path, std::unique_ptr<Database>
 
 MailDatabase::~MailDatabase() = default;
 
-base::Result<std::unique_ptr<MailDatabase>> MailDatabase::open(const std::filesystem::path& path) {
+Result<std::unique_ptr<MailDatabase>> MailDatabase::open(const std::filesystem::path& path) {
   return guarded(path, [&] {
     auto database =
         std::make_unique<Database>(path, Database::Mode::kCreate, std::chrono::seconds(10));
@@ -18,7 +18,7 @@ base::Result<std::unique_ptr<MailDatabase>> MailDatabase::open(const std::filesy
   });
 }
 
-base::Result<void> MailDatabase::add(std::string_view message) {
+Result<void> MailDatabase::add(std::string_view message) {
   return guarded(path_, [&] { database_->execute("INSERT INTO email(msg) VALUES(?1)", message); });
 }
 

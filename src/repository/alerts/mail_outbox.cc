@@ -90,23 +90,23 @@ std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
 
 }  // namespace
 
-base::Result<bool> MailOutbox::has_due(MailTime now) {
+Result<bool> MailOutbox::has_due(MailTime now) {
   return guarded(repository_.internals(), [&](Database& database) {
     if (!has_outbox(database)) return false;
     return first_due(database, now) != 0;
   });
 }
 
-base::Result<std::size_t> MailOutbox::size() {
-  return guarded(repository_.internals(), [&](Database& database) -> base::Result<std::size_t> {
+Result<std::size_t> MailOutbox::size() {
+  return guarded(repository_.internals(), [&](Database& database) -> Result<std::size_t> {
     if (!has_outbox(database)) return std::size_t{0};
     return static_cast<std::size_t>(database.first_integer("SELECT count(*) FROM fx_quarry_mail"));
   });
 }
 
-base::Result<std::optional<MailTime>> MailOutbox::next_due() {
+Result<std::optional<MailTime>> MailOutbox::next_due() {
   return guarded(
-      repository_.internals(), [&](Database& database) -> base::Result<std::optional<MailTime>> {
+      repository_.internals(), [&](Database& database) -> Result<std::optional<MailTime>> {
         if (!has_outbox(database)) return std::nullopt;
         Query row =
             database.query("SELECT min(due) FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due");
@@ -115,12 +115,11 @@ base::Result<std::optional<MailTime>> MailOutbox::next_due() {
       });
 }
 
-base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
-                                   const std::vector<AlertReference>& about, MailTime now) {
-  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
+Result<void> MailOutbox::add(MailKind kind, const std::string& code,
+                             const std::vector<AlertReference>& about, MailTime now) {
+  return guarded(repository_.internals(), [&](Database& database) -> Result<void> {
     const auto bytes = base::from_hex(code);
-    if (!bytes)
-      return base::fail(base::ErrorCode::kInvalid, "a subscriber code is not a hexadecimal number");
+    if (!bytes) return fail(ErrorCode::kInvalid, "a subscriber code is not a hexadecimal number");
     make_outbox(database);
     std::string text;
     for (const AlertReference& reference : about) {
@@ -135,32 +134,31 @@ base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
   });
 }
 
-base::Result<std::optional<OutgoingMail>> MailOutbox::claim(MailTime now, MailTime until) {
-  return guarded(repository_.internals(),
-                 [&](Database& database) -> base::Result<std::optional<OutgoingMail>> {
-                   while (has_outbox(database)) {
-                     const std::int64_t id = first_due(database, now);
-                     if (id == 0) break;
-                     auto mail = read_mail(database, id);
-                     if (!mail) {
-                       database.execute("DELETE FROM fx_quarry_mail WHERE id=?1", id);
-                       continue;
-                     }
-                     database.execute("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1", id,
-                                      until.count());
-                     return mail;
-                   }
-                   return std::nullopt;
-                 });
+Result<std::optional<OutgoingMail>> MailOutbox::claim(MailTime now, MailTime until) {
+  return guarded(
+      repository_.internals(), [&](Database& database) -> Result<std::optional<OutgoingMail>> {
+        while (has_outbox(database)) {
+          const std::int64_t id = first_due(database, now);
+          if (id == 0) break;
+          auto mail = read_mail(database, id);
+          if (!mail) {
+            database.execute("DELETE FROM fx_quarry_mail WHERE id=?1", id);
+            continue;
+          }
+          database.execute("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1", id, until.count());
+          return mail;
+        }
+        return std::nullopt;
+      });
 }
 
-base::Result<void> MailOutbox::remove(const OutgoingMail& mail) {
+Result<void> MailOutbox::remove(const OutgoingMail& mail) {
   return guarded(repository_.internals(), [&](Database& database) {
     database.execute("DELETE FROM fx_quarry_mail WHERE id=?1 AND token=?2", mail.id, mail.token);
   });
 }
 
-base::Result<void> MailOutbox::defer(const OutgoingMail& mail, MailTime due) {
+Result<void> MailOutbox::defer(const OutgoingMail& mail, MailTime due) {
   return guarded(repository_.internals(), [&](Database& database) {
     database.execute(
         "UPDATE fx_quarry_mail SET due=?3, attempts=attempts+1 WHERE id=?1 AND token=?2", mail.id,

@@ -84,8 +84,8 @@ std::string mail_address_in(std::string_view text) {
   return {};
 }
 
-base::Result<std::string> personal_address(Repository& repository, std::string_view login) {
-  return guarded(repository.internals(), [&](Database& database) -> base::Result<std::string> {
+Result<std::string> personal_address(Repository& repository, std::string_view login) {
+  return guarded(repository.internals(), [&](Database& database) -> Result<std::string> {
     Query user = database.query("SELECT cap, info FROM user WHERE login=?1", login);
     if (!user.step()) return std::string();
     const std::string own(user.text(0)), info(user.text(1));
@@ -96,8 +96,8 @@ base::Result<std::string> personal_address(Repository& repository, std::string_v
   });
 }
 
-base::Result<std::vector<std::string>> users_for_login(Repository& repository,
-                                                       std::string_view name, std::size_t limit) {
+Result<std::vector<std::string>> users_for_login(Repository& repository, std::string_view name,
+                                                 std::size_t limit) {
   return guarded(repository.internals(), [&](Database& database) {
     Query query = database.query(
         "SELECT login, info FROM user WHERE login=?1"

@@ -43,19 +43,19 @@ class CompactionRun {
   CompactionRun(const CompactionRun&) = delete;
   CompactionRun& operator=(const CompactionRun&) = delete;
 
-  base::Result<CompactedSlice> work();
+  Result<CompactedSlice> work();
 
  private:
   bool is_over() const { return options_.is_over && options_.is_over(); }
-  base::Result<void> begin();
+  Result<void> begin();
   void drop_former_tables();
-  base::Result<void> plan();
+  Result<void> plan();
   bool process(Rid rid);
   void step_below(Rid rid, bool has_row);
-  base::Result<void> apply();
-  base::Result<std::size_t> apply_from(std::size_t first);
+  Result<void> apply();
+  Result<std::size_t> apply_from(std::size_t first);
   void count(const Rewriting& rewriting);
-  base::Result<void> note();
+  Result<void> note();
   void commit(Transaction& transaction);
   void rest(steady_clock::time_point since) const;
   std::int64_t now() const { return r_.options.clock->now().value / 1000; }
@@ -72,7 +72,7 @@ class CompactionRun {
   CompactedSlice slice_;
 };
 
-base::Result<void> CompactionRun::begin() {
+Result<void> CompactionRun::begin() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   QUARRY_TRY(repository_.check_schema());
   progress_ = noted_ = CompactionProgress::read(r_.database);
@@ -122,7 +122,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
 }
 
 /// Continues the pass until the plan is large enough to be written.
-base::Result<void> CompactionRun::plan() {
+Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   while (progress_.next > progress_.bottom) {
@@ -156,7 +156,7 @@ void CompactionRun::count(const Rewriting& rewriting) {
 
 /// Applies the plan, beginning with FIRST, until the lock has been held for kLockTime. Returns the
 /// position at which to continue.
-base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
+Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database);
   const auto begin = steady_clock::now();
@@ -185,7 +185,7 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   return first;
 }
 
-base::Result<void> CompactionRun::apply() {
+Result<void> CompactionRun::apply() {
   for (std::size_t next = 0; next < planned_.size();) {
     const auto begin = steady_clock::now();
     QUARRY_TRY_ASSIGN(next, apply_from(next));
@@ -200,7 +200,7 @@ base::Result<void> CompactionRun::apply() {
 }
 
 /// Saves the position of the pass if it has not been saved yet.
-base::Result<void> CompactionRun::note() {
+Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database);
@@ -224,7 +224,7 @@ void CompactionRun::rest(steady_clock::time_point since) const {
   if (pause.count() > 0) std::this_thread::sleep_for(std::min(pause, kLongestRest));
 }
 
-base::Result<CompactedSlice> CompactionRun::work() {
+Result<CompactedSlice> CompactionRun::work() {
   QUARRY_TRY(begin());
   drop_former_tables();
   while (progress_.is_under_way() && !is_over()) {
@@ -247,7 +247,7 @@ base::Result<CompactedSlice> CompactionRun::work() {
 
 }  // namespace
 
-base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
+Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
   auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
   // After an error, clear the caches, which might contain data from a transaction that was rolled
@@ -264,7 +264,7 @@ bool Compaction::has_reversed_deltas() {
   return CompactionProgress::parse(*row).turned > now - kLongestClone.count();
 }
 
-base::Result<void> Compaction::vacuum() {
+Result<void> Compaction::vacuum() {
   return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute("VACUUM");
@@ -274,7 +274,7 @@ base::Result<void> Compaction::vacuum() {
   });
 }
 
-base::Result<std::int64_t> Compaction::free_space() {
+Result<std::int64_t> Compaction::free_space() {
   return guarded(repository_.internals(), [&](RepositoryState& r) {
     return r.database.first_integer("PRAGMA freelist_count") *
            r.database.first_integer("PRAGMA page_size");

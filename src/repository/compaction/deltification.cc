@@ -41,7 +41,7 @@ std::optional<Deltification::Row> Deltification::row_of(Rid rid) {
 }
 
 /// Returns the verified content of RID.
-base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
+Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   if (sound_in_ != r_.epoch) sound_.clear();
   sound_in_ = r_.epoch;
   QUARRY_TRY_ASSIGN(Content content, r_.contents.get(rid));
@@ -49,11 +49,11 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   const auto name = artifact::HashName::parse(row.name);
   r_.database.count_work(content->size());
   if (!name || !name->names(*content)) {
-    return base::fail(ErrorCode::kCorrupt, "{}: its content does not match its hash", row.name);
+    return fail(ErrorCode::kCorrupt, "{}: its content does not match its hash", row.name);
   }
   if (static_cast<std::int64_t>(content->size()) != row.size) {
-    return base::fail(ErrorCode::kCorrupt, "{}: its content is {} bytes long, but blob.size is {}",
-                      row.name, content->size(), row.size);
+    return fail(ErrorCode::kCorrupt, "{}: its content is {} bytes long, but blob.size is {}",
+                row.name, content->size(), row.size);
   }
   sound_.insert(rid);
   return content;
@@ -78,7 +78,7 @@ std::vector<Rid> Deltification::chain_of(Rid rid, const PlannedSources& planned)
   return chain;
 }
 
-base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
+Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   std::vector<Rewriting> plan;
   auto row = row_of(rid);
   if (!row || row->size < kSmallestDelta || row->is_shunned) return plan;
@@ -243,12 +243,11 @@ void Deltification::write(Rid rid, std::string_view stored, Rid source) {
   }
 }
 
-base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
-                                            std::string_view stored) {
+Result<void> Deltification::read_back(Rid rid, const std::string& name, std::string_view stored) {
   r_.contents.forget(rid);
   const auto wrong = [&](std::string_view why) {
-    return base::fail(ErrorCode::kCorrupt,
-                      "{}: cannot be stored as a delta: {}; nothing was changed", name, why);
+    return fail(ErrorCode::kCorrupt, "{}: cannot be stored as a delta: {}; nothing was changed",
+                name, why);
   };
   {
     Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1", rid);
@@ -264,7 +263,7 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
   return {};
 }
 
-base::Result<bool> Deltification::apply(const Rewriting& rewriting) {
+Result<bool> Deltification::apply(const Rewriting& rewriting) {
   if (!is_still_right(rewriting)) return false;
   if (rewriting.whole_source) {
     write(rewriting.source, *rewriting.whole_source, 0);

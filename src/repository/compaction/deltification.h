@@ -56,7 +56,7 @@ class Deltification {
 
   /// Plans the changes for RID, and any changes that must be made before them. Error: kCorrupt (RID
   /// cannot be read, or does not match its hash). Throws SqliteError.
-  base::Result<std::vector<Rewriting>> plan(Rid rid);
+  Result<std::vector<Rewriting>> plan(Rid rid);
   /// Call after all planned changes have been applied or discarded.
   void forget_plan() { planned_.clear(); }
   Versions& versions() { return versions_; }
@@ -66,7 +66,7 @@ class Deltification {
   /// Applies REWRITING. Returns false if the plan is no longer valid, because the file has changed.
   /// Error: kCorrupt (the written content could not be read back). Do not commit the transaction
   /// after this error. Throws SqliteError.
-  base::Result<bool> apply(const Rewriting& rewriting);
+  Result<bool> apply(const Rewriting& rewriting);
 
  private:
   struct Row {
@@ -83,7 +83,7 @@ class Deltification {
   using PlannedSources = std::map<Rid, Planned>;
 
   std::optional<Row> row_of(Rid rid);
-  base::Result<Content> sound_content(Rid rid, const Row& row);
+  Result<Content> sound_content(Rid rid, const Row& row);
   /// Returns the delta chain that RID will have after the changes in PLANNED, beginning with RID.
   std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
   static void note_planned(const Rewriting& rewriting, PlannedSources& planned);
@@ -95,7 +95,7 @@ class Deltification {
   bool shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan);
   std::optional<std::vector<Rid>> longest_chain_on(Rid rid);
   void write(Rid rid, std::string_view stored, Rid source);
-  base::Result<void> read_back(Rid rid, const std::string& name, std::string_view stored);
+  Result<void> read_back(Rid rid, const std::string& name, std::string_view stored);
 
   RepositoryState& r_;
   Versions versions_;

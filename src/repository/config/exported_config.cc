@@ -149,7 +149,7 @@ void Settings::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit
   }
 }
 
-base::Result<bool> Receipt::merge_config(const ConfigRecord& record) {
+Result<bool> Receipt::merge_config(const ConfigRecord& record) {
   return guarded(state_->r, [&](RepositoryState& r) {
     const ConfigTable* const table = table_named(record.table);
     if (table == nullptr || record.key.empty()) return false;

@@ -15,16 +15,16 @@ constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567ACD";
 constexpr std::array<std::string_view, 4> kPredefined = {"anonymous", "developer", "nobody",
                                                          "reader"};
 
-base::Result<void> check_letters(std::string_view capabilities) {
+Result<void> check_letters(std::string_view capabilities) {
   const std::size_t unknown = capabilities.find_first_not_of(kLetters);
   if (unknown == std::string_view::npos) return {};
-  return base::fail(ErrorCode::kInvalid, "unknown capability \"{}\": the capabilities are {}",
-                    base::printable(capabilities.substr(unknown, 1)), kLetters);
+  return fail(ErrorCode::kInvalid, "unknown capability \"{}\": the capabilities are {}",
+              base::printable(capabilities.substr(unknown, 1)), kLetters);
 }
 
-base::Result<void> require_user(Database& database, std::string_view login) {
+Result<void> require_user(Database& database, std::string_view login) {
   if (database.has_row("SELECT 1 FROM user WHERE login=?1", login)) return {};
-  return base::fail(ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
+  return fail(ErrorCode::kNotFound, "user {} does not exist", base::printable(login));
 }
 
 std::int64_t setup_users(Database& database) {
@@ -33,17 +33,17 @@ std::int64_t setup_users(Database& database) {
 
 /// Runs CHANGE, and commits it unless the last user with the setup capability would be lost.
 template <typename Change>
-base::Result<void> change_user(Repository& repository, std::string_view login, Change&& change) {
-  return guarded(repository.internals(), [&](RepositoryState& r) -> base::Result<void> {
+Result<void> change_user(Repository& repository, std::string_view login, Change&& change) {
+  return guarded(repository.internals(), [&](RepositoryState& r) -> Result<void> {
     Transaction transaction(r.database);
     QUARRY_TRY(require_user(r.database, login));
     const std::int64_t before = setup_users(r.database);
     change(r);
     if (before > 0 && setup_users(r.database) == 0) {
-      return base::fail(ErrorCode::kConflict,
-                        "{} is the last user with the setup capability: give it to another user "
-                        "first",
-                        base::printable(login));
+      return fail(ErrorCode::kConflict,
+                  "{} is the last user with the setup capability: give it to another user "
+                  "first",
+                  base::printable(login));
     }
     transaction.commit();
     r.forget();
@@ -53,15 +53,14 @@ base::Result<void> change_user(Repository& repository, std::string_view login, C
 
 }  // namespace
 
-base::Result<void> check_login(std::string_view login) {
+Result<void> check_login(std::string_view login) {
   const auto is_control = [](unsigned char byte) { return byte < ' ' || byte == 0x7f; };
   if (!login.empty() && std::ranges::none_of(login, is_control)) return {};
-  return base::fail(ErrorCode::kInvalid, login.empty()
-                                             ? "the login is empty"
-                                             : "the login must not contain control characters");
+  return fail(ErrorCode::kInvalid, login.empty() ? "the login is empty"
+                                                 : "the login must not contain control characters");
 }
 
-base::Result<std::vector<UserEntry>> list_users(Repository& repository) {
+Result<std::vector<UserEntry>> list_users(Repository& repository) {
   return guarded(repository.internals(), [&](Database& database) {
     std::vector<UserEntry> users;
     Query rows = database.query(
@@ -75,16 +74,14 @@ base::Result<std::vector<UserEntry>> list_users(Repository& repository) {
   });
 }
 
-base::Result<void> add_user(Repository& repository, const UserEntry& user,
-                            std::string_view password) {
+Result<void> add_user(Repository& repository, const UserEntry& user, std::string_view password) {
   QUARRY_TRY(check_login(user.login));
   QUARRY_TRY(check_letters(user.capabilities));
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());
   RepositoryState& r = repository.internals();
-  const auto added = guarded(r, [&](Database& database) -> base::Result<void> {
+  const auto added = guarded(r, [&](Database& database) -> Result<void> {
     if (database.has_row("SELECT 1 FROM user WHERE login=?1", user.login)) {
-      return base::fail(ErrorCode::kConflict, "user {} already exists",
-                        base::printable(user.login));
+      return fail(ErrorCode::kConflict, "user {} already exists", base::printable(user.login));
     }
     const std::string capabilities = user.capabilities.empty()
                                          ? repository.settings().get("default-perms").value_or("u")
@@ -98,8 +95,8 @@ base::Result<void> add_user(Repository& repository, const UserEntry& user,
   return receipt.commit();
 }
 
-base::Result<void> set_capabilities(Repository& repository, std::string_view login,
-                                    std::string_view capabilities) {
+Result<void> set_capabilities(Repository& repository, std::string_view login,
+                              std::string_view capabilities) {
   QUARRY_TRY(check_letters(capabilities));
   return change_user(repository, login, [&](RepositoryState& r) {
     r.database.execute("UPDATE user SET cap=?2, mtime=?3 WHERE login=?1", login, capabilities,
@@ -107,19 +104,19 @@ base::Result<void> set_capabilities(Repository& repository, std::string_view log
   });
 }
 
-base::Result<void> set_password(Repository& repository, std::string_view login,
-                                std::string_view password) {
+Result<void> set_password(Repository& repository, std::string_view login,
+                          std::string_view password) {
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());
   QUARRY_TRY(receipt.set_password(login, password));
   return receipt.commit();
 }
 
-base::Result<std::int64_t> remove_user(Repository& repository, std::string_view login) {
+Result<std::int64_t> remove_user(Repository& repository, std::string_view login) {
   if (std::ranges::find(kPredefined, login) != kPredefined.end()) {
-    return base::fail(ErrorCode::kInvalid,
-                      "{} is a user of every repository: take its capabilities away "
-                      "instead",
-                      login);
+    return fail(ErrorCode::kInvalid,
+                "{} is a user of every repository: take its capabilities away "
+                "instead",
+                login);
   }
   std::int64_t waiting = 0;
   const auto removed = change_user(repository, login, [&](RepositoryState& r) {

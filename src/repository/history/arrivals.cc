@@ -190,7 +190,7 @@ void add_phantoms(Database& database, std::vector<Rid>& to) {
 
 }  // namespace
 
-base::Result<void> Arrivals::prepare() {
+Result<void> Arrivals::prepare() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     if (has_index(state.database)) return;
     state.wait_for_checkpoint();
@@ -200,7 +200,7 @@ base::Result<void> Arrivals::prepare() {
   });
 }
 
-base::Result<ArrivalMark> Arrivals::end() {
+Result<ArrivalMark> Arrivals::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
     // The mark is after all artifacts of the last request, which is complete.
@@ -208,10 +208,10 @@ base::Result<ArrivalMark> Arrivals::end() {
   });
 }
 
-base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit) {
-  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ArrivalBatch> {
+Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit) {
+  return guarded(repository_.internals(), [&](auto& state) -> Result<ArrivalBatch> {
     if (!has_index(state.database)) {
-      return base::fail(base::ErrorCode::kInvalid, "the index of received artifacts is missing");
+      return fail(ErrorCode::kInvalid, "the index of received artifacts is missing");
     }
     if (state.derivation.has_pending()) state.derivation.run();
     limit = std::max<std::size_t>(limit, 1);
@@ -232,8 +232,8 @@ base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t 
   });
 }
 
-base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit) {
-  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ReadyArrivals> {
+Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit) {
+  return guarded(repository_.internals(), [&](auto& state) -> Result<ReadyArrivals> {
     ReadyArrivals ready;
     if (!has_deferred(state.database)) return ready;
     if (state.derivation.has_pending()) state.derivation.run();
@@ -254,7 +254,7 @@ base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t
   });
 }
 
-base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
+Result<void> Arrivals::defer(const ArrivalBatch& batch) {
   return guarded(repository_.internals(), [&](Database& database) {
     if (!batch.deferred.empty()) {
       database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
@@ -268,7 +268,7 @@ base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
   });
 }
 
-base::Result<void> Arrivals::forget(const ReadyArrivals& ready) {
+Result<void> Arrivals::forget(const ReadyArrivals& ready) {
   return guarded(repository_.internals(), [&](Database& database) {
     if (has_deferred(database)) remove(database, ready.finished);
   });

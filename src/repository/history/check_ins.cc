@@ -64,8 +64,7 @@ std::vector<HashName> last_called(RepositoryState& state, std::string_view tag,
       1);
 }
 
-base::Result<HashName> tip_of_at(RepositoryState& state, std::string_view branch,
-                                 std::int64_t receipt) {
+Result<HashName> tip_of_at(RepositoryState& state, std::string_view branch, std::int64_t receipt) {
   QUARRY_TRY_ASSIGN(const BranchTip tip, tip_of(state, branch));
   Rid rid = state.names.find(tip.name.str());
   for (int i = 0; i < kMaxBetween; ++i) {
@@ -79,7 +78,7 @@ base::Result<HashName> tip_of_at(RepositoryState& state, std::string_view branch
     if (name && row.integer(0) <= receipt && is_shown(state, rid, name->str())) return *name;
     rid = row.integer(2);
   }
-  return base::fail(ErrorCode::kNotFound, "branch {} did not exist yet", branch);
+  return fail(ErrorCode::kNotFound, "branch {} did not exist yet", branch);
 }
 
 /// Returns whether the artifact RID was pushed by the user BY or by an administrator. If BY is not
@@ -117,42 +116,42 @@ Renames renames_in(RepositoryState& state, Rid rid) {
 
 }  // namespace
 
-base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
+Result<BranchTip> CheckIns::tip(std::string_view branch) {
   return guarded(repository_.internals(),
                  [&](RepositoryState& state) { return tip_of(state, branch); });
 }
 
-base::Result<void> CheckIns::require_branch(std::string_view branch) {
+Result<void> CheckIns::require_branch(std::string_view branch) {
   const auto found = tip(branch);
-  if (found || found.error().code == base::ErrorCode::kConflict) return {};
+  if (found || found.error().code == ErrorCode::kConflict) return {};
   return std::unexpected(found.error());
 }
 
-base::Result<HashName> CheckIns::tip_at(std::string_view branch, std::int64_t receipt) {
+Result<HashName> CheckIns::tip_at(std::string_view branch, std::int64_t receipt) {
   return guarded(repository_.internals(),
                  [&](RepositoryState& state) { return tip_of_at(state, branch, receipt); });
 }
 
-base::Result<HashName> CheckIns::named(std::string_view name, std::int64_t receipt) {
-  return guarded(repository_.internals(), [&](auto& state) -> base::Result<HashName> {
+Result<HashName> CheckIns::named(std::string_view name, std::int64_t receipt) {
+  return guarded(repository_.internals(), [&](auto& state) -> Result<HashName> {
     if (name.size() >= kShortestPrefix && name.size() <= kLongestPrefix && base::is_hex(name)) {
       const std::vector<HashName> found = beginning_with(state, name);
       if (found.size() == 1) return found.front();
       if (found.size() > 1) {
-        return base::fail(ErrorCode::kInvalid,
-                          "{} is an ambiguous prefix of a check-in hash: use more digits", name);
+        return fail(ErrorCode::kInvalid,
+                    "{} is an ambiguous prefix of a check-in hash: use more digits", name);
       }
     }
     if (auto tip = tip_of_at(state, name, receipt)) return tip;
     if (const auto called = last_called(state, name, receipt); !called.empty()) {
       return called.front();
     }
-    return base::fail(ErrorCode::kNotFound, "check-in {} does not exist", name);
+    return fail(ErrorCode::kNotFound, "check-in {} does not exist", name);
   });
 }
 
-base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::string_view by,
-                                                       std::size_t limit) {
+Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::string_view by,
+                                                 std::size_t limit) {
   using Found = std::vector<HashName>;
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     Found found;
@@ -183,8 +182,7 @@ Renames joined(Renames earlier, Renames later) {
   return earlier;
 }
 
-base::Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& to,
-                                         std::size_t limit) {
+Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& to, std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const Rid first = state.names.find(from.str()), last = state.names.find(to.str());
     // A check-in that is about to be merged usually has only a few descendants, but TO has the whole
@@ -205,8 +203,7 @@ base::Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& t
   });
 }
 
-base::Result<Renames> CheckIns::renames(const HashName& from, const HashName& to,
-                                        std::size_t limit) {
+Result<Renames> CheckIns::renames(const HashName& from, const HashName& to, std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     Renames all;
     const Rid first = state.names.find(from.str());

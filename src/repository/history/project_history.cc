@@ -33,7 +33,7 @@ std::optional<HashName> target_of(Repository::State& state, std::int64_t tag) {
 
 }  // namespace
 
-base::Result<std::vector<TimelineEntry>> ProjectHistory::check_ins(std::size_t limit) {
+Result<std::vector<TimelineEntry>> ProjectHistory::check_ins(std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     std::vector<TimelineEntry> entries;
     Query rows = state.database.query(
@@ -53,7 +53,7 @@ base::Result<std::vector<TimelineEntry>> ProjectHistory::check_ins(std::size_t l
   });
 }
 
-base::Result<std::vector<Branch>> ProjectHistory::branches(std::size_t limit) {
+Result<std::vector<Branch>> ProjectHistory::branches(std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     std::vector<Branch> branches;
     std::unordered_set<std::string> known;
@@ -70,7 +70,7 @@ base::Result<std::vector<Branch>> ProjectHistory::branches(std::size_t limit) {
   });
 }
 
-base::Result<std::vector<Tag>> ProjectHistory::tags(std::size_t limit) {
+Result<std::vector<Tag>> ProjectHistory::tags(std::size_t limit) {
   constexpr std::string_view kPrefix = "sym-";
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     std::vector<Tag> tags;

@@ -45,16 +45,15 @@ bool ProjectSummary::may_be_cloned() const {
   return rights.find_first_of("gas") != std::string::npos;
 }
 
-base::Result<ProjectSummary> summary_of(Repository& repository) {
+Result<ProjectSummary> summary_of(Repository& repository) {
   return guarded(repository.internals(), [&](RepositoryState& state) { return summary(state); });
 }
 
-base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
-                                          const OpenOptions& options) {
+Result<ProjectSummary> read_summary(const std::filesystem::path& path, const OpenOptions& options) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return base::fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-                      base::fail_errno(path.string()).error().message);
+    return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fail_errno(path.string()).error().message);
   }
   return guarded(path, [&] {
     Repository::State state(path, options);

@@ -132,14 +132,14 @@ std::string describe(Repository& repository, const ArrivedBlob& row) {
 
 }  // namespace
 
-base::Result<std::int64_t> ReceivedList::last_receipt() {
+Result<std::int64_t> ReceivedList::last_receipt() {
   return guarded(repository_.internals(), [&](RepositoryState& r) {
     return r.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
   });
 }
 
-base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
-  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::int64_t> {
+Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
+  return guarded(repository_.internals(), [&](auto& r) -> Result<std::int64_t> {
     QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
     Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1", last);
     if (!row.step()) return after;
@@ -154,9 +154,9 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
   });
 }
 
-base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
-                                              std::size_t max_bytes) {
-  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::string> {
+Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
+                                        std::size_t max_bytes) {
+  return guarded(repository_.internals(), [&](auto& r) -> Result<std::string> {
     std::string lines;
     Query query = r.database.query(
         "SELECT rid, uuid FROM blob INDEXED BY fx_quarry_received WHERE rcvid>?1 AND rcvid<=?2"

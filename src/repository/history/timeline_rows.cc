@@ -102,7 +102,7 @@ std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf) {
   return ShownLeaf{*name, has_tag(state.database, leaf.rid, kTagClosed)};
 }
 
-base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) {
+Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) {
   std::optional<BranchTip> tip;
   bool is_there = false;
   for (const Leaf& leaf : leaves_of(state, branch)) {
@@ -117,9 +117,9 @@ base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) 
   }
   if (tip) return *tip;
   if (is_there) {
-    return base::fail(base::ErrorCode::kConflict, "the branch {} is closed", branch);
+    return fail(ErrorCode::kConflict, "the branch {} is closed", branch);
   }
-  return base::fail(base::ErrorCode::kNotFound, "branch {} does not exist", branch);
+  return fail(ErrorCode::kNotFound, "branch {} does not exist", branch);
 }
 
 }  // namespace quarry::repository

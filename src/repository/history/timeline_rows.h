@@ -42,7 +42,7 @@ std::vector<Leaf> leaves_of(Repository::State& state,
 
 /// Returns the newest open leaf of BRANCH that is public. Errors: kNotFound, kConflict (the branch
 /// is closed). Throws SqliteError.
-base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch);
+Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch);
 
 struct ShownLeaf {
   artifact::HashName name;

@@ -32,9 +32,9 @@ base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
 }
 
 /// Like fail_errno(), but returns kDenied if permission is missing.
-std::unexpected<base::Error> fail_looking(std::string message) {
+std::unexpected<Error> fail_looking(std::string message) {
   const bool is_denied = errno == EACCES || errno == EPERM;
-  auto failure = base::fail_errno(std::move(message));
+  auto failure = fail_errno(std::move(message));
   if (is_denied) failure.error().code = ErrorCode::kDenied;
   return failure;
 }
@@ -80,7 +80,7 @@ bool LocatedFile::is_same_now() const {
   return ::stat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
-base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name) {
+Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name) {
   const base::Fd root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return fail_looking(fmt::format("cannot open the folder {}", folder.string()));
   const base::Fd file = open_beneath(root, name.file());

@@ -44,8 +44,9 @@ std::vector<LockRow> read_locks(Database& database) {
 
 }  // namespace
 
-base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
-    const HashName& check_in, const std::optional<std::string>& login, std::string_view client) {
+Result<std::optional<CheckInLock>> Receipt::lock_check_in(const HashName& check_in,
+                                                          const std::optional<std::string>& login,
+                                                          std::string_view client) {
   using Answer = std::optional<CheckInLock>;
   return guarded(state_->r, [&](RepositoryState& r) {
     if (r.derivation.has_pending()) r.derivation.run();
@@ -77,7 +78,7 @@ base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
   });
 }
 
-base::Result<void> Receipt::unlock_check_ins(std::string_view client) {
+Result<void> Receipt::unlock_check_ins(std::string_view client) {
   return guarded(state_->r, [&](RepositoryState& r) {
     r.database.execute(
         "DELETE FROM config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'ci-lock-*'"

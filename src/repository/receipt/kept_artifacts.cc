@@ -32,13 +32,13 @@ using WalkedArtifact = ArtifactWalk::Artifact;
 struct Examined {
   std::mutex mutex;
   std::vector<std::pair<Rid, StructuralType>> structural;
-  std::vector<Rid> doubtful;                         // must be checked with database queries
-  std::optional<std::pair<Rid, base::Error>> wrong;  // the bad artifact with the lowest rid
+  std::vector<Rid> doubtful;                   // must be checked with database queries
+  std::optional<std::pair<Rid, Error>> wrong;  // the bad artifact with the lowest rid
 
   void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {
     const std::scoped_lock lock(mutex);
     if (wrong && wrong->first <= row.rid) return;
-    wrong.emplace(row.rid, base::Error{code, fmt::format("artifact {}: {}", row.name, why)});
+    wrong.emplace(row.rid, Error{code, fmt::format("artifact {}: {}", row.name, why)});
   }
 };
 
@@ -46,7 +46,7 @@ struct Examined {
 
 /// Returns the declared size of the whole artifact, and checks that it is within the limits. The
 /// actual size is verified later.
-base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
+Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
   std::uint64_t payload_size = arrival.payload.size();
   if (arrival.is_compressed) {
     QUARRY_TRY_ASSIGN(payload_size, artifact::blob_declared_size(arrival.payload));
@@ -56,8 +56,8 @@ base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) 
     QUARRY_TRY_ASSIGN(size, artifact::delta_output_size(arrival.payload));
   }
   if (std::max(size, payload_size) > r.options.max_artifact_size) {
-    return base::fail(ErrorCode::kLimit, "it is {} bytes long; the limit is {}",
-                      std::max(size, payload_size), r.options.max_artifact_size);
+    return fail(ErrorCode::kLimit, "it is {} bytes long; the limit is {}",
+                std::max(size, payload_size), r.options.max_artifact_size);
   }
   return static_cast<std::int64_t>(size);
 }
@@ -67,8 +67,8 @@ void Receipt::State::note_source(Rid rid, const HashName& source) {
                      source.str());
 }
 
-base::Result<bool> Receipt::keep(const Arrival& arrival) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
+Result<bool> Receipt::keep(const Arrival& arrival) {
+  return guarded(state_->r, [&](auto& r) -> Result<bool> {
     if (state_->is_shunned(arrival.name.str())) return false;
     if (state_->kept_algorithm != arrival.name.algorithm()) {
       QUARRY_TRY(state_->admit(arrival.name));
@@ -78,8 +78,7 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
     }
     const auto size = state_->size_of_kept(arrival);
     if (!size) {
-      return base::fail(size.error().code, "artifact {}: {}", arrival.name.str(),
-                        size.error().message);
+      return fail(size.error().code, "artifact {}: {}", arrival.name.str(), size.error().message);
     }
     std::string compressed;
     if (!arrival.is_compressed) compressed = artifact::blob_compress(arrival.payload);
@@ -125,7 +124,7 @@ bool Receipt::State::connect_kept() {
 }
 
 /// Verifies every artifact, and passes structural artifacts to the derivation.
-base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
+Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   Examined found;
   const auto look = [&](const WalkedArtifact& row, const std::string& content) {
     const auto name = HashName::parse(row.name);
@@ -142,7 +141,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
     if (type) found.structural.emplace_back(row.rid, *type);
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
-  const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
+  const auto fail = [&](const WalkedArtifact& row, const Error& error) {
     // The delta source has not arrived, so the artifact keeps waiting.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
@@ -175,8 +174,8 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   return {};
 }
 
-base::Result<void> Receipt::complete(const CompletionWatch& watch) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+Result<void> Receipt::complete(const CompletionWatch& watch) {
+  return guarded(state_->r, [&](auto& r) -> Result<void> {
     if (!state_->connect_kept()) return {};
     if (watch.is_interrupted) r.database.interrupt_when(watch.is_interrupted);
     struct Restore {

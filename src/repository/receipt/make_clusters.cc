@@ -17,7 +17,7 @@ constexpr std::size_t kClusterSize = 800;  // names per cluster, if more names r
 
 }  // namespace
 
-base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
+Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
   const std::string text = artifact::format_cluster(std::move(members));
   const HashName name = HashName::of(hash_for_own(r.database), text);
   const Rid known = r.names.find(name.str());
@@ -26,8 +26,8 @@ base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
                        artifact::blob_compress(text), 0);
 }
 
-base::Result<int> Receipt::make_clusters() {
-  return guarded(state_->r, [&](auto& r) -> base::Result<int> {
+Result<int> Receipt::make_clusters() {
+  return guarded(state_->r, [&](auto& r) -> Result<int> {
     if (r.derivation.has_pending()) r.derivation.run();
     std::vector<HashName> names;
     {

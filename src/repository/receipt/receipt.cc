@@ -17,7 +17,7 @@ Receipt::Receipt(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Receipt::Receipt(Receipt&&) noexcept = default;
 Receipt::~Receipt() = default;
 
-base::Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
+Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
   state_->wait_for_checkpoint();
   return guarded(state_->path, [&] {
     if (wait) state_->database.set_busy_timeout(*wait);
@@ -48,7 +48,7 @@ Rid Receipt::State::receipt_id() {
   return receipt = r.database.last_insert_rowid();
 }
 
-base::Result<void> Receipt::State::admit(const HashName& name) {
+Result<void> Receipt::State::admit(const HashName& name) {
   QUARRY_TRY_ASSIGN(const bool has_changed,
                     admit_hash(r.database, name, r.options.clock->now().value / 1000));
   if (has_changed) r.settings.clear();
@@ -188,14 +188,13 @@ Rid Receipt::State::store_content(Rid rid, const Arrival& arrival, Content conte
   return rid;
 }
 
-base::Result<void> Receipt::add_phantom(const HashName& name, bool is_private) {
+Result<void> Receipt::add_phantom(const HashName& name, bool is_private) {
   return guarded(state_->r, [&](RepositoryState& r) {
     if (r.names.find(name.str()) == 0) r.names.make_phantom(name.str(), is_private);
   });
 }
 
-base::Result<void> Receipt::set_config(std::string_view name,
-                                       std::optional<std::string_view> value) {
+Result<void> Receipt::set_config(std::string_view name, std::optional<std::string_view> value) {
   return guarded(state_->r, [&](RepositoryState& r) {
     if (value) {
       r.database.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)", name,
@@ -208,18 +207,17 @@ base::Result<void> Receipt::set_config(std::string_view name,
   });
 }
 
-base::Result<std::size_t> Receipt::require_tip(std::string_view branch, const HashName& tip) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<std::size_t> {
+Result<std::size_t> Receipt::require_tip(std::string_view branch, const HashName& tip) {
+  return guarded(state_->r, [&](auto& r) -> Result<std::size_t> {
     if (r.derivation.has_pending()) r.derivation.run();
     QUARRY_TRY_ASSIGN(const BranchTip found, tip_of(r, branch));
     if (found.name == tip) return found.open_leaves;
-    return base::fail(
-        base::ErrorCode::kConflict,
-        fmt::format("the tip of the branch {} is {}, not {}", branch, found.name.str(), tip.str()));
+    return fail(ErrorCode::kConflict, "the tip of the branch {} is {}, not {}", branch,
+                found.name.str(), tip.str());
   });
 }
 
-base::Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
+Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
   return guarded(state_->r, [&](RepositoryState& r) {
     for (const HashName& name : names) {
       r.database.execute("DELETE FROM unsent WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)",
@@ -228,8 +226,8 @@ base::Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
   });
 }
 
-base::Result<void> Receipt::set_password(std::string_view login, std::string_view password) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+Result<void> Receipt::set_password(std::string_view login, std::string_view password) {
+  return guarded(state_->r, [&](auto& r) -> Result<void> {
     const std::string code =
         r.database.first_text("SELECT value FROM config WHERE name='project-code'");
     r.database.execute("UPDATE user SET pw=?2, mtime=?3, cookie=NULL WHERE login=?1", login,
@@ -237,13 +235,13 @@ base::Result<void> Receipt::set_password(std::string_view login, std::string_vie
                        r.options.clock->now().value / 1000);
     r.users.clear();
     if (r.database.changes() == 0) {
-      return base::fail(base::ErrorCode::kNotFound, "user {} does not exist", login);
+      return fail(ErrorCode::kNotFound, "user {} does not exist", login);
     }
     return {};
   });
 }
 
-base::Result<void> Receipt::commit() {
+Result<void> Receipt::commit() {
   return guarded(state_->r, [&](RepositoryState& r) {
     if (r.derivation.has_pending()) r.derivation.run();
     for (const Rid hidden : r.derivation.take_hidden()) r.privacy.store_dependents_whole(hidden);

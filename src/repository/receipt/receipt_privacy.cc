@@ -19,7 +19,7 @@ void Receipt::State::publish(Rid rid) {
 
 /// RID is private and has arrived as a public artifact. Makes RID public if the sender proves that
 /// the sender has the content. The proof is the whole content, or a delta on a public artifact.
-base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
+Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
   std::string content(arrival.payload);
   if (arrival.is_compressed) {
     QUARRY_TRY_ASSIGN(content, artifact::blob_expand(content, r.options.max_artifact_size));
@@ -35,7 +35,7 @@ base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arr
   return {};
 }
 
-base::Result<void> Receipt::set_private(const HashName& name, bool is_private) {
+Result<void> Receipt::set_private(const HashName& name, bool is_private) {
   return guarded(state_->r, [&](RepositoryState& r) {
     const Rid rid = r.names.find(name.str());
     if (rid == 0) return;

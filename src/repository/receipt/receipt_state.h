@@ -30,7 +30,7 @@ struct Receipt::State {
 
   Rid receipt_id();
   /// Fails with kDenied if the `hash-policy` setting rejects NAME.
-  base::Result<void> admit(const artifact::HashName& name);
+  Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);
   Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
@@ -47,15 +47,15 @@ struct Receipt::State {
   static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
-  base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
+  Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
   class Storing;  // defined in store_artifact.cc
-  base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
+  Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
   // defined in kept_artifacts.cc:
-  base::Result<std::int64_t> size_of_kept(const Arrival& arrival);
+  Result<std::int64_t> size_of_kept(const Arrival& arrival);
   void note_source(Rid rid, const artifact::HashName& source);
   bool connect_kept();
-  base::Result<void> verify_all(const CompletionWatch& watch);
+  Result<void> verify_all(const CompletionWatch& watch);
 
   Repository::State& r;
   Transaction transaction;

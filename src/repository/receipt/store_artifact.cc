@@ -23,21 +23,21 @@ class Receipt::State::Storing {
       : state_(receipt), r_(receipt.r), arrival_(arrival) {}
 
   /// Returns whether the artifact was stored.
-  base::Result<bool> run();
+  Result<bool> run();
 
  private:
   enum class Next { kContinue, kIgnore, kWait };
 
-  std::unexpected<base::Error> wrong(std::string_view why) const {
-    return base::fail(ErrorCode::kInvalid, "artifact {}: {}", arrival_.name.str(), why);
+  std::unexpected<Error> wrong(std::string_view why) const {
+    return fail(ErrorCode::kInvalid, "artifact {}: {}", arrival_.name.str(), why);
   }
-  base::Result<bool> is_wanted();
+  Result<bool> is_wanted();
   void find_row();
-  base::Result<void> unpack();
-  base::Result<Next> find_source();
-  base::Result<Next> make_content();
+  Result<void> unpack();
+  Result<Next> find_source();
+  Result<Next> make_content();
   void keep_waiting();
-  base::Result<void> verify();
+  Result<void> verify();
   bool may_stay_delta();
   void keep();
 
@@ -52,7 +52,7 @@ class Receipt::State::Storing {
   Content content_;           // the whole content
 };
 
-base::Result<bool> Receipt::State::Storing::run() {
+Result<bool> Receipt::State::Storing::run() {
   QUARRY_TRY_ASSIGN(const bool wanted, is_wanted());
   if (!wanted) return false;
   QUARRY_TRY(unpack());
@@ -79,7 +79,7 @@ void Receipt::State::Storing::find_row() {
 
 /// Returns whether the artifact has to be stored. If it is already stored but private, and arrives
 /// as a public artifact, it becomes public.
-base::Result<bool> Receipt::State::Storing::is_wanted() {
+Result<bool> Receipt::State::Storing::is_wanted() {
   if (arrival_.delta_source == arrival_.name)
     return wrong("its delta is based on the artifact itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
@@ -94,7 +94,7 @@ base::Result<bool> Receipt::State::Storing::is_wanted() {
   return r_.contents.delta_source(rid_) != 0 && !r_.contents.get(rid_);
 }
 
-base::Result<void> Receipt::State::Storing::unpack() {
+Result<void> Receipt::State::Storing::unpack() {
   const std::size_t limit = r_.options.max_artifact_size;
   payload_ = arrival_.payload;
   if (arrival_.is_compressed) {
@@ -104,11 +104,11 @@ base::Result<void> Receipt::State::Storing::unpack() {
     payload_ = expanded_;
   }
   if (payload_.size() <= limit) return {};
-  return base::fail(ErrorCode::kLimit, "artifact {} is {} bytes long; the limit is {}",
-                    arrival_.name.str(), payload_.size(), limit);
+  return fail(ErrorCode::kLimit, "artifact {} is {} bytes long; the limit is {}",
+              arrival_.name.str(), payload_.size(), limit);
 }
 
-base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
+Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
   if (!arrival_.delta_source) return Next::kContinue;
   const std::string_view name = arrival_.delta_source->str();
   const auto size = artifact::delta_output_size(payload_);
@@ -131,7 +131,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   return Next::kContinue;
 }
 
-base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::make_content() {
+Result<Receipt::State::Storing::Next> Receipt::State::Storing::make_content() {
   if (!arrival_.delta_source) {
     content_ = std::make_shared<const std::string>(payload_);
     return Next::kContinue;
@@ -154,7 +154,7 @@ void Receipt::State::Storing::keep_waiting() {
   if (r_.waiting) r_.waiting->insert(rid_);
 }
 
-base::Result<void> Receipt::State::Storing::verify() {
+Result<void> Receipt::State::Storing::verify() {
   if (arrival_.declared_size && *arrival_.declared_size != content_->size()) {
     return wrong(fmt::format("it is {} bytes long, but its card says {}", content_->size(),
                              *arrival_.declared_size));
@@ -183,7 +183,7 @@ void Receipt::State::Storing::keep() {
   state_.store_content(rid_, arrival_, content_, stored, is_delta ? source_ : 0);
 }
 
-base::Result<bool> Receipt::store(const Arrival& arrival) {
+Result<bool> Receipt::store(const Arrival& arrival) {
   return guarded(state_->r.path, [&] { return State::Storing(*state_, arrival).run(); });
 }
 

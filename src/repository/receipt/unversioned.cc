@@ -102,10 +102,10 @@ const std::string& UnversionedFiles::hash() {
   return *state_->unversioned_hash;
 }
 
-base::Result<std::string> UnversionedFiles::content(std::string_view name) {
-  return guarded(state_->path, [&]() -> base::Result<std::string> {
+Result<std::string> UnversionedFiles::content(std::string_view name) {
+  return guarded(state_->path, [&]() -> Result<std::string> {
     const auto none = [&] {
-      return base::fail(ErrorCode::kNotFound, "the unversioned file {} has no content", name);
+      return fail(ErrorCode::kNotFound, "the unversioned file {} has no content", name);
     };
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
@@ -121,18 +121,17 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
   });
 }
 
-base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
-  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
+Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
+  return guarded(state_->r, [&](auto& r) -> Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
-      return base::fail(ErrorCode::kLimit,
-                        "the unversioned file {} is {} bytes long; the limit is {}", arrival.name,
-                        arrival.content->size(), r.options.max_artifact_size);
+      return fail(ErrorCode::kLimit, "the unversioned file {} is {} bytes long; the limit is {}",
+                  arrival.name, arrival.content->size(), r.options.max_artifact_size);
     }
     if (arrival.content && !deleted) {
       const auto name = HashName::parse(arrival.hash);
       if (!name || !name->names(*arrival.content)) {
-        return base::fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
+        return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
       }
     }
     const auto known = find_row(r.database, arrival.name);

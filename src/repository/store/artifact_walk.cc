@@ -154,7 +154,7 @@ class ArtifactWalk::Inspectors {
 /// An artifact on the current path. Some deltas on it have not been visited yet.
 struct ArtifactWalk::Branch {
   Rid rid;
-  base::Result<Content> content;  // null if the artifact must be expanded again
+  Result<Content> content;  // null if the artifact must be expanded again
   std::size_t next = 0;
 };
 
@@ -208,10 +208,10 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
 }
 
 /// Expands RID. SOURCE is the content of RID's delta source, or null if RID is stored whole.
-base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
+Result<Content> ArtifactWalk::visit(Rid rid, const Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
   Artifact artifact{.rid = rid};
-  base::Result<Content> content = source;
+  Result<Content> content = source;
   bool is_there = false;
   {
     Query query = database_.query("SELECT size, uuid, content FROM blob WHERE rid=?1");
@@ -221,10 +221,9 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
       artifact.name = query.text(1);
     }
     if (!is_there) {
-      content = base::fail(base::ErrorCode::kCorrupt,
-                           "artifact {}, the source of deltas, is missing", rid);
+      content = fail(ErrorCode::kCorrupt, "artifact {}, the source of deltas, is missing", rid);
     } else if (artifact.size < 0) {
-      content = base::fail(base::ErrorCode::kNotFound, "artifact {} has no content", rid);
+      content = fail(ErrorCode::kNotFound, "artifact {} has no content", rid);
     } else if (source) {
       ++expansions_;
       content = expand_stored(rid, query.blob(2), *source, contents_.max_artifact_size());
@@ -257,7 +256,7 @@ void ArtifactWalk::drop_contents(std::vector<Branch>& branches) {
 
 void ArtifactWalk::walk_from(Rid root) {
   std::vector<Branch> branches;
-  const auto descend = [&](Rid rid, base::Result<Content> content) {
+  const auto descend = [&](Rid rid, Result<Content> content) {
     if (!children_of(rid).empty()) branches.push_back({rid, std::move(content)});
   };
   descend(root, visit(root, Content()));
@@ -266,7 +265,7 @@ void ArtifactWalk::walk_from(Rid root) {
     const std::vector<Rid>& children = children_of(branch.rid);
     const Rid child = children[branch.next++];
     if (branch.content && !*branch.content) branch.content = contents_.get(branch.rid);
-    const base::Result<Content> source = branch.content;
+    const Result<Content> source = branch.content;
     if (branch.next == children.size()) branches.pop_back();
     descend(child, visit(child, source));
     if (branches.size() > 1) drop_contents(branches);
@@ -281,8 +280,7 @@ void ArtifactWalk::visit_cycles() {
   }
   std::ranges::sort(left);
   for (const Rid rid : left) {
-    visit(rid,
-          base::fail(base::ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle", rid));
+    visit(rid, fail(ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle", rid));
   }
 }
 

@@ -33,7 +33,7 @@ class ArtifactWalk {
     std::function<void(const Artifact&, const std::string& content)> inspect;
     /// Called in the calling thread for artifacts that cannot be expanded: kCorrupt, kLimit, or
     /// kNotFound if the artifact or its source is a phantom.
-    std::function<void(const Artifact&, const base::Error&)> fail;
+    std::function<void(const Artifact&, const Error&)> fail;
     /// Called in the calling thread with (done, total) artifacts, including phantoms.
     std::function<void(std::size_t, std::size_t)> progress;
   };
@@ -62,7 +62,7 @@ class ArtifactWalk {
   void sort_children(const std::vector<Rid>& roots);
   const std::vector<Rid>& children_of(Rid rid) const;
   void walk_from(Rid root);
-  base::Result<Content> visit(Rid rid, const base::Result<Content>& source);
+  Result<Content> visit(Rid rid, const Result<Content>& source);
   void visit_cycles();
   void drop_contents(std::vector<Branch>& branches);
 

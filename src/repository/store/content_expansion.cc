@@ -33,28 +33,28 @@ bool ContentExpansion::chain_contains(Rid rid, Rid link) {
   return false;
 }
 
-base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
-                                    std::size_t max_size) {
+Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
+                              std::size_t max_size) {
   auto bytes = artifact::blob_expand(stored, max_size);
   if (!bytes) {
-    if (bytes.error().code != base::ErrorCode::kInvalid) return std::unexpected(bytes.error());
-    return base::fail(base::ErrorCode::kCorrupt, "the stored bytes of artifact {}: {}", rid,
-                      bytes.error().message);
+    if (bytes.error().code != ErrorCode::kInvalid) return std::unexpected(bytes.error());
+    return fail(ErrorCode::kCorrupt, "the stored bytes of artifact {}: {}", rid,
+                bytes.error().message);
   }
   if (!source) return std::make_shared<const std::string>(std::move(*bytes));
   auto target = artifact::delta_apply(*source, *bytes, max_size);
   if (!target) {
-    const auto code = target.error().code == base::ErrorCode::kLimit ? base::ErrorCode::kLimit
-                                                                     : base::ErrorCode::kCorrupt;
-    return base::fail(code, "the delta of artifact {}: {}", rid, target.error().message);
+    const auto code =
+        target.error().code == ErrorCode::kLimit ? ErrorCode::kLimit : ErrorCode::kCorrupt;
+    return fail(code, "the delta of artifact {}: {}", rid, target.error().message);
   }
   return std::make_shared<const std::string>(std::move(*target));
 }
 
-base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
+Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
   Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1", rid);
   if (!query.step() || query.integer(0) < 0) {
-    return base::fail(base::ErrorCode::kNotFound, "artifact {} has no content", rid);
+    return fail(ErrorCode::kNotFound, "artifact {} has no content", rid);
   }
   ++expansions_;
   auto content = expand_stored(rid, query.blob(1), source, max_artifact_size_);
@@ -62,7 +62,7 @@ base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
   return content;
 }
 
-base::Result<Content> ContentExpansion::get(Rid rid) {
+Result<Content> ContentExpansion::get(Rid rid) {
   std::vector<Rid> deltas;
   Rid at = rid;
   Content content = find_cached(at);
@@ -74,8 +74,7 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
     }
     deltas.push_back(at);
     if (deltas.size() > kMaxChain) {
-      return base::fail(base::ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle",
-                        rid);
+      return fail(ErrorCode::kCorrupt, "the delta chain of artifact {} is a cycle", rid);
     }
     at = source;
     content = find_cached(at);

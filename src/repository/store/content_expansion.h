@@ -19,8 +19,8 @@ using Content = std::shared_ptr<const std::string>;
 
 /// Expands STORED, the bytes in the row of RID: a delta on SOURCE, or the whole content if SOURCE
 /// is null. Errors: kCorrupt, kLimit (more than MAX_SIZE bytes).
-base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
-                                    std::size_t max_size);
+Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
+                              std::size_t max_size);
 
 class ContentExpansion {
  public:
@@ -30,7 +30,7 @@ class ContentExpansion {
 
   /// Returns the whole content of RID. Errors: kNotFound (RID or the end of its chain is a
   /// phantom), kCorrupt, kLimit.
-  base::Result<Content> get(Rid rid);
+  Result<Content> get(Rid rid);
   /// Returns the delta source of RID, or 0 if RID is stored whole.
   Rid delta_source(Rid rid);
   /// Returns the number of deltas in the chain of RID, counted only up to LIMIT.
@@ -55,7 +55,7 @@ class ContentExpansion {
     Content content;
   };
   Content find_cached(Rid rid);
-  base::Result<Content> make(Rid rid, const Content& source);
+  Result<Content> make(Rid rid, const Content& source);
 
   Database& database_;
   std::size_t max_artifact_size_;

@@ -27,39 +27,38 @@ std::string message_of(sqlite3* handle, int code) {
 
 }  // namespace
 
-base::Error SqliteError::to_error(const std::filesystem::path& path) const {
+Error SqliteError::to_error(const std::filesystem::path& path) const {
   const std::string message = fmt::format("{}: {}", path.string(), what());
   switch (code_ & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {base::ErrorCode::kBusy, message};
+      return {ErrorCode::kBusy, message};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {base::ErrorCode::kCorrupt, message};
+      return {ErrorCode::kCorrupt, message};
     case SQLITE_READONLY:
-      return {base::ErrorCode::kReadOnly,
+      return {ErrorCode::kReadOnly,
               fmt::format("{}: no permission to write the file or its folder ({})", path.string(),
                           what())};
     case SQLITE_FULL:
-      return {base::ErrorCode::kNoSpace, message};
+      return {ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
       // This message is sent to clients, so it must not contain the file's path.
-      return {base::ErrorCode::kLimit, what()};
+      return {ErrorCode::kLimit, what()};
     default:
-      return {base::ErrorCode::kIo, message};
+      return {ErrorCode::kIo, message};
   }
 }
 
-base::Result<struct stat> status_of_file(const std::filesystem::path& path) {
+Result<struct stat> status_of_file(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return base::fail(is_missing ? base::ErrorCode::kNotFound : base::ErrorCode::kIo,
-                      base::fail_errno(path.string()).error().message);
+    return fail(is_missing ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fail_errno(path.string()).error().message);
   }
   if (!S_ISREG(status.st_mode)) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("{}: not a regular file", path.string()));
+    return fail(ErrorCode::kInvalid, "{}: not a regular file", path.string());
   }
   return status;
 }

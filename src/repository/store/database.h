@@ -2,7 +2,7 @@
 //
 // SQL text is written as a string literal at the place of its use. Prepared statements are cached
 // until the connection is closed. The key is the SQL text. SQLite's errors are thrown as
-// SqliteError. The public functions of this module convert SqliteError into base::Error.
+// SqliteError. The public functions of this module convert SqliteError into Error.
 #pragma once
 
 #include <sqlite3.h>
@@ -35,7 +35,7 @@ class SqliteError : public std::runtime_error {
   bool is_interrupt() const { return (code_ & 0xFF) == SQLITE_INTERRUPT; }
   bool is_full() const { return (code_ & 0xFF) == SQLITE_FULL; }
   bool is_read_only() const { return (code_ & 0xFF) == SQLITE_READONLY; }
-  base::Error to_error(const std::filesystem::path& path) const;
+  Error to_error(const std::filesystem::path& path) const;
 
  private:
   int code_;
@@ -43,7 +43,7 @@ class SqliteError : public std::runtime_error {
 
 /// Returns the status of the regular file PATH. Errors: kNotFound, kInvalid (another kind of file),
 /// kIo.
-base::Result<struct stat> status_of_file(const std::filesystem::path& path);
+Result<struct stat> status_of_file(const std::filesystem::path& path);
 
 class Database;
 
@@ -249,14 +249,14 @@ class Transaction {
 
 template <typename Value>
 struct AsResult {
-  using Type = base::Result<Value>;
+  using Type = Result<Value>;
 };
 template <typename Value>
-struct AsResult<base::Result<Value>> {
-  using Type = base::Result<Value>;
+struct AsResult<Result<Value>> {
+  using Type = Result<Value>;
 };
 
-/// Calls FUNCTION and returns its result as a base::Result. If FUNCTION throws a SqliteError,
+/// Calls FUNCTION and returns its result as a Result. If FUNCTION throws a SqliteError,
 /// returns it as an error.
 template <typename Function>
 auto guarded(const std::filesystem::path& path, Function&& function) {

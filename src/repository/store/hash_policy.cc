@@ -16,15 +16,13 @@ std::int64_t read_policy(Database& database) {
 
 }  // namespace
 
-base::Result<bool> admit_hash(Database& database, const artifact::HashName& name,
-                              std::int64_t now) {
+Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now) {
   const std::int64_t policy = read_policy(database);
   if (name.algorithm() == HashAlgorithm::kSha1) {
     if (!is_shun_sha1(policy)) return false;
-    return base::fail(
-        base::ErrorCode::kDenied,
-        "this repository does not accept SHA1 artifacts (hash-policy is shun-sha1): {}",
-        name.str());
+    return fail(ErrorCode::kDenied,
+                "this repository does not accept SHA1 artifacts (hash-policy is shun-sha1): {}",
+                name.str());
   }
   if (policy != kAuto) return false;
   database.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)",

@@ -27,7 +27,7 @@ inline bool is_shun_sha1(std::int64_t value) {
 /// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns true if NAME
 /// is the first SHA3 artifact and has therefore changed the setting. Error: kDenied (NAME is
 /// rejected).
-base::Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
+Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
 /// Returns the algorithm for new artifacts.
 artifact::HashAlgorithm hash_for_own(Database& database);
 

@@ -193,7 +193,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   const bool is_whole = done == self.batch.messages.size();
   // During a shutdown, skip a message that is too long, so that the messages behind it are not
   // lost.
-  const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
+  const bool is_left_out = !is_whole && state_.is_closing && error.code == ErrorCode::kLimit;
   if (is_left_out) {
     state_.report("lost a message: " + error.message);
     ++lost_;
@@ -207,7 +207,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
     disk_is_gone_.reset();
     return;
   }
-  if (error.code == base::ErrorCode::kNotFound) disk_is_gone_ = error;
+  if (error.code == ErrorCode::kNotFound) disk_is_gone_ = error;
   if (!std::exchange(has_failed_, true)) {
     state_.quiet.notify_all();
     state_.report(fmt::format("messages stay in memory: {}", error.message));
@@ -313,7 +313,7 @@ void DiskAssistance::end_helper(Lock& lock, Ending& ending) {
   std::vector<Message> earlier = std::exchange(state_.earlier, {});
   lock.unlock();
   std::size_t saved = 0;
-  base::Error error;
+  Error error;
   if (!earlier.empty()) saved = helper->push_front(earlier, &error);
   if (saved < earlier.size()) state_.report(error.message);
   const Ending of_helper = helper->shut_down();

@@ -63,7 +63,7 @@ class DiskAssistance {
 
   ShufflerState shuffler_state() const { return shuffler_state_; }
   /// Returns an error if someone else has removed the files.
-  const std::optional<base::Error>& disk_is_gone() const { return disk_is_gone_; }
+  const std::optional<Error>& disk_is_gone() const { return disk_is_gone_; }
   bool any_starting() const { return worker_.any_starting(); }
 
   // --- used at shutdown
@@ -101,7 +101,7 @@ class DiskAssistance {
   Condition changed_;        // for the shuffler: any relevant change
   bool has_files_ = false;   // found at the start, but not opened yet
   bool has_failed_ = false;  // the disk is unusable; already reported
-  std::optional<base::Error> disk_is_gone_;
+  std::optional<Error> disk_is_gone_;
   TimePoint next_try_{};     // time of the next try after a failure
   bool is_refused_ = false;  // the disk rejects messages although its queue is empty
   bool is_held_ = false;     // the low watermark was reached

@@ -120,7 +120,7 @@ void DiskStore::report(const Result<void>& result) {
   last_trouble_ = result ? std::string() : result.error().message;
 }
 
-std::size_t DiskStore::push(std::span<Message> messages, base::Error* error) {
+std::size_t DiskStore::push(std::span<Message> messages, Error* error) {
   if (!has_position_ && reader_) {
     if (auto written = files_.write_position(settled_); !written) {
       *error = written.error();
@@ -131,7 +131,7 @@ std::size_t DiskStore::push(std::span<Message> messages, base::Error* error) {
   return log_.append(messages, error);
 }
 
-std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* error) {
+std::size_t DiskStore::push_front(std::span<Message> messages, Error* error) {
   if (!is_untouched() || settled_.segment == 0) return push(messages, error);
   const Position front{.segment = settled_.segment - 1,
                        .offset = 0,
@@ -259,7 +259,7 @@ Result<void> DiskStore::close_gaps() {
   while (!returned_.empty() && returned_.begin()->first < behind) {
     Batch batch = take_returned(SIZE_MAX, behind);
     const std::size_t count = batch.messages.size();
-    base::Error error;
+    Error error;
     const std::size_t pushed = push(batch.messages, &error);
     settle(std::move(batch), pushed);
     if (pushed < count) return std::unexpected(error);

@@ -23,15 +23,15 @@ namespace quarry::spool {
 class DiskStore final : public Store {
  public:
   /// Returns whether FILES include a queue with messages.
-  static base::Result<bool> is_there(const SpoolFiles& files);
+  static Result<bool> is_there(const SpoolFiles& files);
   /// Opens existing files, or starts without files. Reports the state of the files to REPORTER. The
   /// caller must hold the locks for ROLES. Errors: file system errors.
-  static base::Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
-                                                       const QueueOptions& options,
-                                                       const Reporter& reporter,
-                                                       Roles roles = Roles::kBoth);
+  static Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
+                                                 const QueueOptions& options,
+                                                 const Reporter& reporter,
+                                                 Roles roles = Roles::kBoth);
 
-  std::size_t push(std::span<Message> messages, base::Error* error) override;
+  std::size_t push(std::span<Message> messages, Error* error) override;
   Batch take(std::size_t max) override;
   void settle(Batch batch, std::size_t delivered) override;
   /// Settles the first COUNT messages that were taken and are not settled. For callers that settle
@@ -40,16 +40,16 @@ class DiskStore final : public Store {
   std::uint64_t waiting() const override;
 
   /// Adds MESSAGES at the front if no message was taken yet, otherwise at the end.
-  std::size_t push_front(std::span<Message> messages, base::Error* error);
+  std::size_t push_front(std::span<Message> messages, Error* error);
   /// If all messages of the last segment were delivered, removes the segment, even if it is not
   /// full. Must not run concurrently with push(). Returns whether this has freed space.
   bool make_room();
   /// Only one position can be stored. Therefore, moves returned messages to the end if messages
   /// after them are settled. The order changes, but messages are not duplicated. Call it only at
   /// shutdown, and not concurrently with other functions. Errors: file system errors.
-  base::Result<void> close_gaps();
+  Result<void> close_gaps();
   /// Stores the position before the first unsettled message.
-  base::Result<void> checkpoint();
+  Result<void> checkpoint();
   /// Stores the position if it has changed, because the writing process might be waiting for
   /// progress.
   void publish_progress();
@@ -59,7 +59,7 @@ class DiskStore final : public Store {
   /// removed after its messages are delivered. Must not run concurrently with push().
   void end_segment();
   /// Removes all files. Call it only when all messages are settled.
-  base::Result<void> destroy();
+  Result<void> destroy();
 
   /// Returns true if a message was never taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
@@ -72,7 +72,7 @@ class DiskStore final : public Store {
   /// not taken yet.
   std::uint64_t left_of_found() const;
   /// Returns why the last take() did not return all available messages.
-  const std::optional<base::Error>& trouble() const { return trouble_; }
+  const std::optional<Error>& trouble() const { return trouble_; }
   std::uint64_t bytes() const { return log_.usage().total(); }
 
  private:
@@ -83,17 +83,16 @@ class DiskStore final : public Store {
   };
 
   DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter);
-  base::Result<void> recover(Roles roles);
-  base::Result<std::optional<Position>> recover_position(
-      const std::vector<std::uint64_t>& segments);
+  Result<void> recover(Roles roles);
+  Result<std::optional<Position>> recover_position(const std::vector<std::uint64_t>& segments);
   std::uint64_t known_end() const;
   Batch take_returned(std::size_t max, std::uint64_t before = UINT64_MAX);
   void leave_finished();
   void advance();
   void leave_settled();
-  base::Result<void> remove_done();
-  base::Result<void> remove_before(std::uint64_t number);
-  void report(const base::Result<void>& result);
+  Result<void> remove_done();
+  Result<void> remove_before(std::uint64_t number);
+  void report(const Result<void>& result);
 
   SpoolFiles files_;
   QueueOptions options_;
@@ -111,7 +110,7 @@ class DiskStore final : public Store {
   std::uint64_t base_ = 0;                     // the ticket of the first message in taken_
   std::map<std::uint64_t, Message> returned_;  // returned messages, by ticket
   std::size_t unwritten_ = 0;                  // messages settled since the last checkpoint
-  std::optional<base::Error> trouble_;
+  std::optional<Error> trouble_;
   std::string last_trouble_;
 };
 

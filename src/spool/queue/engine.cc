@@ -108,7 +108,7 @@ void Engine::end_plainly(Lock& lock) {
   if (auto kept = is_done ? state_.disk->destroy() : state_.disk->checkpoint(); !kept) {
     state_.report(kept.error().message);
     // If the directory is gone, the next process cannot find the messages, so they count as lost.
-    if (kept.error().code == base::ErrorCode::kNotFound) {
+    if (kept.error().code == ErrorCode::kNotFound) {
       ending_.lost = std::exchange(ending_.saved, 0);
     }
   }

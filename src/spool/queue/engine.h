@@ -29,7 +29,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// files from an earlier run.
   void start(bool found);
 
-  std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error) {
+  std::size_t enqueue(std::span<Message> messages, Delay delay, Error* error) {
     return intake_.enqueue(messages, delay, error);
   }
   Ending shut_down();
@@ -47,9 +47,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Prevents new consumers from starting.
   void enqueue_only();
   /// Ends an empty queue and removes its files.
-  base::Result<void> destroy();
+  Result<void> destroy();
   /// Adds MESSAGES at the front, because these messages precede all others.
-  std::size_t push_front(std::span<Message> messages, base::Error* error);
+  std::size_t push_front(std::span<Message> messages, Error* error);
 
   ShufflerState shuffler_state() const;
 

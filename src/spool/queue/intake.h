@@ -25,11 +25,10 @@ class Intake {
       : state_(state), workers_(workers), assistance_(assistance) {}
 
   /// Implements Queue::enqueue(). Called without the mutex.
-  std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
+  std::size_t enqueue(std::span<Message> messages, Delay delay, Error* error);
   /// Returns the number of MESSAGES before the first message that is longer than MAX. If such a
   /// message exists, sets *error.
-  static std::size_t count_good(std::size_t max, std::span<const Message> messages,
-                                base::Error* error);
+  static std::size_t count_good(std::size_t max, std::span<const Message> messages, Error* error);
   /// Waits until all current enqueue() calls have their results.
   void finish(Lock& lock);
 
@@ -37,15 +36,15 @@ class Intake {
   struct Waiting;  // a producer of a disk queue
 
   bool wait_until_ready(Lock& lock, TimePoint deadline, const std::function<bool()>& is_ready);
-  bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
+  bool wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error);
   void help_reader_on();
   std::size_t room(Delay delay) const;
   std::size_t room_for(Delay delay) const;
   std::size_t max_content() const;
-  std::size_t to_memory(std::span<Message> messages, Delay delay, base::Error* error);
-  std::size_t to_disk(std::span<Message> messages, Delay delay, base::Error* error);
+  std::size_t to_memory(std::span<Message> messages, Delay delay, Error* error);
+  std::size_t to_disk(std::span<Message> messages, Delay delay, Error* error);
   bool write(Waiting& one);
-  std::size_t push_together(Lock& lock, std::span<Message> messages, base::Error* error);
+  std::size_t push_together(Lock& lock, std::span<Message> messages, Error* error);
   void push_group(Lock& lock);
   void messages_came();
 

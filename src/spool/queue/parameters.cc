@@ -23,8 +23,8 @@ struct Entry {
   std::string (*get)(const QueueOptions&);
 };
 
-std::unexpected<base::Error> wrong(const Parameter& parameter, std::string_view text,
-                                   std::string_view wanted) {
+std::unexpected<Error> wrong(const Parameter& parameter, std::string_view text,
+                             std::string_view wanted) {
   return fail(ErrorCode::kInvalid, "queue.{} = {}: must be {}", parameter.name, text, wanted);
 }
 

@@ -36,7 +36,7 @@ class Store {
   virtual ~Store() = default;
   /// Moves MESSAGES to the end of the store, in order. Returns the number of stored messages. If
   /// some messages were not stored, sets *error.
-  virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
+  virtual std::size_t push(std::span<Message> messages, Error* error) = 0;
   /// Returns the first messages, at most MAX. The result can be empty.
   virtual Batch take(std::size_t max) = 0;
   /// Settles the first DELIVERED messages of BATCH. The remaining messages return to the front.
@@ -49,7 +49,7 @@ class Store {
 /// shrinks with its content like a list, but does not allocate memory for each message.
 class MemoryStore final : public Store {
  public:
-  std::size_t push(std::span<Message> messages, base::Error* /*error*/) override {
+  std::size_t push(std::span<Message> messages, Error* /*error*/) override {
     std::ranges::move(messages, std::back_inserter(messages_));
     return messages.size();
   }

@@ -70,7 +70,7 @@ std::string encode(const SegmentHeader& header) {
   return bytes;
 }
 
-base::Result<SegmentHeader> decode_header(std::string_view bytes) {
+Result<SegmentHeader> decode_header(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) {
     return fail(ErrorCode::kCorrupt, "not a segment file");
   }

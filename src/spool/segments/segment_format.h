@@ -54,7 +54,7 @@ struct Position {
 std::string encode(const SegmentHeader& header);
 /// Decodes the header at the start of BYTES. Errors: kCorrupt (not a segment, another format, or a
 /// damaged header).
-base::Result<SegmentHeader> decode_header(std::string_view bytes);
+Result<SegmentHeader> decode_header(std::string_view bytes);
 
 /// Appends MESSAGE, with sequence number SEQUENCE, to TO as a record of segment NUMBER.
 void encode(std::string& to, std::uint64_t number, std::uint64_t sequence, const Message& message);

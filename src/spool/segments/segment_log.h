@@ -37,7 +37,7 @@ class SegmentLog {
   /// Finds the end of the log. REACHED is the position of the log's furthest reader. If a crash of
   /// the machine has lost messages, REACHED can be after the end; the numbers of the lost messages
   /// are not reused. Errors: file system errors.
-  base::Result<void> recover(const Position& reached);
+  Result<void> recover(const Position& reached);
   /// Starts an empty log. The first message will have the position BEGINNING.
   void begin_at(const Position& beginning);
 
@@ -46,14 +46,14 @@ class SegmentLog {
   /// Appends MESSAGES. On return, the messages are in the files or, if the files are synced, on
   /// disk. Returns the number of appended messages, counted from the first. If some were not
   /// appended, sets *error; those messages are not in the files.
-  std::size_t append(std::span<const Message> messages, base::Error* error);
+  std::size_t append(std::span<const Message> messages, Error* error);
   /// Adds MESSAGES before all others, in a separate segment at FRONT: all of them or none. Errors:
   /// file system errors.
-  base::Result<void> prepend(std::span<const Message> messages, const Position& front);
+  Result<void> prepend(std::span<const Message> messages, const Position& front);
   /// Syncs the last segment, but not its name. Called by owners that do not sync each append.
-  base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
+  Result<void> sync() { return file_ ? file_->sync() : Result<void>{}; }
   /// Checks that the current segment is still in the directory. Errors: kNotFound.
-  base::Result<void> check_folder() const;
+  Result<void> check_folder() const;
   /// Starts a new segment if the last segment has messages. A reader can then remove the previous
   /// segment.
   void rotate();
@@ -80,12 +80,12 @@ class SegmentLog {
     damaged_.insert(segments.begin(), segments.end());
   }
   /// Removes the segments before NUMBER, oldest first. Errors: file system errors.
-  base::Result<void> remove_before(std::uint64_t number);
+  Result<void> remove_before(std::uint64_t number);
 
  private:
-  base::Result<void> begin_file();
-  base::Result<std::size_t> append_some(std::span<const Message> messages);
-  base::Result<void> check_space(std::uint64_t bytes);
+  Result<void> begin_file();
+  Result<std::size_t> append_some(std::span<const Message> messages);
+  Result<void> check_space(std::uint64_t bytes);
   std::size_t keep_whole(std::span<const Message> messages);
   std::uint64_t room() const;
 
@@ -108,12 +108,12 @@ class SegmentLog {
 
 /// Returns the sequence number after the last readable message in FILES. If the sequence number of
 /// START, the read position, is higher, returns that number. Errors: file system errors.
-base::Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start);
+Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start);
 
 /// Reports an incomplete message at the end of the last segment. Call this function only if no
 /// other process is writing. Errors: file system errors.
-base::Result<void> report_incomplete(const SpoolFiles& files, const Reporter& reporter);
+Result<void> report_incomplete(const SpoolFiles& files, const Reporter& reporter);
 /// Does the same, unless a process is writing or the lock file cannot be read.
-base::Result<void> report_incomplete_if_idle(const SpoolFiles& files, const Reporter& reporter);
+Result<void> report_incomplete_if_idle(const SpoolFiles& files, const Reporter& reporter);
 
 }  // namespace quarry::spool

@@ -61,11 +61,11 @@ class SegmentReader {
 
   /// Reads the next message before sequence number END into MESSAGE. Returns false if the message
   /// does not exist yet. Damage is reported and skipped. Errors: file system errors.
-  base::Result<bool> next(std::uint64_t end, Message& message);
+  Result<bool> next(std::uint64_t end, Message& message);
   /// Reports an incomplete message at the end of the last segment to REPORTER. Call this function
   /// after all messages were read, and only if no other process is writing. Errors: file system
   /// errors.
-  base::Result<void> report_incomplete(const Reporter& reporter);
+  Result<void> report_incomplete(const Reporter& reporter);
   /// Returns the position after the last message.
   const Position& position() const { return position_; }
   /// Skips the messages before SEQUENCE, because SEGMENT is damaged.
@@ -77,12 +77,12 @@ class SegmentReader {
   std::uint64_t missing() const { return missing_; }
 
  private:
-  base::Result<bool> open();
-  base::Result<bool> open_next();
-  base::Result<bool> read_header();
-  base::Result<RecordView> read_record();
-  base::Result<bool> go_on();
-  base::Result<void> fill(std::size_t wanted);
+  Result<bool> open();
+  Result<bool> open_next();
+  Result<bool> read_header();
+  Result<RecordView> read_record();
+  Result<bool> go_on();
+  Result<void> fill(std::size_t wanted);
   std::string_view ahead() const { return std::string_view(buffer_).substr(used_); }
   void report_damage(const std::string& what);
   void report_rest(const Reporter& reporter);

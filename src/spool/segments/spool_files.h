@@ -57,61 +57,61 @@ class SpoolFiles {
   std::string shown(std::uint64_t number) const { return segment(number).string(); }
 
   /// Returns the numbers of the existing segments in ascending order.
-  base::Result<std::vector<std::uint64_t>> segments() const;
+  Result<std::vector<std::uint64_t>> segments() const;
   /// Returns the size of each segment in bytes.
-  base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
+  Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
   /// Returns the position before the first message. If no header is readable, the sequence number
   /// is 0.
-  base::Result<Position> beginning() const;
+  Result<Position> beginning() const;
   /// Locks ROLES for this process. Errors: kBusy, and file system errors.
-  base::Result<SpoolLock> lock(Roles roles) const;
+  Result<SpoolLock> lock(Roles roles) const;
 
   /// Ties this object to the directory of LOCK; see check_folder().
   void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
   /// Checks that the directory and the locked file were not removed, moved or replaced. After such
   /// a change, new messages would be lost, and another process could have the same role. Errors:
   /// kNotFound.
-  base::Result<void> check_folder() const;
+  Result<void> check_folder() const;
 
   /// Returns the path of the file that marks a stream (stream/stream_core.h).
   std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }
-  base::Result<bool> are_of_stream() const;
+  Result<bool> are_of_stream() const;
   /// Checks that the files belong to a queue, not to a stream. Errors: kInvalid.
-  base::Result<void> check_no_stream() const;
+  Result<void> check_no_stream() const;
 
   /// Returns whether any process has ROLE (kWriter or kReader) now.
-  base::Result<bool> is_taken(Roles role) const;
+  Result<bool> is_taken(Roles role) const;
   /// Returns the names of the damaged files that were kept.
-  base::Result<std::vector<std::string>> damaged() const;
+  Result<std::vector<std::string>> damaged() const;
   const std::filesystem::path& folder() const { return folder_; }
   const std::string& name() const { return name_; }
 
   /// Returns the stored position. Returns nullopt if the position file does not exist. Errors:
   /// kCorrupt.
-  base::Result<std::optional<Position>> position() const;
+  Result<std::optional<Position>> position() const;
   /// Returns the first sequence number in the first of SEGMENTS that has a readable header, or 0.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
   /// Returns true if POSITION belongs to the same generation as SEGMENTS, or if no header of
   /// SEGMENTS is readable. The segment of POSITION might be missing.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
-  base::Result<void> write_position(const Position& position) const;
-  base::Result<void> remove_position() const;
+  Result<void> write_position(const Position& position) const;
+  Result<void> remove_position() const;
   /// Renames the damaged position file. Returns its new name.
-  base::Result<std::string> set_position_aside() const;
+  Result<std::string> set_position_aside() const;
 
-  base::Result<void> remove(std::uint64_t number) const;
+  Result<void> remove(std::uint64_t number) const;
   /// Removes all segments.
-  base::Result<void> remove_all() const;
+  Result<void> remove_all() const;
   /// Renames a damaged segment. Returns its new name.
-  base::Result<std::string> set_aside(std::uint64_t number) const;
+  Result<std::string> set_aside(std::uint64_t number) const;
   /// Makes created, renamed and removed names durable, for synced queues.
-  base::Result<void> sync_names() const;
+  Result<void> sync_names() const;
 
  private:
   std::filesystem::path position_path() const;
   std::filesystem::path position_beside() const;
-  base::Result<std::shared_ptr<base::File>> lock(const char* suffix, const char* what) const;
-  base::Result<std::string> put_aside(const std::filesystem::path& path) const;
+  Result<std::shared_ptr<base::File>> lock(const char* suffix, const char* what) const;
+  Result<std::string> put_aside(const std::filesystem::path& path) const;
 
   base::FileSystem* system_;  // not owned
   std::filesystem::path folder_;

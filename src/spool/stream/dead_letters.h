@@ -27,28 +27,27 @@ class DeadLetters {
  public:
   /// Opens the stream of dead letters if it exists. ENVIRONMENT is not owned. Errors: file system
   /// errors.
-  static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location,
-                                                         Reporter reporter,
-                                                         const StreamEnvironment& environment);
+  static Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location, Reporter reporter,
+                                                   const StreamEnvironment& environment);
   ~DeadLetters();
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
   /// Appends LETTERS, each with its last error. The letters are on disk when the function returns.
   /// Errors: file system errors.
-  base::Result<void> put(std::span<const StreamedMessage> letters);
+  Result<void> put(std::span<const StreamedMessage> letters);
   std::uint64_t count() const;
   /// Passes all letters to TAKE in batches. Deletes each batch after TAKE has succeeded. Returns
   /// the number of letters. Errors: the errors from TAKE, and file system errors.
-  using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;
-  base::Result<std::uint64_t> take_all(const Take& take);
+  using Take = std::function<Result<void>(std::span<const StreamedMessage> letters)>;
+  Result<std::uint64_t> take_all(const Take& take);
   /// Deletes all letters and returns their number.
-  base::Result<std::uint64_t> purge();
-  base::Result<void> remove();
+  Result<std::uint64_t> purge();
+  Result<void> remove();
 
  private:
   DeadLetters(SpoolLocation location, Reporter reporter, const StreamEnvironment& environment);
-  base::Result<void> open_stream();
+  Result<void> open_stream();
 
   SpoolLocation location_;
   Reporter reporter_;

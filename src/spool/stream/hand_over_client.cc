@@ -27,7 +27,7 @@ class Call {
     QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(path_));
     if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": not a path");
     fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!fd_) return base::fail_errno(path_);
+    if (!fd_) return fail_errno(path_);
     // Set a timeout for connect(2), because connect(2) waits while the backlog is full. poll(2)
     // does not report when the backlog has space.
     const auto time = left();
@@ -38,10 +38,10 @@ class Call {
     while (::connect(fd_.get(), address.get(), address.size()) != 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return too_late();
-      if (errno != ENOENT && errno != ECONNREFUSED) return base::fail_errno(path_);
+      if (errno != ENOENT && errno != ECONNREFUSED) return fail_errno(path_);
       return fail(ErrorCode::kNotFound, path_ + ": no process accepts messages");
     }
-    if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return base::fail_errno(path_);
+    if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(path_);
     return {};
   }
 
@@ -83,11 +83,11 @@ class Call {
 
   /// If errno means that a call would block, waits for EVENTS. Returns any other errno as an error.
   Result<void> wait_after_errno(short events) {
-    if (errno != EAGAIN && errno != EINTR) return base::fail_errno(path_);
+    if (errno != EAGAIN && errno != EINTR) return fail_errno(path_);
     pollfd one{.fd = fd_.get(), .events = events, .revents = 0};
     const auto time = std::min<std::int64_t>(left().count(), INT_MAX);
     const int count = ::poll(&one, 1, static_cast<int>(time));
-    if (count < 0 && errno != EINTR) return base::fail_errno(path_);
+    if (count < 0 && errno != EINTR) return fail_errno(path_);
     return count <= 0 && left().count() == 0 ? too_late() : Result<void>{};
   }
 

@@ -25,14 +25,14 @@ inline constexpr std::size_t kMaxAnswer = 4096;
 
 /// Returns a request with MESSAGES, as a frame. Errors: kLimit (the request is longer than
 /// kMaxHandOver, or a message is too long for a stream).
-base::Result<std::string> request_frame(std::span<const NewMessage> messages);
+Result<std::string> request_frame(std::span<const NewMessage> messages);
 /// Returns the messages in BODY, or nullopt if BODY is not a valid request.
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body);
 
 /// Returns an answer, as a frame, with the id of the first message or with an error.
-std::string answer_frame(const base::Result<std::uint64_t>& first_id);
+std::string answer_frame(const Result<std::uint64_t>& first_id);
 /// Decodes an answer. Errors: the server's error, and kIo if BODY is not a valid answer.
-base::Result<std::uint64_t> decode_answer(std::string_view body);
+Result<std::uint64_t> decode_answer(std::string_view body);
 
 /// Returns the length of the body from HEADER, which is kFrameHeader bytes long.
 std::size_t body_length(std::string_view header);

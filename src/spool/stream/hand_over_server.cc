@@ -283,7 +283,7 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
                 kMaxHandOver + kFrameHeader);
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return base::fail_errno("eventfd");
+  if (!wake) return fail_errno("eventfd");
   try {
     return std::make_unique<Loop>(stream, std::move(listener), std::move(wake), std::move(reporter),
                                   options);

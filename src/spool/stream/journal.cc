@@ -62,7 +62,7 @@ Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter repor
   journal->log_.note_damaged(reading.damaged);
   QUARRY_TRY(journal->log_.recover({.segment = 1, .offset = 0, .sequence = 1}));
   if (const auto written = journal->write_state(state); !written) {
-    if (written.error().code != base::ErrorCode::kNoSpace || !reading.state) {
+    if (written.error().code != ErrorCode::kNoSpace || !reading.state) {
       return std::unexpected(written.error());
     }
     journal->reporter_(written.error().message);

@@ -32,7 +32,7 @@ struct JournalReading {
   std::set<std::uint64_t> damaged;  // segments
 };
 /// Reads the journal in FILES. Reports damage to REPORTER. Read-only. Errors: file system errors.
-base::Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter);
+Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter);
 
 /// Returns the journal's files of SUBSCRIPTION, for the stream in FILES.
 SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription);
@@ -41,24 +41,23 @@ class Journal {
  public:
   /// Starts a new segment with STATE, which replaces the segments in FILES. After kNoSpace, the
   /// journal is usable and tries again. Errors: file system errors.
-  static base::Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
-                                                      const SubscriptionState& state);
+  static Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
+                                                const SubscriptionState& state);
 
   /// Appends EVENTS. BEFORE is the state before these events. With SYNC, the events are durable.
   /// After an error, some of the events might be in the file, so the next append starts a new
   /// segment. Errors: file system errors.
-  base::Result<void> append(std::span<const Event> events, const SubscriptionState& before,
-                            bool sync);
-  base::Result<void> sync();
+  Result<void> append(std::span<const Event> events, const SubscriptionState& before, bool sync);
+  Result<void> sync();
   /// Starts a new segment with STATE if many events follow the last state. Errors are reported but
   /// not returned, because the next call tries again.
   void compact(const SubscriptionState& state);
-  base::Result<void> remove();
+  Result<void> remove();
 
  private:
   Journal(SpoolFiles files, Reporter reporter)
       : log_(std::move(files), reporter, {}), reporter_(std::move(reporter)) {}
-  base::Result<void> write_state(const SubscriptionState& state);
+  Result<void> write_state(const SubscriptionState& state);
 
   SegmentLog log_;
   Reporter reporter_;

@@ -35,7 +35,7 @@ class MessageSource {
     Position at;
   };
   /// Returns the next message before sequence number END, or nullopt. Errors: file system errors.
-  base::Result<std::optional<NextMessage>> next(std::uint64_t end);
+  Result<std::optional<NextMessage>> next(std::uint64_t end);
   /// Returns the position after the last record that next() has read.
   const Position& position() const { return fresh_->position(); }
   /// Skips the messages before END.
@@ -47,7 +47,7 @@ class MessageSource {
 
   /// Returns the message SEQUENCE, which is at or after AT. Returns nullopt if the message is
   /// unreadable or for another subscription. Errors: file system errors.
-  base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence, const Position& at);
+  Result<std::optional<StreamedMessage>> find(std::uint64_t sequence, const Position& at);
   /// Returns the position of the last result of find().
   const Position& found_at() const { return found_at_; }
 

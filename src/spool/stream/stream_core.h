@@ -20,30 +20,30 @@ namespace quarry::spool {
 class StreamCore final : public Stream {
  public:
   /// Opens a stream like Stream::open(). OPTIONS must be valid, and ENVIRONMENT complete.
-  static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
-                                                        const Reporter& reporter,
-                                                        const StreamEnvironment& environment);
+  static Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
+                                                  const Reporter& reporter,
+                                                  const StreamEnvironment& environment);
   ~StreamCore() override;
   StreamCore(const StreamCore&) = delete;
   StreamCore& operator=(const StreamCore&) = delete;
 
-  base::Result<std::uint64_t> append(std::span<const NewMessage> messages) override;
+  Result<std::uint64_t> append(std::span<const NewMessage> messages) override;
   /// Appends MESSAGES, which must be envelopes.
-  base::Result<std::uint64_t> append(std::span<Message> messages);
-  base::Result<std::shared_ptr<Subscription>> subscribe(
-      const std::string& name, const SubscriptionOptions& options) override;
-  base::Result<void> unsubscribe(const std::string& name) override;
-  base::Result<void> retire(const std::string& name) override;
+  Result<std::uint64_t> append(std::span<Message> messages);
+  Result<std::shared_ptr<Subscription>> subscribe(const std::string& name,
+                                                  const SubscriptionOptions& options) override;
+  Result<void> unsubscribe(const std::string& name) override;
+  Result<void> retire(const std::string& name) override;
   std::vector<SubscriptionStatistics> statistics() const override;
 
  private:
   using States = std::map<std::string, SubscriptionState>;
 
   StreamCore(const StreamOptions& options, Reporter reporter, const StreamEnvironment& environment);
-  base::Result<void> take_folder();
-  base::Result<States> read_states() const;
-  base::Result<SubscriptionState> state_from_start() const;
-  base::Result<void> add(const std::string& name, const SubscriptionState& state);
+  Result<void> take_folder();
+  Result<States> read_states() const;
+  Result<SubscriptionState> state_from_start() const;
+  Result<void> add(const std::string& name, const SubscriptionState& state);
 
   StreamOptions options_;
   Reporter reporter_;
@@ -57,9 +57,9 @@ class StreamCore final : public Stream {
 
 /// Returns the sorted names of the retired subscriptions of the stream in FILES. Includes only
 /// subscriptions that have kept messages or dead letters.
-base::Result<std::vector<std::string>> retired_names(const SpoolFiles& files);
+Result<std::vector<std::string>> retired_names(const SpoolFiles& files);
 /// Returns the sorted names of the subscriptions of the stream in FILES. A subscription exists if
 /// its journal exists.
-base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
+Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
 
 }  // namespace quarry::spool

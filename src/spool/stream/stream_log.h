@@ -27,14 +27,14 @@ class StreamLog {
   /// the last read position of SUBSCRIPTIONS (the keys are names). If a crash of the machine has
   /// lost messages that a subscription had read, their ids must not be reused. Errors: file system
   /// errors.
-  static base::Result<std::unique_ptr<StreamLog>> open(
+  static Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
       const std::map<std::string, SubscriptionState>& subscriptions);
 
   /// Appends MESSAGES, which are moved. Returns the sequence number of the first message. After an
   /// error, the log might contain some of MESSAGES, beginning with the first. Errors: file system
   /// errors.
-  base::Result<std::uint64_t> append(std::span<Message> messages);
+  Result<std::uint64_t> append(std::span<Message> messages);
 
   /// Returns the sequence number of the next message. All earlier messages are readable.
   std::uint64_t end() const {

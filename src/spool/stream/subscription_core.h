@@ -66,13 +66,13 @@ class SubscriptionCore final : public Subscription {
   explicit SubscriptionCore(Setup setup);
 
   const std::string& name() const override { return setup_.name; }
-  base::Result<std::vector<StreamedMessage>> take(std::size_t max) override;
-  base::Result<void> settle(std::span<const Settlement> settlements) override;
+  Result<std::vector<StreamedMessage>> take(std::size_t max) override;
+  Result<void> settle(std::span<const Settlement> settlements) override;
   bool wait(milliseconds max) override;
   void wake() override;
   SubscriptionStatistics statistics() override;
-  base::Result<std::uint64_t> replay_dead() override;
-  base::Result<std::uint64_t> purge_dead() override;
+  Result<std::uint64_t> replay_dead() override;
+  Result<std::uint64_t> purge_dead() override;
 
   void set_options(const SubscriptionOptions& options);
   /// Wakes waiting threads after an append.
@@ -81,32 +81,32 @@ class SubscriptionCore final : public Subscription {
   /// All further calls fail.
   void close();
   /// Removes the files. All further calls fail.
-  base::Result<void> remove();
+  Result<void> remove();
   /// Moves the waiting messages to KEPT, and removes all files except the dead letters. All further
   /// calls fail.
-  base::Result<void> retire(DeadLetters& kept);
+  Result<void> retire(DeadLetters& kept);
   /// Returns the messages in KEPT to the subscription, and removes the files of KEPT.
-  base::Result<void> restore(DeadLetters& kept);
+  Result<void> restore(DeadLetters& kept);
 
  private:
   class SettleCall;  // implements settle()
 
-  base::Result<void> check_open() const;
+  Result<void> check_open() const;
   std::int64_t now() const { return setup_.environment.clock.now().value; }
   bool may_take() const;
   bool has_due() const { return !state_.due(now(), 1, options_.in_order).empty(); }
   bool is_ready() const;
   std::size_t room() const;
-  base::Result<void> take_due(std::size_t max, std::vector<StreamedMessage>& taken);
-  base::Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
-  base::Result<void> take_fresh(std::size_t max, std::vector<StreamedMessage>& taken);
-  base::Result<void> pass_on(std::uint64_t end);
-  base::Result<void> commit(std::span<const Event> events, bool sync);
+  Result<void> take_due(std::size_t max, std::vector<StreamedMessage>& taken);
+  Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
+  Result<void> take_fresh(std::size_t max, std::vector<StreamedMessage>& taken);
+  Result<void> pass_on(std::uint64_t end);
+  Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();
   void close_files();
-  base::Result<void> remove_journal();
-  base::Result<std::uint64_t> append_again(DeadLetters& letters);
-  base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
+  Result<void> remove_journal();
+  Result<std::uint64_t> append_again(DeadLetters& letters);
+  Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
 
   Setup setup_;
   Mutex mutex_;

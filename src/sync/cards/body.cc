@@ -15,8 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kContentTypes = {
     "application/x-fossil", "application/x-fossil-debug", "application/x-fossil-uncompressed"};
 
-base::Error too_large(std::string_view what, std::size_t max_size) {
-  return {base::ErrorCode::kLimit, fmt::format("the {} is larger than {} bytes", what, max_size)};
+Error too_large(std::string_view what, std::size_t max_size) {
+  return {ErrorCode::kLimit, fmt::format("the {} is larger than {} bytes", what, max_size)};
 }
 
 }  // namespace
@@ -42,17 +42,16 @@ std::size_t decoded_size(BodyFormat format, std::string_view body) {
   return artifact::blob_declared_size(body).value_or(0);
 }
 
-base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
-                                           std::size_t max_size, std::string& storage,
-                                           std::string_view what) {
+Result<std::string_view> decode_body(BodyFormat format, std::string_view body, std::size_t max_size,
+                                     std::string& storage, std::string_view what) {
   if (body.size() > max_size) return std::unexpected(too_large(what, max_size));
   if (format != BodyFormat::kCompressed || body.empty()) return body;
   auto expanded = artifact::blob_expand(body, max_size);
   if (!expanded) {
-    if (expanded.error().code == base::ErrorCode::kLimit)
+    if (expanded.error().code == ErrorCode::kLimit)
       return std::unexpected(too_large(what, max_size));
-    return base::fail(base::ErrorCode::kInvalid, "cannot decompress the {}: {}", what,
-                      expanded.error().message);
+    return fail(ErrorCode::kInvalid, "cannot decompress the {}: {}", what,
+                expanded.error().message);
   }
   storage = std::move(*expanded);
   return storage;

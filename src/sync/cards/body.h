@@ -30,9 +30,8 @@ std::size_t decoded_size(BodyFormat format, std::string_view body);
 /// are decoded into STORAGE, which must outlive the result. Checks that the declared size is at
 /// most MAX_SIZE before it allocates memory. WHAT names the body in messages. Errors: kInvalid
 /// (broken compression), kLimit.
-base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
-                                           std::size_t max_size, std::string& storage,
-                                           std::string_view what = "request");
+Result<std::string_view> decode_body(BodyFormat format, std::string_view body, std::size_t max_size,
+                                     std::string& storage, std::string_view what = "request");
 std::string encode_body(BodyFormat format, std::string&& cards);
 
 }  // namespace quarry::sync

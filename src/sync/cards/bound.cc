@@ -37,15 +37,15 @@ bool Bound::is_near() const {
   return options_.now() - began_ > options_.max_time * 3 / 4;
 }
 
-base::Result<void> Bound::check() {
+Result<void> Bound::check() {
   if (is_over()) return std::unexpected(error());
   return {};
 }
 
-base::Error Bound::error() const {
-  if (state_ == State::kLeft) return {base::ErrorCode::kLimit, "the client disconnected"};
-  return {base::ErrorCode::kLimit, fmt::format("the request took longer than {}: send it in parts",
-                                               base::in_words(options_.max_time))};
+Error Bound::error() const {
+  if (state_ == State::kLeft) return {ErrorCode::kLimit, "the client disconnected"};
+  return {ErrorCode::kLimit, fmt::format("the request took longer than {}: send it in parts",
+                                         base::in_words(options_.max_time))};
 }
 
 }  // namespace quarry::sync

@@ -29,9 +29,9 @@ class Bound {
   /// Returns whether the time limit is near. A reply that can be continued later should then end.
   bool is_near() const;
   /// Returns kLimit if is_over().
-  base::Result<void> check();
+  Result<void> check();
   /// Returns the error for the client and the log. Call after is_over() has returned true.
-  base::Error error() const;
+  Error error() const;
 
  private:
   enum class State { kGoing, kLate, kLeft };

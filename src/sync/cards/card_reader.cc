@@ -149,7 +149,7 @@ Result<void> CardReader::take_payload(std::string_view size_word) {
   return {};
 }
 
-base::Error CardReader::misshapen() const {
+Error CardReader::misshapen() const {
   switch (type_) {
     case CardType::kFile:
     case CardType::kCfile:
@@ -160,7 +160,7 @@ base::Error CardReader::misshapen() const {
   }
 }
 
-base::Error CardReader::bad_command() const {
+Error CardReader::bad_command() const {
   return {ErrorCode::kInvalid, "bad command: " + base::printable(line_, kEchoLimit) + "\n"};
 }
 

@@ -79,7 +79,7 @@ class CardReader {
   /// Reads the next card. Returns false at the end of the body. Errors: kInvalid (unknown operator,
   /// wrong number of words, size that is invalid or exceeds the body), kLimit. After an error,
   /// next() must not be called again.
-  base::Result<bool> next();
+  Result<bool> next();
 
   // --- the current card ------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class CardReader {
   /// Returns all bytes after the card's newline, including the payload. A login signs these bytes.
   std::string_view rest() const { return body_.substr(line_end_); }
   /// Returns the error for a card with invalid words: "malformed file line" or "bad command: …".
-  base::Error misshapen() const;
+  Error misshapen() const;
 
   /// Returns the time in the last comment "# timestamp TIME …" so far. In a reply, it is the time
   /// of the server.
@@ -105,10 +105,10 @@ class CardReader {
   std::size_t count() const { return count_; }
 
  private:
-  base::Error bad_command() const;
-  base::Result<void> split();
-  base::Result<void> classify();
-  base::Result<void> take_payload(std::string_view size_word);
+  Error bad_command() const;
+  Result<void> split();
+  Result<void> classify();
+  Result<void> take_payload(std::string_view size_word);
 
   std::string_view body_;
   CardLimits limits_;

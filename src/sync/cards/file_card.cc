@@ -23,7 +23,7 @@ bool is_utf8(std::string_view text) {
 
 }  // namespace
 
-base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private) {
+Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private) {
   const bool is_compressed = card.type() == CardType::kCfile;
   const std::size_t plain_words = is_compressed ? 4 : 3;
   const auto name = HashName::parse(card[1]);
@@ -58,7 +58,7 @@ bool is_unversioned_hash(std::string_view word) {
   return word == kDeletedHash || HashName::parse(word).has_value();
 }
 
-base::Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card) {
+Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card) {
   const auto mtime = unversioned_time(card[2]);
   if (!is_unversioned_name(card[1]) || !mtime || !is_unversioned_hash(card[3]) ||
       !base::parse_number<std::uint64_t>(card[4])) {

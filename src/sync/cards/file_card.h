@@ -20,9 +20,9 @@ namespace quarry::sync {
 
 /// Converts the current card of CARD. The result refers to the payload of the card. Error: kInvalid
 /// (malformed).
-base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private);
+Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private);
 /// Like arrival_of(), but for a `uvfile` card.
-base::Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card);
+Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card);
 
 /// The value that a deleted file has instead of a hash.
 inline constexpr std::string_view kDeletedHash = "-";

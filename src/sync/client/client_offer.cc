@@ -60,8 +60,8 @@ Result<void> ClientOffer::find_chain(const HashName& name) {
   chain_.assign(1, name);
   while (const auto source = source_to_send(chain_.back())) {
     if (chain_.size() == kMaxChain) {
-      return base::fail(base::ErrorCode::kCorrupt,
-                        "artifact " + std::string(name.str()) + ": its delta chain is a cycle");
+      return fail(ErrorCode::kCorrupt,
+                  "artifact " + std::string(name.str()) + ": its delta chain is a cycle");
     }
     chain_.push_back(*source);
   }

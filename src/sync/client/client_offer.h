@@ -29,7 +29,7 @@ class ClientOffer {
         max_upload_(max_upload) {}
 
   /// Writes `file` and `igot` cards into a request. Use inside a Snapshot.
-  base::Result<void> write(CardWriter& writer);
+  Result<void> write(CardWriter& writer);
   /// Returns whether artifacts or names of the catalogue remain for later requests.
   bool has_more();
 
@@ -47,14 +47,14 @@ class ClientOffer {
 
  private:
   std::optional<artifact::HashName> source_to_send(const artifact::HashName& name);
-  base::Result<void> find_chain(const artifact::HashName& name);
-  base::Result<bool> send(CardWriter& writer, const artifact::HashName& name);
-  base::Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
-  base::Result<void> send_unsent(CardWriter& writer);
-  base::Result<void> send_asked(CardWriter& writer);
+  Result<void> find_chain(const artifact::HashName& name);
+  Result<bool> send(CardWriter& writer, const artifact::HashName& name);
+  Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
+  Result<void> send_unsent(CardWriter& writer);
+  Result<void> send_asked(CardWriter& writer);
   bool should_name(const artifact::HashName& name);
   void name_unclustered(CardWriter& writer);
-  base::Result<void> name_all(CardWriter& writer);
+  Result<void> name_all(CardWriter& writer);
   bool is_full(const CardWriter& writer) const { return writer.size() >= max_upload_; }
 
   repository::Repository& repository_;

@@ -34,7 +34,7 @@ class ClientReply {
   explicit ClientReply(const Context& context) : c_(context) {}
 
   /// Processes CARDS. On failure, nothing is stored.
-  base::Result<void> read(std::string_view cards);
+  Result<void> read(std::string_view cards);
 
   // --- content of the reply --------------------------------------------------------------------
 
@@ -52,17 +52,17 @@ class ClientReply {
   std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:
-  base::Result<void> handle();
-  base::Result<void> file();
-  base::Result<void> igot();
-  base::Result<void> gimme();
-  base::Result<void> push();
-  base::Result<void> clone_seqno();
-  base::Result<void> config();
+  Result<void> handle();
+  Result<void> file();
+  Result<void> igot();
+  Result<void> gimme();
+  Result<void> push();
+  Result<void> clone_seqno();
+  Result<void> config();
   bool takes() const { return c_.options.clone || c_.options.pull; }
   void message();
-  base::Result<repository::Receipt*> receipt();
-  base::Result<void> finish();
+  Result<repository::Receipt*> receipt();
+  Result<void> finish();
 
   Context c_;
   CardReader reader_{{}};

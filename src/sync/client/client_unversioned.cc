@@ -40,7 +40,7 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
   }
   const auto content = repository_.unversioned().content(name);
   // Skip a file whose content has never arrived.
-  if (!content && content.error().code == base::ErrorCode::kNotFound) return {};
+  if (!content && content.error().code == ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
   writer.uvfile(name, file->mtime, *file->hash, *content);
   ++sent_;

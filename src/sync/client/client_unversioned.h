@@ -31,7 +31,7 @@ namespace quarry::sync {
 class ClientUnversioned {
  public:
   /// Starts the transaction of a reply, if it has not started yet.
-  using Writing = std::function<base::Result<repository::Receipt*>()>;
+  using Writing = std::function<Result<repository::Receipt*>()>;
 
   struct Choices {
     bool asks = true;  // if false, does nothing unless the server starts the exchange
@@ -48,15 +48,15 @@ class ClientUnversioned {
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
   /// Writes the cards about unversioned files into a request. Use inside a Snapshot.
-  base::Result<void> write(CardWriter& writer);
+  Result<void> write(CardWriter& writer);
 
   // --- while reading the reply -----------------------------------------------------------------
 
   void pragma(const CardReader& card);
-  base::Result<void> igot(const CardReader& card);
-  base::Result<void> file(const CardReader& card, const Writing& receipt);
+  Result<void> igot(const CardReader& card);
+  Result<void> file(const CardReader& card, const Writing& receipt);
   /// Call at the end of a reply.
-  base::Result<void> finish_reply(const Writing& receipt);
+  Result<void> finish_reply(const Writing& receipt);
 
   std::uint64_t sent() const { return sent_; }
   std::uint64_t received() const { return received_; }
@@ -67,10 +67,10 @@ class ClientUnversioned {
     std::string hash = "-";
     friend auto operator<=>(const Version&, const Version&) = default;
   };
-  base::Result<void> compare(const Writing& receipt);
-  base::Result<void> compare_one(const std::string& name, const Version& there, const Version* here,
-                                 const Writing& receipt);
-  base::Result<void> send(CardWriter& writer, const std::string& name);
+  Result<void> compare(const Writing& receipt);
+  Result<void> compare_one(const std::string& name, const Version& there, const Version* here,
+                           const Writing& receipt);
+  Result<void> send(CardWriter& writer, const std::string& name);
 
   repository::Repository& repository_;
   bool pulls_;

@@ -37,7 +37,7 @@ class Configuration {
   /// Processes a config card. Skips malformed rows, and rows that must not be synced. Errors:
   /// kDenied (the user does not have the right `a`, or the card contains SQL text), errors from
   /// storing.
-  base::Result<void> receive(const CardReader& card);
+  Result<void> receive(const CardReader& card);
 
  private:
   repository::ConfigAreas allowed(repository::ConfigAreas areas) const;

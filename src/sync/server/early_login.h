@@ -24,7 +24,7 @@ namespace quarry::sync {
 /// REQUEST has a valid login of a user with a password. FORMAT is the format of the body. The
 /// decoded body can have at most MAX_BODY bytes. Errors: kDenied (failed login), kInvalid (broken
 /// compression), kLimit (BOUND).
-base::Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
-                                std::size_t max_body, Bound& bound);
+Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
+                          std::size_t max_body, Bound& bound);
 
 }  // namespace quarry::sync

@@ -17,7 +17,7 @@ constexpr std::int64_t kHookEmbargoSeconds = 60;
 // Number of cards between two checks of the time limit.
 constexpr std::size_t kCardsBetweenClockReads = 64;
 
-std::unexpected<base::Error> denied(const char* what) {
+std::unexpected<Error> denied(const char* what) {
   return fail(ErrorCode::kDenied, std::string("not authorized to ") + what);
 }
 

@@ -43,7 +43,7 @@ class Exchange {
   /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters only if
   /// MAY_STOP_FOR_CLUSTERS is set. The caller has to report an error to
   /// the client.
-  base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
+  Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
   /// Returns the reply without its timestamp. Call after run() has returned kDone.
   CardWriter& reply() { return writer_; }
@@ -64,18 +64,18 @@ class Exchange {
   SessionFigures figures() const;
 
  private:
-  base::Result<void> handle();
-  base::Result<void> clone();
-  base::Result<void> pull();
-  base::Result<void> push();
-  base::Result<void> check_codes();
-  base::Result<void> file();
-  base::Result<void> igot();
-  base::Result<void> gimme();
-  base::Result<void> private_next();
-  base::Result<void> pragma();
-  base::Result<void> finish_push();
-  base::Result<void> announce();
+  Result<void> handle();
+  Result<void> clone();
+  Result<void> pull();
+  Result<void> push();
+  Result<void> check_codes();
+  Result<void> file();
+  Result<void> igot();
+  Result<void> gimme();
+  Result<void> private_next();
+  Result<void> pragma();
+  Result<void> finish_push();
+  Result<void> announce();
   bool calls_for_clusters();
   std::string_view operation() const;
 

@@ -34,7 +34,7 @@ class Intake {
   /// Calls WORK with the receipt, unless it is null. WORK returns whether it changed data that
   /// other programs might want to know about. Passes on errors from WORK.
   template <typename Work>
-  base::Result<void> store(Work work) {
+  Result<void> store(Work work) {
     repository::Receipt* const into = receipt();
     if (into == nullptr) return {};
     QUARRY_TRY_ASSIGN(const bool is_news, work(*into));
@@ -43,7 +43,7 @@ class Intake {
   }
   /// As store(), for bookkeeping of the sync protocol. WORK returns only errors.
   template <typename Work>
-  base::Result<void> record(Work work) {
+  Result<void> record(Work work) {
     repository::Receipt* const into = receipt();
     if (into == nullptr) return {};
     return work(*into);
@@ -58,16 +58,16 @@ class Intake {
 
   /// Processes a file or cfile card. Errors: kInvalid (malformed, or the content does not match its
   /// hash), errors from Receipt::store().
-  base::Result<void> file(const CardReader& card, bool is_private);
+  Result<void> file(const CardReader& card, bool is_private);
   /// Creates phantoms for unknown names in MENTIONED, which must be sealed. Makes private artifacts
   /// public if the client names them as public and has the necessary right.
-  base::Result<void> mention(NameList& mentioned);
+  Result<void> mention(NameList& mentioned);
 
   /// Returns the sender for a receipt, with the details that are known so far.
   repository::Sender sender() const;
 
  private:
-  base::Result<void> mention_one(const artifact::HashName& name, bool is_private);
+  Result<void> mention_one(const artifact::HashName& name, bool is_private);
 
   repository::Repository& repository_;
   repository::Receipt* receipt_;

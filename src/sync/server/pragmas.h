@@ -36,14 +36,14 @@ class Pragmas {
         own_url_(own_url) {}
 
   /// Processes a pragma card. Ignores unknown pragmas. Passes on errors from storing.
-  base::Result<void> read(const CardReader& card);
+  Result<void> read(const CardReader& card);
   /// Call after the last card. Answers req-links with the state after the whole request.
   void finish();
 
  private:
-  base::Result<void> lock(const CardReader& card);
-  base::Result<void> unlock(std::string_view client);
-  base::Result<void> client_url(std::string_view url);
+  Result<void> lock(const CardReader& card);
+  Result<void> unlock(std::string_view client);
+  Result<void> client_url(std::string_view url);
 
   repository::Repository& repository_;
   const SyncUser& sync_user_;

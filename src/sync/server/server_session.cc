@@ -32,7 +32,7 @@ constexpr std::string_view kUnknownSchema = "database schema is out-of-date on t
 
 /// Returns the text for the client. Problems with the repository, and the repository's path, are
 /// written only to the log.
-std::string client_message(const base::Error& error) {
+std::string client_message(const Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
       return "the repository is busy: try again in a moment";
@@ -184,7 +184,7 @@ class ServerSession {
     return make_reply(format, writer.take(), exchange_->figures());
   }
 
-  Reply refuse(base::Error error) {
+  Reply refuse(Error error) {
     // If the time limit has caused the error, report the time limit instead.
     if (bound_.is_over()) error = bound_.error();
     repository_.bound_by({});

@@ -41,17 +41,17 @@ class Supply {
   }
 
   /// Answers `clone` without arguments: sends this server's codes, and the names of all artifacts.
-  base::Result<void> clone_by_name();
+  Result<void> clone_by_name();
   /// Answers `clone VERSION FIRST`. Sends this server's codes, the artifacts from row id FIRST on,
   /// and the row id at which the next request has to continue. Includes private artifacts in a
   /// private session. Errors: kInvalid (the client is too old for this repository), errors from
   /// reading.
-  base::Result<void> clone(std::uint64_t version, repository::Rid first);
+  Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
   /// Answers all `gimme` cards. The artifacts in CLIENT_HAS, which must be sealed, are used as
   /// sources of deltas.
-  base::Result<void> answer_wanted(NameList& client_has);
+  Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
   /// Returns whether the client requested NAME, and therefore does not have it. Call after
   /// answer_wanted().
@@ -60,13 +60,13 @@ class Supply {
   /// in this reply.
   void announce(NameList& client_has);
   /// Like announce(), but for every artifact. Passes on errors from reading.
-  base::Result<void> announce_all(NameList& client_has);
+  Result<void> announce_all(NameList& client_has);
   /// Like announce(), but for the clusters, which contain the names of all other artifacts.
   void announce_clusters(NameList& client_has);
 
   bool is_full();
   /// Fails with kInvalid if the client is too old for the hash algorithm of NAME.
-  base::Result<void> check_age(const artifact::HashName& name) const;
+  Result<void> check_age(const artifact::HashName& name) const;
   /// Counts an artifact that the caller has sent. A reply is never full before it
   /// contains an artifact.
   void count_sent() { ++sent_; }
@@ -80,12 +80,12 @@ class Supply {
     bool is_private;
   };
 
-  base::Result<void> answer(const Found& found, NameList::Entry& wanted, NameList& client_has);
-  base::Result<void> send(const Found& found, NameList& client_has);
+  Result<void> answer(const Found& found, NameList::Entry& wanted, NameList& client_has);
+  Result<void> send(const Found& found, NameList& client_has);
   void announce(const artifact::HashName& name, bool is_private, NameList& client_has);
-  base::Result<void> send_stored(const repository::StoredArtifact& stored, bool compressed);
-  base::Result<void> send_private(const Found& found);
-  base::Result<void> send_whole(repository::Rid rid, std::string_view name);
+  Result<void> send_stored(const repository::StoredArtifact& stored, bool compressed);
+  Result<void> send_private(const Found& found);
+  Result<void> send_whole(repository::Rid rid, std::string_view name);
   /// Returns the private artifacts with content, beginning with row id FIRST. Returns an empty list
   /// if the session is not private.
   std::vector<Found> private_from(repository::Rid first);

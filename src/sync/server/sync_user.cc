@@ -16,7 +16,7 @@ namespace {
 // server hash all bytes after it. More logins would not add rights.
 constexpr int kMaxLogins = 4;
 
-std::unexpected<base::Error> login_failed() {
+std::unexpected<Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
 }
 

@@ -45,22 +45,22 @@ class SyncUser {
   SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// Processes a login card that signs SIGNED_BYTES. Error: kDenied.
-  base::Result<void> login(const LoginCard& card, std::string_view signed_bytes);
+  Result<void> login(const LoginCard& card, std::string_view signed_bytes);
   /// Processes the request's Cookie header. The header is ignored unless it has an x-f-l-c cookie
   /// with a login card. The card must sign the whole BODY. After such a cookie, a login card in the
   /// body is an error. Error: kDenied.
-  base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
+  Result<void> login_cookie(std::string_view cookie, std::string_view body);
   /// Returns whether CARD proves that a user with a password has sent it. Does not grant any rights
   /// yet. SIGNS has to return whether a nonce is the hash of the signed bytes. It is called only if
   /// the signature is correct. Errors: kDenied, errors from SIGNS.
-  base::Result<bool> proves(const LoginCard& card,
-                            const std::function<base::Result<bool>(std::string_view nonce)>& signs);
+  Result<bool> proves(const LoginCard& card,
+                      const std::function<Result<bool>(std::string_view nonce)>& signs);
   /// The first of two steps of a login with CARD, for the case that the signed bytes have not
   /// arrived yet. Checks the signature, and sets the user's rights. The caller must not execute the
   /// request before confirm() succeeds. Error: kDenied.
-  base::Result<void> claim(const LoginCard& card);
+  Result<void> claim(const LoginCard& card);
   /// The second step of the login. NONCE is the hash of the signed bytes. Error: kDenied.
-  base::Result<void> confirm(std::string_view nonce);
+  Result<void> confirm(std::string_view nonce);
   /// Sets the user NAME, whom the web server has authenticated. Does nothing if the user does not
   /// exist or the repository's `remote_user_ok` setting is off.
   void remote_user(std::string_view name);
@@ -89,10 +89,10 @@ class SyncUser {
   const std::optional<std::string>& nonce() const { return nonce_; }
 
  private:
-  base::Result<void> check(const LoginCard& card, std::string_view signed_bytes);
+  Result<void> check(const LoginCard& card, std::string_view signed_bytes);
   /// Returns the user of CARD if the signature is correct and the login is not delayed. The caller
   /// has to record the success.
-  base::Result<repository::User> find(const LoginCard& card);
+  Result<repository::User> find(const LoginCard& card);
   void record_success(std::string_view nonce);
   bool is_signed_by(const repository::User& user, const LoginCard& card);
   void become(const repository::User& user);

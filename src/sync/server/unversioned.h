@@ -40,10 +40,10 @@ class Unversioned {
 
   /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed, or the content does not match
   /// its hash), kLimit.
-  base::Result<void> file(const CardReader& card);
+  Result<void> file(const CardReader& card);
   /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), errors
   /// from reading.
-  base::Result<void> gimme(const CardReader& card);
+  Result<void> gimme(const CardReader& card);
   /// Processes `pragma uv-hash HASH`. Sends the catalogue if HASH differs from the server's hash,
   /// but at most once per request.
   void compare(std::string_view hash);

@@ -35,8 +35,8 @@ void pause_briefly() {
 
 }  // namespace
 
-base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
-                                        std::vector<base::SocketAddress> allowed) {
+Result<Acceptor> Acceptor::create(int listener, int stop, int master,
+                                  std::vector<base::SocketAddress> allowed) {
   Acceptor acceptor;
   acceptor.listener_ = listener;
   acceptor.stop_ = stop;
@@ -45,11 +45,11 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   sockaddr_storage local{};
   socklen_t size = sizeof local;
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&local), &size) != 0) {
-    return base::fail_errno("cannot get the address of the listening socket");
+    return fail_errno("cannot get the address of the listening socket");
   }
   acceptor.is_tcp_ = local.ss_family != AF_UNIX;
   acceptor.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (!acceptor.epoll_) return base::fail_errno("cannot create an epoll descriptor");
+  if (!acceptor.epoll_) return fail_errno("cannot create an epoll descriptor");
   // With EPOLLEXCLUSIVE, a connection wakes only one worker.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
@@ -58,15 +58,15 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   return acceptor;
 }
 
-base::Result<void> Acceptor::watch(int fd, std::uint32_t events) {
+Result<void> Acceptor::watch(int fd, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
-  return base::fail_errno("cannot watch a descriptor");
+  return fail_errno("cannot watch a descriptor");
 }
 
-base::Result<void> Acceptor::wake_on(int fd) {
+Result<void> Acceptor::wake_on(int fd) {
   wake_ = fd;
   return watch(fd, EPOLLIN);
 }
@@ -145,7 +145,7 @@ std::optional<Connection> Acceptor::accept_one() {
     errno = error;
     if (is_shortage(error)) {
       base::log(base::LogLevel::kError, "cannot accept a connection: {}",
-                base::fail_errno("accept").error().message);
+                fail_errno("accept").error().message);
       pause_briefly();
     }
     return std::nullopt;

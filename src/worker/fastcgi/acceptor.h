@@ -31,11 +31,11 @@ class Acceptor {
   /// Creates an acceptor. LISTENER, STOP (readable when the worker has to exit) and MASTER (closed
   /// when the master exits) are not owned. ALLOWED are the peers of a TCP listener; empty means
   /// loopback only. Errors: kIo.
-  static base::Result<Acceptor> create(int listener, int stop, int master,
-                                       std::vector<base::SocketAddress> allowed);
+  static Result<Acceptor> create(int listener, int stop, int master,
+                                 std::vector<base::SocketAddress> allowed);
 
   /// Makes next() also return when FD is readable. Errors: kIo.
-  base::Result<void> wake_on(int fd);
+  Result<void> wake_on(int fd);
 
   /// Sets the CALLBACK for each return of accept(). The argument of CALLBACK is true if the worker
   /// has to serve a connection. Refused connections never make the worker busy.
@@ -67,7 +67,7 @@ class Acceptor {
 
  private:
   Acceptor() = default;
-  base::Result<void> watch(int fd, std::uint32_t events);
+  Result<void> watch(int fd, std::uint32_t events);
   std::optional<Connection> accept_one();
   std::optional<Connection> take(int fd);
   bool is_allowed(const base::SocketAddress& peer) const;

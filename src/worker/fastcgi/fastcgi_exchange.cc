@@ -101,7 +101,7 @@ bool put(FCGX_Stream* stream, std::string_view bytes) {
 
 }  // namespace
 
-base::Result<void> start_fastcgi() {
+Result<void> start_fastcgi() {
   if (FCGX_Init() == 0) return {};
   return fail(ErrorCode::kIo, "cannot initialize libfcgi");
 }
@@ -113,7 +113,7 @@ FastCgiExchange::~FastCgiExchange() {
   if (is_begun_) FCGX_Free(&fcgx_, 0);
 }
 
-base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
+Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
   if (steady_clock::now() >= deadline) {
     return fail(ErrorCode::kBusy, "{} {}",
                 has_some ? "the request was incomplete after" : "no request within",
@@ -145,7 +145,7 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   return {};
 }
 
-base::Result<void> FastCgiExchange::await_head() {
+Result<void> FastCgiExchange::await_head() {
   seen_.resize(kFirstPeek);
   const auto deadline = steady_clock::now() + timeouts_.head;
   for (int attempts = 1;; ++attempts) {
@@ -192,7 +192,7 @@ base::Result<void> FastCgiExchange::await_head() {
   }
 }
 
-base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
+Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
   const std::string answer = get_values_result(names);
   std::string taken(size, '\0');
   // Do not wait. The record has already arrived, and the send buffer has space for the answer if
@@ -219,7 +219,7 @@ bool FastCgiExchange::is_passed_on(
   return takes(request, fd_);
 }
 
-base::Result<void> FastCgiExchange::read_head() {
+Result<void> FastCgiExchange::read_head() {
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
   // Do not pass a listening socket. With one, libfcgi would itself accept another connection after
   // an invalid request.
@@ -267,7 +267,7 @@ std::size_t FastCgiExchange::take_body(char* bytes, std::size_t size) {
   return taken;
 }
 
-base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wanted) {
+Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wanted) {
   if (came < wanted) {
     return fail(ErrorCode::kInvalid, "the body ended after {} of {} bytes", came, wanted);
   }
@@ -280,10 +280,10 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
   return {};
 }
 
-base::Result<std::string> FastCgiExchange::read(std::size_t size) {
+Result<std::string> FastCgiExchange::read(std::size_t size) {
   std::string body;
   // Let the body grow as bytes arrive, so that a large declared size does not allocate memory.
-  const auto append = [&body](std::string_view bytes) -> base::Result<void> {
+  const auto append = [&body](std::string_view bytes) -> Result<void> {
     body += bytes;
     return {};
   };
@@ -291,7 +291,7 @@ base::Result<std::string> FastCgiExchange::read(std::size_t size) {
   return body;
 }
 
-base::Result<void> FastCgiExchange::read_into(const BodySink& sink, std::size_t size) {
+Result<void> FastCgiExchange::read_into(const BodySink& sink, std::size_t size) {
   std::optional<GracefulStopHeld> held;
   if (!is_whole_) held.emplace();
   std::string piece(std::min(size, kBodyPiece), '\0');

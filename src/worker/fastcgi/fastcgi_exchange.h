@@ -22,7 +22,7 @@ namespace quarry::worker {
 
 /// Initializes libfcgi. Call it once per process, before our signal handlers are installed, because
 /// libfcgi would replace them. Errors: kIo.
-base::Result<void> start_fastcgi();
+Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
   std::chrono::milliseconds head{5'000};  // until all parameters have been received
@@ -44,19 +44,19 @@ class FastCgiExchange : public BodyReader {
   /// connection without a reply. Errors: kNotFound (the peer closed the connection without a
   /// request, which is normal), kInvalid (not a FastCGI request), kLimit, kBusy (the peer stopped
   /// sending), kIo.
-  base::Result<void> await_head();
+  Result<void> await_head();
   /// Calls TAKES with the request, and returns whether TAKES has passed the connection on. Call it
   /// after await_head().
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
   /// Reads the parameters. Call it after await_head(). Errors: kInvalid (not a FastCGI request).
-  base::Result<void> read_head();
+  Result<void> read_head();
   /// Sets a function that is called with the number of bytes of the body that have been read.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
   /// Returns the request whose head was read. Its views are valid for the lifetime of this object.
   const Request& request() const { return request_; }
   /// Reads the body. Allocates memory only as bytes arrive.
-  base::Result<std::string> read(std::size_t size) override;
-  base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
+  Result<std::string> read(std::size_t size) override;
+  Result<void> read_into(const BodySink& sink, std::size_t size) override;
   /// Sends REPLY and ends the request. Returns false if the peer did not read the reply.
   bool send(const Reply& reply);
   /// Returns whether the web server keeps the connection open and the whole request has been read,
@@ -73,14 +73,14 @@ class FastCgiExchange : public BodyReader {
   bool takes_abort();
   bool send_body(std::string_view body);
   /// Waits for more data. Errors: kIo (the peer has disconnected, or the worker has to exit).
-  base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
+  Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
   /// Consumes and answers a GET_VALUES record, which has SIZE bytes and the content NAMES.
-  base::Result<void> answer_get_values(std::size_t size, std::string_view names);
+  Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
   /// Reads up to SIZE bytes of the body into BYTES. Reads fewer only at the end of the body.
   std::size_t take_body(char* bytes, std::size_t size);
   /// Returns the result for a read of WANTED bytes that returned CAME bytes.
-  base::Result<void> end_of_body(std::size_t came, std::size_t wanted);
+  Result<void> end_of_body(std::size_t came, std::size_t wanted);
   /// Called after a short read. Returns whether a signal interrupted the read, so that it can
   /// continue.
   bool resume_read();

@@ -70,17 +70,17 @@ Reply text_reply(int status, std::string_view text);
 Reply for_browser(const Request& request, Reply reply);
 
 /// A function that receives a body piece by piece. If it returns an error, the rest is not read.
-using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
+using BodySink = std::function<Result<void>(std::string_view bytes)>;
 
 /// The body of a request. It can be read only once.
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
   /// Returns the whole body of SIZE bytes. Errors: kInvalid (the body was shorter or longer), kIo.
-  virtual base::Result<std::string> read(std::size_t size) = 0;
+  virtual Result<std::string> read(std::size_t size) = 0;
   /// Passes the body to SINK in pieces, for bodies that do not have to be in memory as a whole.
   /// Errors: kInvalid, kIo, and the errors from SINK.
-  virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
+  virtual Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
 };
 
 /// Answers requests. This interface separates the request loop from repositories.

@@ -36,21 +36,21 @@ void note_reopening(int /*number*/) {
   errno = saved;
 }
 
-base::Result<void> install(int number, int flags, void (*handler)(int) = note_signal) {
+Result<void> install(int number, int flags, void (*handler)(int) = note_signal) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = flags;
   ::sigemptyset(&action.sa_mask);
   if (::sigaction(number, &action, nullptr) == 0) return {};
-  return base::fail_errno("cannot install a signal handler");
+  return fail_errno("cannot install a signal handler");
 }
 
 }  // namespace
 
-base::Result<void> watch_stop_signals() {
+Result<void> watch_stop_signals() {
   if (event_fd < 0) event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (reopen_fd < 0) reopen_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event_fd < 0 || reopen_fd < 0) return base::fail_errno("cannot create an event descriptor");
+  if (event_fd < 0 || reopen_fd < 0) return fail_errno("cannot create an event descriptor");
   // Only SIGTERM interrupts system calls that wait for the client: its handler is installed without
   // SA_RESTART.
   QUARRY_TRY(install(SIGTERM, 0));

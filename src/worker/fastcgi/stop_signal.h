@@ -10,7 +10,7 @@
 namespace quarry::worker {
 
 /// Installs the handlers. Errors: kIo.
-base::Result<void> watch_stop_signals();
+Result<void> watch_stop_signals();
 /// Returns a descriptor that becomes, and stays, readable after SIGQUIT or SIGTERM.
 int stop_descriptor();
 /// Returns whether SIGQUIT or SIGTERM has arrived.

@@ -74,7 +74,7 @@ bool QueueAnswer::wants_json() const {
 /// Refuses the request with ERROR. Details of server faults appear only in the log. An error that
 /// names a file of the queue is such a fault, for example if the server is not allowed to write to
 /// its own folder.
-std::unexpected<base::Error> QueueAnswer::refuse(int status, base::Error error) {
+std::unexpected<Error> QueueAnswer::refuse(int status, Error error) {
   const bool names_file = error.message.contains(directories_.base().string()) ||
                           error.message.contains(repository_.path().string());
   if (names_file && status < 500) status = 500;
@@ -99,7 +99,7 @@ std::unexpected<base::Error> QueueAnswer::refuse(int status, base::Error error) 
   return std::unexpected(std::move(error));
 }
 
-std::unexpected<base::Error> QueueAnswer::refuse_anonymous() {
+std::unexpected<Error> QueueAnswer::refuse_anonymous() {
   if (!wants_json() && request_.has_pages && http::prefers_html(request_.accept)) {
     const std::string_view after = is_post() ? kQueue : path_and_query();
     redirect(302, project_base() + "login?g=" + http::percent_encode(after));

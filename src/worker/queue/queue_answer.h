@@ -59,16 +59,16 @@ class QueueAnswer {
   }
   bool wants_json() const;
 
-  std::unexpected<base::Error> refuse(int status, base::Error error);
-  std::unexpected<base::Error> refuse(int status, std::string text) {
-    return refuse(status, base::Error{base::ErrorCode::kDenied, std::move(text)});
+  std::unexpected<Error> refuse(int status, Error error);
+  std::unexpected<Error> refuse(int status, std::string text) {
+    return refuse(status, Error{ErrorCode::kDenied, std::move(text)});
   }
-  std::unexpected<base::Error> refuse_anonymous();
+  std::unexpected<Error> refuse_anonymous();
   void redirect(int status, const std::string& location);
 
-  base::Result<void> begin(base::UnixMillis now);
-  base::Result<void> check_first(base::UnixMillis now);
-  base::Result<void> check_readable();
+  Result<void> begin(base::UnixMillis now);
+  Result<void> check_first(base::UnixMillis now);
+  Result<void> check_readable();
   changes::Actor actor() const { return {user_.login, user_.letters}; }
   void say(std::string_view what) const {
     if (request_.on_progress) request_.on_progress(user_.login, reply_.operation, what);
@@ -87,27 +87,27 @@ class QueueAnswer {
   }
 
   // Reading:
-  base::Result<void> get(base::UnixMillis now);
-  base::Result<void> show_queue(base::UnixMillis now);
-  base::Result<void> answer_check_in();
-  base::Result<void> show_one(base::UnixMillis now);
-  base::Result<void> show_page(changes::JobView view, base::UnixMillis now);
+  Result<void> get(base::UnixMillis now);
+  Result<void> show_queue(base::UnixMillis now);
+  Result<void> answer_check_in();
+  Result<void> show_one(base::UnixMillis now);
+  Result<void> show_page(changes::JobView view, base::UnixMillis now);
   ActionForm form_of(const changes::JobView& view) const;
-  base::Result<void> show_diff(const changes::JobLocation& place);
-  base::Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now);
-  base::Result<void> answer_rollback(const changes::ChangeSetId& id);
-  base::Result<void> show(std::string page);
+  Result<void> show_diff(const changes::JobLocation& place);
+  Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now);
+  Result<void> answer_rollback(const changes::ChangeSetId& id);
+  Result<void> show(std::string page);
 
   // Writing:
-  base::Result<void> post(base::UnixMillis now);
-  base::Result<std::string> query_value(std::string_view name) const;
-  base::Result<void> take(base::UnixMillis now);
-  base::Result<std::int64_t> last_receipt();
-  base::Result<void> receive(base::File& file, base::UnixMillis now);
-  base::Result<void> freeze(bool is_frozen, base::UnixMillis now);
-  base::Result<void> act(base::UnixMillis now);
-  base::Result<void> act_by_form(base::UnixMillis now);
-  base::Result<changes::Job> do_action(std::string_view fields, base::UnixMillis now);
+  Result<void> post(base::UnixMillis now);
+  Result<std::string> query_value(std::string_view name) const;
+  Result<void> take(base::UnixMillis now);
+  Result<std::int64_t> last_receipt();
+  Result<void> receive(base::File& file, base::UnixMillis now);
+  Result<void> freeze(bool is_frozen, base::UnixMillis now);
+  Result<void> act(base::UnixMillis now);
+  Result<void> act_by_form(base::UnixMillis now);
+  Result<changes::Job> do_action(std::string_view fields, base::UnixMillis now);
 
   const changes::PoolOptions& options_;
   const base::Clock& clock_;

@@ -22,10 +22,10 @@ Target target_of_only(std::string_view path) {
   return {std::nullopt, repository::is_endpoint(word) ? word : std::string_view(), trimmed};
 }
 
-base::Result<Target> target_in_folder(
+Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists) {
-  base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
+    const std::function<Result<void>(const repository::RepositoryName&)>& check_exists) {
+  Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
   for (repository::NameCandidate& candidate : repository::names_in(path)) {
     if (auto found = check_exists(candidate.name); !found) {
       if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
@@ -62,7 +62,7 @@ bool is_page(std::string_view method, std::string_view content_type, const Targe
   return !is_sync && !queue_path_of(target);
 }
 
-http::Refusal refusal_of(const base::Error& error) {
+http::Refusal refusal_of(const Error& error) {
   switch (error.code) {
     case ErrorCode::kNotFound:
     case ErrorCode::kDenied:

@@ -21,28 +21,27 @@ Repository* RepositoryCache::find(std::string_view key) {
   return entries_.front().repository.get();
 }
 
-base::Result<Repository*> RepositoryCache::open(std::string key,
-                                                const std::filesystem::path& path) {
+Result<Repository*> RepositoryCache::open(std::string key, const std::filesystem::path& path) {
   while (entries_.size() >= limit_) entries_.pop_back();
   QUARRY_TRY_ASSIGN(auto opened, Repository::open(path, options_));
   entries_.insert(entries_.begin(), Entry{std::move(key), std::move(opened)});
   return entries_.front().repository.get();
 }
 
-base::Result<Repository*> RepositoryCache::file(const std::filesystem::path& path) {
+Result<Repository*> RepositoryCache::file(const std::filesystem::path& path) {
   if (Repository* open_one = find("")) return open_one;
   return open("", path);
 }
 
-base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& folder,
-                                                 const repository::RepositoryName& name) {
+Result<Repository*> RepositoryCache::named(const std::filesystem::path& folder,
+                                           const repository::RepositoryName& name) {
   if (Repository* open_one = find(name.str())) return open_one;
   QUARRY_TRY_ASSIGN(const repository::LocatedFile located, repository::locate(folder, name));
   QUARRY_TRY_ASSIGN(Repository * opened, open(name.str(), located.path));
   // SQLite opens by path, so check that it opened the file that locate() found inside the folder.
   if (!located.is_same_now() || opened->was_replaced()) {
     entries_.erase(entries_.begin());
-    return base::fail(base::ErrorCode::kBusy, "the repository is being replaced");
+    return fail(ErrorCode::kBusy, "the repository is being replaced");
   }
   return opened;
 }
@@ -69,8 +68,8 @@ void RepositoryCache::checkpoint() {
   });
 }
 
-base::Result<void> RepositoryCache::check_exists(const std::filesystem::path& folder,
-                                                 const repository::RepositoryName& name) {
+Result<void> RepositoryCache::check_exists(const std::filesystem::path& folder,
+                                           const repository::RepositoryName& name) {
   if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return {};
   QUARRY_TRY(repository::locate(folder, name));
   return {};

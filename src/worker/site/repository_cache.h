@@ -23,13 +23,13 @@ class RepositoryCache {
 
   /// Returns the repository in the file PATH. The cache owns the repository and keeps it open until
   /// the next call. Errors: kNotFound, kInvalid, kBusy, kIo.
-  base::Result<repository::Repository*> file(const std::filesystem::path& path);
+  Result<repository::Repository*> file(const std::filesystem::path& path);
   /// Returns the repository called NAME in FOLDER. Errors: also kDenied (see locate()).
-  base::Result<repository::Repository*> named(const std::filesystem::path& folder,
-                                              const repository::RepositoryName& name);
+  Result<repository::Repository*> named(const std::filesystem::path& folder,
+                                        const repository::RepositoryName& name);
   /// Succeeds if NAME is open or its file exists. Errors: the same as for locate().
-  base::Result<void> check_exists(const std::filesystem::path& folder,
-                                  const repository::RepositoryName& name);
+  Result<void> check_exists(const std::filesystem::path& folder,
+                            const repository::RepositoryName& name);
   /// Calls Repository::keep_log_short() for each repository that was written to.
   void keep_logs_short();
   /// Returns whether a repository was written to and its log is not yet fully checkpointed.
@@ -44,7 +44,7 @@ class RepositoryCache {
   /// Returns the open repository with KEY, moved to the front, or null if the cache does not
   /// contain it or its file must be reopened.
   repository::Repository* find(std::string_view key);
-  base::Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
+  Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
 
   std::size_t limit_;
   repository::OpenOptions options_;

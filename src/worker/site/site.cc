@@ -24,7 +24,7 @@ Reply refuse(const http::Refusal& refusal) {
   return reply;
 }
 
-Reply refuse(const base::Error& error) {
+Reply refuse(const Error& error) {
   Reply reply = refuse(refusal_of(error));
   reply.error = error.message;
   return reply;
@@ -82,7 +82,7 @@ Reply page_reply(std::string page) {
 
 /// Returns the reply if a file was not found. The reply does not reveal which files exist. If a
 /// folder is unreadable or a link leads out of the folder, the error is logged.
-Reply not_found_reply(const base::Error& error) {
+Reply not_found_reply(const Error& error) {
   Reply reply = refuse(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
   return reply;
@@ -109,14 +109,14 @@ repository::OpenOptions Site::open_options() {
   return options;
 }
 
-base::Result<Target> Site::resolve(std::string_view path) {
+Result<Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) return target_of_only(path);
   return target_in_folder(path, [this](const repository::RepositoryName& name) {
     return cache_.check_exists(options_.repositories, name);
   });
 }
 
-base::Result<repository::Repository*> Site::open(const Target& target) {
+Result<repository::Repository*> Site::open(const Target& target) {
   auto opened = target.name ? cache_.named(options_.repositories, *target.name)
                             : cache_.file(options_.repository);
   if (opened) {

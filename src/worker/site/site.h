@@ -39,8 +39,8 @@ class Site : public Handler {
 
  private:
   /// Returns the target of PATH. Errors: the same as for locate().
-  base::Result<Target> resolve(std::string_view path);
-  base::Result<repository::Repository*> open(const Target& target);
+  Result<Target> resolve(std::string_view path);
+  Result<repository::Repository*> open(const Target& target);
 
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,

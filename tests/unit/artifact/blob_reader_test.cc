@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMost = 1'000'000;
 
-base::Result<std::string> read_all(std::string_view blob, std::size_t max_size = kMost) {
+Result<std::string> read_all(std::string_view blob, std::size_t max_size = kMost) {
   QUARRY_TRY_ASSIGN(BlobReader reader, BlobReader::open(blob, max_size));
   std::string content;
   while (true) {
@@ -59,7 +59,7 @@ TEST_CASE("a blob that does not expand cannot be read to its end") {
   CHECK(read_all(blob, content.size()));
   const auto too_large = read_all(blob, content.size() - 1);
   REQUIRE_FALSE(too_large);
-  CHECK(too_large.error().code == base::ErrorCode::kLimit);
+  CHECK(too_large.error().code == ErrorCode::kLimit);
 }
 
 TEST_CASE("a digest of pieces equals that of the whole") {

@@ -11,7 +11,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t kMegabyte = 1'000'000;
 
-void check_fails(std::string_view blob, base::ErrorCode code, std::size_t max_size = kMegabyte) {
+void check_fails(std::string_view blob, ErrorCode code, std::size_t max_size = kMegabyte) {
   const auto content = blob_expand(blob, max_size);
   REQUIRE_FALSE(content);
   CHECK(content.error().code == code);
@@ -54,24 +54,24 @@ TEST_CASE("the declared size is big-endian, and checked before anything else") {
   CHECK(blob_declared_size("\xff\xff\xff\xff"sv) == 0xffffffffu);
   for (const std::string_view blob : {""sv, "\0"sv, "\0\0\0"sv}) {
     CHECK_FALSE(blob_declared_size(blob));
-    check_fails(blob, base::ErrorCode::kInvalid);
+    check_fails(blob, ErrorCode::kInvalid);
   }
-  check_fails("\xff\xff\xff\xff garbage"sv, base::ErrorCode::kLimit);
-  check_fails(blob_compress("abcd"), base::ErrorCode::kLimit, 3);
+  check_fails("\xff\xff\xff\xff garbage"sv, ErrorCode::kLimit);
+  check_fails(blob_compress("abcd"), ErrorCode::kLimit, 3);
   CHECK(blob_expand(blob_compress("abcd"), 4));
 }
 
 TEST_CASE("a stream that is missing, cut off or damaged is refused") {
   const std::string blob = blob_compress(std::string(1000, 'a').append("and more"));
-  check_fails(blob.substr(0, 4), base::ErrorCode::kInvalid);
-  check_fails("\0\0\0\0"sv, base::ErrorCode::kInvalid);
+  check_fails(blob.substr(0, 4), ErrorCode::kInvalid);
+  check_fails("\0\0\0\0"sv, ErrorCode::kInvalid);
   for (std::size_t size = 4; size < blob.size(); ++size) {
-    check_fails(blob.substr(0, size), base::ErrorCode::kInvalid);
+    check_fails(blob.substr(0, size), ErrorCode::kInvalid);
   }
   for (std::size_t at = 4; at < blob.size(); ++at) {
     std::string damaged = blob;
     damaged[at] = static_cast<char>(~damaged[at]);
-    check_fails(damaged, base::ErrorCode::kInvalid);
+    check_fails(damaged, ErrorCode::kInvalid);
   }
 }
 
@@ -79,16 +79,15 @@ TEST_CASE("a stream with more or fewer bytes than declared, or bytes after it, i
   std::string blob = blob_compress("abcdef");
   for (const char size : {'\0', '\1', '\5', '\7', '\x64'}) {
     blob[3] = size;
-    check_fails(blob, base::ErrorCode::kInvalid);
+    check_fails(blob, ErrorCode::kInvalid);
   }
   // The stream expands to 100 MB, but its header declares 10 bytes.
   std::string bomb = blob_compress(std::string(100 * kMegabyte, '\0'));
   bomb.replace(0, 4, "\0\0\0\x0a"sv);
-  check_fails(bomb, base::ErrorCode::kInvalid);
+  check_fails(bomb, ErrorCode::kInvalid);
   // The header declares 500 MB, but the stream has only a few bytes.
-  check_fails("\x1d\xcd\x65\0\x78\x9c\x03\0\0\0\0\1"sv, base::ErrorCode::kInvalid,
-              1000 * kMegabyte);
-  check_fails(blob_compress("abc") + "\n", base::ErrorCode::kInvalid);
+  check_fails("\x1d\xcd\x65\0\x78\x9c\x03\0\0\0\0\1"sv, ErrorCode::kInvalid, 1000 * kMegabyte);
+  check_fails(blob_compress("abc") + "\n", ErrorCode::kInvalid);
 }
 
 TEST_CASE("fossil expands our blobs, and we expand fossil's") {

@@ -13,7 +13,7 @@ void check_invalid(std::string_view source, std::string_view delta) {
   INFO("delta ", std::string(delta));
   const auto target = delta_apply(source, delta, kLimit);
   REQUIRE_FALSE(target);
-  CHECK(target.error().code == base::ErrorCode::kInvalid);
+  CHECK(target.error().code == ErrorCode::kInvalid);
   CHECK(target.error().message.starts_with("malformed delta: "));
 }
 
@@ -39,8 +39,8 @@ TEST_CASE("a delta declares the size of its target") {
 TEST_CASE("a target above the limit is refused before it is built") {
   const auto target = delta_apply("abcdefgh", "4\n4@2,1ZP6Lb;", 3);
   REQUIRE_FALSE(target);
-  CHECK(target.error().code == base::ErrorCode::kLimit);
-  CHECK(delta_apply("", "3~~~~~\n", kLimit).error().code == base::ErrorCode::kLimit);
+  CHECK(target.error().code == ErrorCode::kLimit);
+  CHECK(delta_apply("", "3~~~~~\n", kLimit).error().code == ErrorCode::kLimit);
 }
 
 TEST_CASE("a malformed delta is refused") {
@@ -151,7 +151,7 @@ TEST_CASE("a damaged delta gives an error or the same target") {
     std::string damaged = delta;
     damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
     const auto made = delta_apply(source, damaged, kLimit);
-    if (!made) CHECK(made.error().code != base::ErrorCode::kIo);
+    if (!made) CHECK(made.error().code != ErrorCode::kIo);
   }
 }
 

@@ -28,9 +28,9 @@ class ClaimWorld : public World {
     return *taken;
   }
   std::string row() { return sql("SELECT value FROM config WHERE name='quarry-publisher'"); }
-  base::Result<std::size_t> publish(std::chrono::milliseconds budget) {
+  Result<std::size_t> publish(std::chrono::milliseconds budget) {
     JobContext context{*repository, std::chrono::steady_clock::now() + budget};
-    return publish_alone(context, [this]() -> base::Result<std::size_t> {
+    return publish_alone(context, [this]() -> Result<std::size_t> {
       row_while_publishing = row();
       return std::size_t{3};
     });
@@ -82,6 +82,6 @@ TEST_CASE("nothing is published while another process keeps the claim") {
   REQUIRE(take_claim(*world.repository, ::getppid()) == true);
   const auto published = world.publish(std::chrono::milliseconds(0));
   REQUIRE_FALSE(published);
-  CHECK(published.error().code == base::ErrorCode::kBusy);
+  CHECK(published.error().code == ErrorCode::kBusy);
   CHECK(world.row_while_publishing.empty());
 }

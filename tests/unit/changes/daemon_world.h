@@ -42,20 +42,19 @@ class MetaChecker final : public Checker {
       }
       checked.meta = std::move(*meta);
       if (checked.meta.target == "nowhere") {
-        checked.verdict = base::fail(base::ErrorCode::kInvalid, "branch nowhere does not exist");
+        checked.verdict = fail(ErrorCode::kInvalid, "branch nowhere does not exist");
       } else if (checked.meta.type != MoveType::kRollback) {
         checked.meta.base = std::string(64, 'b');
       }
     }
     return all;
   }
-  base::Result<std::string> diff(const Job& job,
-                                 const std::filesystem::path& /*tarball*/) override {
+  Result<std::string> diff(const Job& job, const std::filesystem::path& /*tarball*/) override {
     return "the diff of " + std::string(job.name.id.str());
   }
 
  private:
-  base::Result<Meta> check(const std::filesystem::path& tarball) {
+  Result<Meta> check(const std::filesystem::path& tarball) {
     QUARRY_TRY_ASSIGN(const auto file, files_.open(tarball, base::FileUse::kRead));
     QUARRY_TRY_ASSIGN(const auto size, file->size());
     std::string text(size, '\0');
@@ -169,7 +168,7 @@ class DaemonWorld {
     return {.options = options, .directories = directories, .clock = clock, .report = report};
   }
 
-  base::Result<void> try_submit(std::uint64_t number, const Meta& meta) {
+  Result<void> try_submit(std::uint64_t number, const Meta& meta) {
     const ChangeSetName name = name_of(number, meta.type);
     QUARRY_TRY_ASSIGN(auto file, directories.begin(name));
     QUARRY_TRY(file->append(meta.text()));
@@ -211,9 +210,9 @@ class DaemonWorld {
   }
   /// Reads the job NUMBER. Tries up to ten more times, because a child might be moving the job.
   Job job_of(std::uint64_t number) const {
-    const auto read = [&]() -> base::Result<Job> {
+    const auto read = [&]() -> Result<Job> {
       QUARRY_TRY_ASSIGN(const auto location, directories.find(id_of(number)));
-      if (!location) return base::fail(base::ErrorCode::kNotFound, "it is in no folder");
+      if (!location) return fail(ErrorCode::kNotFound, "it is in no folder");
       return directories.read(location->stage, location->name);
     };
     auto job = read();

@@ -51,7 +51,7 @@ std::vector<Record> every_record() {
           .command = "echo %R", .repository = "/srv/a.fossil", .fossil = "fossil", .input = "x\n"}};
 }
 
-base::ErrorCode refusal(const json& from) {
+ErrorCode refusal(const json& from) {
   const auto read = parse(from.dump());
   REQUIRE_FALSE(read);
   return read.error().code;
@@ -116,7 +116,7 @@ TEST_CASE("truncation does not split characters") {
 TEST_CASE("a hook's command is refused rather than truncated") {
   const auto read = parse(to_message({head(), Hook{.command = std::string(kMaxText + 1, 'x')}}));
   REQUIRE_FALSE(read);
-  CHECK(read.error().code == base::ErrorCode::kLimit);
+  CHECK(read.error().code == ErrorCode::kLimit);
 }
 
 TEST_CASE("members that are missing, of another type, or too long are refused") {
@@ -126,7 +126,7 @@ TEST_CASE("members that are missing, of another type, or too long are refused") 
   for (const char* name : {"version", "type", "id", "time"}) {
     json from = valid();
     from.erase(name);
-    CHECK(refusal(from) == base::ErrorCode::kInvalid);
+    CHECK(refusal(from) == ErrorCode::kInvalid);
   }
   const std::vector<std::tuple<std::string, json, ErrorCode>> kChanges = {
       {"/version", 2, ErrorCode::kInvalid},

@@ -30,7 +30,7 @@ using fastcgi_records::record;
 namespace {
 
 template <typename T>
-T value_of(base::Result<T> result) {
+T value_of(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
   return *std::move(result);
 }

@@ -261,7 +261,7 @@ Result<char> permission_of(const ChangedFile& file) {
   if (file.is_link) return 'l';
   const fs::path& path = file.path;
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return base::fail_errno(path.string());
+  if (::lstat(path.c_str(), &status) != 0) return fail_errno(path.string());
   if (S_ISLNK(status.st_mode)) return 'l';
   if (S_ISREG(status.st_mode)) return (status.st_mode & S_IXUSR) != 0 ? 'x' : '\0';
   return fail(ErrorCode::kInvalid, "{} is neither a file nor a symbolic link", path.string());
@@ -276,7 +276,7 @@ Result<std::string> content_of(const fs::path& path) {
   }
   std::ifstream file(path, std::ios::binary);
   std::string content(std::istreambuf_iterator<char>(file), {});
-  if (!file) return base::fail_errno(path.string());
+  if (!file) return fail_errno(path.string());
   return content;
 }
 

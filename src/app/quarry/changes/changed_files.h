@@ -30,27 +30,26 @@ struct Checkout {
 /// Returns the check-out that contains FOLDER, or nullopt if FOLDER is not in a check-out. Errors:
 /// kNotFound if the program `fossil` is not installed; kInvalid, with fossil's message, if `fossil`
 /// failed; kLimit, kIo.
-base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
+Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
 
 /// Returns the changes in CHECKOUT that `fossil commit` would commit. Errors: kInvalid if a file is
 /// missing or has a conflict.
-base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
+Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
 /// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record,
 /// without those that the history of CHECKOUT already contains or records.
-base::Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
+Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
 
 /// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative
 /// to ROOT. If AS_DELETIONS, the files are to be deleted and do not have to exist. Errors:
 /// kNotFound, kInvalid.
-base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
-                                                   const std::filesystem::path& folder,
-                                                   const std::filesystem::path& root,
-                                                   bool as_deletions);
+Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
+                                             const std::filesystem::path& folder,
+                                             const std::filesystem::path& root, bool as_deletions);
 
 /// Return the permission of FILE ('x', 'l' for a symbolic link, or 0), and its content. Errors: kIo,
 /// kInvalid if its path is neither a regular file nor a symbolic link.
-base::Result<char> permission_of(const ChangedFile& file);
-base::Result<std::string> content_of(const std::filesystem::path& path);
+Result<char> permission_of(const ChangedFile& file);
+Result<std::string> content_of(const std::filesystem::path& path);
 
 }  // namespace quarry::app

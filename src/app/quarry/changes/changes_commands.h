@@ -38,8 +38,8 @@ struct ListArguments {
 class QueueAccess;
 
 struct QueueArguments {
-  base::Result<void> (*run)(const QueueArguments&, QueueAccess&) = nullptr;  // the command
-  ServerArguments server;  // for a queue on a server
+  Result<void> (*run)(const QueueArguments&, QueueAccess&) = nullptr;  // the command
+  ServerArguments server;                                              // for a queue on a server
   std::string repository;  // for a local queue: the repository file
   std::string folder;      // the queue's folder, if it is not next to the repository
   std::string id;          // id of a change set, or a prefix of the id
@@ -57,17 +57,17 @@ struct QueueArguments {
 };
 
 // The commands of QueueArguments.
-base::Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue);
-base::Result<void> show_change_set(const QueueArguments& arguments, QueueAccess& queue);
-base::Result<void> explain(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> show_change_set(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> explain(const QueueArguments& arguments, QueueAccess& queue);
 /// Applies ARGUMENTS.action to a change set.
-base::Result<void> act(const QueueArguments& arguments, QueueAccess& queue);
-base::Result<void> roll_back(const QueueArguments& arguments, QueueAccess& queue);
-base::Result<void> freeze(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> act(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> roll_back(const QueueArguments& arguments, QueueAccess& queue);
+Result<void> freeze(const QueueArguments& arguments, QueueAccess& queue);
 
 /// Opens the queue of ARGUMENTS and runs their command.
-base::Result<void> run_queue(const QueueArguments& arguments);
+Result<void> run_queue(const QueueArguments& arguments);
 /// Runs the daemons of the queue until all of its work is done.
-base::Result<void> run_queue_daemons(const QueueArguments& arguments);
+Result<void> run_queue_daemons(const QueueArguments& arguments);
 
 }  // namespace quarry::app

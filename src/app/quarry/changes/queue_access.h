@@ -23,31 +23,31 @@ class QueueAccess {
   virtual ~QueueAccess() = default;
 
   /// Returns the queue as JSON, with the change sets that WANTED selects.
-  virtual base::Result<std::string> list(const ListArguments& wanted) = 0;
+  virtual Result<std::string> list(const ListArguments& wanted) = 0;
   /// Returns a change set as JSON. ID can be a prefix.
-  virtual base::Result<std::string> show(const std::string& id) = 0;
+  virtual Result<std::string> show(const std::string& id) = 0;
   /// Returns a sentence that explains why a change set has to wait.
-  virtual base::Result<std::string> why(const std::string& id) = 0;
+  virtual Result<std::string> why(const std::string& id) = 0;
   /// Returns all change sets that a rollback of IDS undoes.
-  virtual base::Result<std::vector<changes::ChangeSetId>> rollback_closure(
+  virtual Result<std::vector<changes::ChangeSetId>> rollback_closure(
       const std::vector<changes::ChangeSetId>& ids) = 0;
-  virtual base::Result<void> act(changes::Action action, const std::string& id,
-                                 const std::string& text) = 0;
-  virtual base::Result<void> freeze(const std::string& branch, bool is_frozen) = 0;
+  virtual Result<void> act(changes::Action action, const std::string& id,
+                           const std::string& text) = 0;
+  virtual Result<void> freeze(const std::string& branch, bool is_frozen) = 0;
   /// Submits the rollback META. Returns its id.
-  virtual base::Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
+  virtual Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
 };
 
 /// Opens the queue that ARGUMENTS select: a queue on a server, the queue of a local repository, or
 /// by default the queue of the open check-out's repository. If the process runs as root and the
 /// queue is local, the process becomes the user who owns the repository. Errors: kInvalid,
 /// kNotFound, and the errors from QueueClient::open().
-base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
+Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
 /// Opens the queue of the local repository file REPOSITORY. Errors: the same as for open_queue().
-base::Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
-                                                       const std::string& repository);
+Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
+                                                 const std::string& repository);
 /// Returns the path of the local repository for ARGUMENTS.
-base::Result<std::string> repository_of(const QueueArguments& arguments);
+Result<std::string> repository_of(const QueueArguments& arguments);
 
 }  // namespace quarry::app

@@ -29,7 +29,7 @@ std::string member_of(const std::string& text, const char* name) {
   return text_in(json::parse(text, nullptr, /*allow_exceptions=*/false), name);
 }
 
-std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
+std::unexpected<Error> refused(const std::string& url, const transport::HttpReply& reply) {
   const std::string said = member_of(reply.body, "error");
   if (!said.empty())
     return fail(http::error_code_of(reply.status), base::printable_message(said, 500));

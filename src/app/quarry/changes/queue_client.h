@@ -26,27 +26,25 @@ class QueueClient {
  public:
   /// Connects to the server at ARGUMENTS.url. The password comes from the given file, or otherwise
   /// from a prompt. Errors: kInvalid, kNotFound, kDenied, kIo.
-  static base::Result<QueueClient> open(const ServerArguments& arguments);
+  static Result<QueueClient> open(const ServerArguments& arguments);
 
   /// Requests PATH ("/ab12.json", or "" for the queue) with QUERY and returns the JSON. Errors from
   /// the server are kNotFound, kDenied, kInvalid, kConflict, kBusy, kNoSpace or kIo.
-  base::Result<std::string> get(std::string_view path, std::string_view query = {}) const;
-  base::Result<std::string> post(std::string_view path, std::string_view query,
-                                 std::string_view content_type, std::string_view body) const;
+  Result<std::string> get(std::string_view path, std::string_view query = {}) const;
+  Result<std::string> post(std::string_view path, std::string_view query,
+                           std::string_view content_type, std::string_view body) const;
   /// Returns whether the server's repository has the check-in NAME. Returns true if the server does
   /// not answer this question. Errors: the same as for get().
-  base::Result<bool> has_check_in(std::string_view name) const;
+  Result<bool> has_check_in(std::string_view name) const;
   /// Submits TARBALL, the change set of META, and returns its id on the server. Errors: the same as
   /// for post().
-  base::Result<changes::ChangeSetId> submit(const changes::Meta& meta,
-                                            std::string_view tarball) const;
+  Result<changes::ChangeSetId> submit(const changes::Meta& meta, std::string_view tarball) const;
 
  private:
   QueueClient(transport::RemoteUrl url, transport::TransportOptions options);
-  base::Result<std::string> ask(std::string_view method, std::string_view path,
-                                std::string_view query, std::string_view content_type,
-                                std::string_view body) const;
-  base::Result<void> learn_project_code();
+  Result<std::string> ask(std::string_view method, std::string_view path, std::string_view query,
+                          std::string_view content_type, std::string_view body) const;
+  Result<void> learn_project_code();
 
   transport::RemoteUrl url_;
   std::string base_;  // URL of the queue, without a trailing slash
@@ -56,8 +54,7 @@ class QueueClient {
 
 /// Returns the tarball of META with FILES. Errors: kLimit if the tarball is larger than MAX_SIZE
 /// bytes, and the errors from write_tarball().
-base::Result<std::string> packed(const changes::Meta& meta,
-                                 std::span<const changes::FileToSubmit> files,
-                                 std::size_t max_size);
+Result<std::string> packed(const changes::Meta& meta, std::span<const changes::FileToSubmit> files,
+                           std::size_t max_size);
 
 }  // namespace quarry::app

@@ -34,7 +34,7 @@ Result<void> run(const std::vector<std::string>& words) {
                                  .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}}));
   const Interruption interruption;
   if (exit_code_of_child(pid) == kDone) return {};
-  return base::fail(base::ErrorCode::kIo, "quarry-changes {} failed", words[1]);
+  return fail(ErrorCode::kIo, "quarry-changes {} failed", words[1]);
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ std::string ids_text(const json& ids) {
 
 }  // namespace
 
-base::Result<json> document_in(std::string_view text) {
+Result<json> document_in(std::string_view text) {
   json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (document.is_object()) return document;
-  return base::fail(base::ErrorCode::kInvalid, "invalid reply from the server: not a JSON object");
+  return fail(ErrorCode::kInvalid, "invalid reply from the server: not a JSON object");
 }
 
 std::string text_in(const json& document, const char* name) {

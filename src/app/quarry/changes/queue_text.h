@@ -12,7 +12,7 @@
 namespace quarry::app {
 
 /// Parses TEXT, the answer of a queue. Errors: kInvalid if it is not a JSON object.
-base::Result<nlohmann::json> document_in(std::string_view text);
+Result<nlohmann::json> document_in(std::string_view text);
 /// Returns the string member NAME of DOCUMENT, or "" if it is missing.
 std::string text_in(const nlohmann::json& document, const char* name);
 

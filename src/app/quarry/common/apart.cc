@@ -22,7 +22,7 @@ int run_apart(const std::vector<std::string>& arguments, const std::string& what
                                 .folder = {},
                                 .has_own_group = false});
   if (!pid) {
-    return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", what)});
+    return failed({ErrorCode::kIo, fmt::format("cannot start a process for {}", what)});
   }
   return exit_code_of_child(*pid);
 }

@@ -11,10 +11,10 @@ inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 
 /// Prints ERROR on standard error and returns kFailed.
-int failed(const base::Error& error);
+int failed(const Error& error);
 
 /// Returns the exit code for DONE. Returns kFailed if writing to standard output has failed.
-int exit_code_of(const base::Result<void>& done);
+int exit_code_of(const Result<void>& done);
 inline int exit_code_of(int code) {
   return code;
 }

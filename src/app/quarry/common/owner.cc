@@ -9,7 +9,7 @@
 
 namespace quarry::app {
 
-base::Result<void> act_as_owner_of(const std::filesystem::path& path) {
+Result<void> act_as_owner_of(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   auto owner = master::owner_of(path);
   if (!owner) owner = master::owner_of(std::filesystem::absolute(path).parent_path());

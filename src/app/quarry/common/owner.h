@@ -14,7 +14,7 @@ namespace quarry::app {
 /// If this process is root and another user owns PATH, permanently switches to that user, and sets
 /// HOME, USER and LOGNAME accordingly. If PATH does not exist, uses the owner of its folder.
 /// Errors: kDenied, kIo.
-base::Result<void> act_as_owner_of(const std::filesystem::path& path);
+Result<void> act_as_owner_of(const std::filesystem::path& path);
 
 /// Returns the values of the setting email-send-method in METHODS (empty: all values) that this
 /// process may use. A user with the setup capability selects the program, folder or database for

@@ -25,18 +25,18 @@ TemporaryRepository::~TemporaryRepository() {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
 }
 
-base::Error TemporaryRepository::with_file_name(base::Error error) const {
+Error TemporaryRepository::with_file_name(Error error) const {
   const std::size_t at = error.message.find(path_);
   if (at != std::string::npos) error.message.replace(at, path_.size(), file_);
   return error;
 }
 
-base::Result<void> TemporaryRepository::move(bool replaces) {
+Result<void> TemporaryRepository::move(bool replaces) {
   const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file_);
+  if (!made || ::fsync(made.get()) != 0) return fail_errno(file_);
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file_.c_str(),
                   replaces ? 0 : RENAME_NOREPLACE) != 0) {
-    return base::fail_errno(file_);
+    return fail_errno(file_);
   }
   // Ignore errors, because the file is already complete. A folder without read permission, for
   // example, cannot be synced.

@@ -22,9 +22,9 @@ class TemporaryRepository {
 
   const std::string& path() const { return path_; }
   /// Returns ERROR with the later name instead of the temporary name.
-  base::Error with_file_name(base::Error error) const;
+  Error with_file_name(Error error) const;
   /// Syncs and renames the closed file. Fails if the later name exists and REPLACES is not set.
-  base::Result<void> move(bool replaces);
+  Result<void> move(bool replaces);
 
  private:
   std::string file_;

@@ -226,7 +226,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
 
 }  // namespace
 
-base::Result<void> run_courier_status(const CourierArguments& arguments) {
+Result<void> run_courier_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   QUARRY_TRY_ASSIGN(auto status, spool::stream_status(spool_of(reading.config)));
   std::vector<Row> rows;
@@ -248,7 +248,7 @@ base::Result<void> run_courier_status(const CourierArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_courier_forget(const CourierArguments& arguments) {
+Result<void> run_courier_forget(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   if (type_of(reading, name) != "gone") {
@@ -277,7 +277,7 @@ base::Result<void> run_courier_forget(const CourierArguments& arguments) {
   return {};
 }
 
-base::Result<void> run_courier_replay(const CourierArguments& arguments) {
+Result<void> run_courier_replay(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   const courier::CourierConfig& config = reading.config;
   const auto [spool, name, socket] = queue_of(config, arguments.destination);
@@ -296,7 +296,7 @@ base::Result<void> run_courier_replay(const CourierArguments& arguments) {
 }
 
 /// Sends an event to a single destination and waits for the result.
-base::Result<void> run_courier_test(const CourierArguments& arguments) {
+Result<void> run_courier_test(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   const courier::CourierConfig& config = reading.config;

@@ -14,9 +14,9 @@ struct CourierArguments {
   double timeout = 30;  // seconds
   bool as_json = false;
 };
-base::Result<void> run_courier_status(const CourierArguments& arguments);
-base::Result<void> run_courier_test(const CourierArguments& arguments);
-base::Result<void> run_courier_replay(const CourierArguments& arguments);
-base::Result<void> run_courier_forget(const CourierArguments& arguments);
+Result<void> run_courier_status(const CourierArguments& arguments);
+Result<void> run_courier_test(const CourierArguments& arguments);
+Result<void> run_courier_replay(const CourierArguments& arguments);
+Result<void> run_courier_forget(const CourierArguments& arguments);
 
 }  // namespace quarry::app

@@ -30,7 +30,7 @@ struct PeerArguments {
   bool as_json = false;
 };
 /// Returns the peers in the configuration file CONFIG. Errors: kInvalid if the file is invalid.
-base::Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config);
+Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config);
 int run_peer_sync(const PeerArguments& arguments);
 int run_peer_status(const PeerArguments& arguments);
 

@@ -47,17 +47,17 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   const auto kept = repository.settings().get(keys.url);
   if (!kept) {
-    return base::fail(base::ErrorCode::kNotFound,
-                      "the repository does not have a remote {}; see `fossil remote list`",
-                      base::printable(peer.remote));
+    return fail(ErrorCode::kNotFound,
+                "the repository does not have a remote {}; see `fossil remote list`",
+                base::printable(peer.remote));
   }
   QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse_stored(*kept));
   if (!url.is_http()) {
-    return base::fail(base::ErrorCode::kDenied,
-                      "the remote {} is {}, which is not an http: or https: URL: set "
-                      "url in [peer {}] instead of remote",
-                      base::printable(peer.remote),
-                      base::printable(url.without_password(), kMaxShown), peer.name);
+    return fail(ErrorCode::kDenied,
+                "the remote {} is {}, which is not an http: or https: URL: set "
+                "url in [peer {}] instead of remote",
+                base::printable(peer.remote), base::printable(url.without_password(), kMaxShown),
+                peer.name);
   }
   const auto password = repository.settings().get(keys.password);
   if (password) url.password = unobscure(*password);
@@ -133,7 +133,7 @@ std::string line_of(const PeerReport& report, bool is_verbose) {
                      state.runner ? state.runner->pid : 0);
 }
 
-void notify_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
+void notify_courier(const PeerRunArguments& arguments, Repository& file, const Error& error) {
   const std::string name =
       arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
   const backoffice::PublishOptions options{
@@ -209,7 +209,7 @@ Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const PeerReport report, backoffice::sync_with_peer(*file, options));
   const std::string line = fmt::format("{}: {}", peer.options.name, line_of(report, true));
   if (report.what != What::kDone) {
-    return base::fail(report.error ? report.error->code : ErrorCode::kBusy, line);
+    return fail(report.error ? report.error->code : ErrorCode::kBusy, line);
   }
   fmt::print("{}\n", line);
   return {};
@@ -218,7 +218,7 @@ Result<void> sync_now(const ConfiguredPeer& peer) {
 Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments) {
   QUARRY_TRY_ASSIGN(auto peers, configured_peers(arguments.config));
   if (peers.empty()) {
-    return base::fail(ErrorCode::kNotFound, "{} has no [peer NAME]", arguments.config);
+    return fail(ErrorCode::kNotFound, "{} has no [peer NAME]", arguments.config);
   }
   if (arguments.names.empty()) return peers;
   std::vector<ConfiguredPeer> chosen;
@@ -226,8 +226,8 @@ Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments)
     const auto at = std::ranges::find(peers, name,
                                       [](const ConfiguredPeer& peer) { return peer.options.name; });
     if (at == peers.end()) {
-      return base::fail(ErrorCode::kNotFound, "{} has no [peer {}]", arguments.config,
-                        base::printable(name));
+      return fail(ErrorCode::kNotFound, "{} has no [peer {}]", arguments.config,
+                  base::printable(name));
     }
     chosen.push_back(*at);
   }
@@ -239,7 +239,7 @@ Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments)
 Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config) {
   const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
   if (!reading.mistakes.empty()) {
-    return base::fail(base::ErrorCode::kInvalid, reading.mistakes.front());
+    return fail(ErrorCode::kInvalid, reading.mistakes.front());
   }
   return peers_in(reading.config).peers;
 }

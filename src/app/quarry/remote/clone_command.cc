@@ -26,9 +26,9 @@ std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl
 }
 
 /// Writes the clone's own settings: the administrator's PASSWORD, and the URL.
-base::Result<void> write_settings(repository::Repository& clone, const std::string& admin,
-                                  const std::string& password, const transport::RemoteUrl& url,
-                                  const RemoteArguments& arguments) {
+Result<void> write_settings(repository::Repository& clone, const std::string& admin,
+                            const std::string& password, const transport::RemoteUrl& url,
+                            const RemoteArguments& arguments) {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
   QUARRY_TRY(receipt.set_password(admin, password));
   QUARRY_TRY(remember(receipt, url, arguments));
@@ -36,8 +36,8 @@ base::Result<void> write_settings(repository::Repository& clone, const std::stri
 }
 
 /// Clones into FILE. Returns the password of the clone's administrator.
-base::Result<std::string> fill(const std::string& file, const std::string& admin,
-                               const transport::RemoteUrl& url, const RemoteArguments& arguments) {
+Result<std::string> fill(const std::string& file, const std::string& admin,
+                         const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
   QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file, {.is_unfinished = true}));
   sync::ClientOptions options;
@@ -62,15 +62,15 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
 }
 
 /// Checks that FILE can be created.
-base::Result<void> check_folder(const std::string& file) {
+Result<void> check_folder(const std::string& file) {
   if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
-  return base::fail_errno(file);
+  return fail_errno(file);
 }
 
-base::Result<void> run(const CloneArguments& arguments) {
+Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY_ASSIGN(transport::RemoteUrl url, remote_url(arguments.remote.url));
   if (::access(arguments.file.c_str(), F_OK) == 0) {
-    return base::fail(base::ErrorCode::kInvalid, "{} already exists", arguments.file);
+    return fail(ErrorCode::kInvalid, "{} already exists", arguments.file);
   }
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
@@ -79,7 +79,7 @@ base::Result<void> run(const CloneArguments& arguments) {
   TemporaryRepository temporary(arguments.file, "clone");
   const auto password = fill(temporary.path(), admin, url, arguments.remote);
   if (!password) return std::unexpected(temporary.with_file_name(password.error()));
-  if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
+  if (Interruption::signal() != 0) return fail(ErrorCode::kIo, "interrupted");
   QUARRY_TRY(temporary.move(false));
   if (!arguments.remote.quiet) {
     fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);

@@ -141,13 +141,13 @@ void hide_secrets(int argc, char** argv) {
       "shell's history; omit the password to be prompted for it, or use --password-file\n");
 }
 
-base::Result<std::string> password_from_file(const std::string& file) {
+Result<std::string> password_from_file(const std::string& file) {
   std::string line;
   if (file == "-") {
     std::getline(std::cin, line);
   } else {
     std::ifstream in(file);
-    if (!in) return base::fail_errno(file);
+    if (!in) return fail_errno(file);
     std::getline(in, line);
   }
   if (line.ends_with('\r')) line.pop_back();
@@ -159,7 +159,7 @@ bool has_terminal() {
   return static_cast<bool>(base::Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)));
 }
 
-base::Result<std::string> ask_for_password(const std::string& question) {
+Result<std::string> ask_for_password(const std::string& question) {
   const base::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal) {
     return fail(ErrorCode::kInvalid,

@@ -20,12 +20,12 @@ std::string random_password();
 void hide_secrets(int argc, char** argv);
 
 /// Returns the first line of FILE; "-" means standard input.
-base::Result<std::string> password_from_file(const std::string& file);
+Result<std::string> password_from_file(const std::string& file);
 /// Returns whether the process has a terminal on which it can ask the user.
 bool has_terminal();
 /// Asks for a password on the terminal, without echo. Errors: kInvalid if the process does not have
 /// a terminal.
-base::Result<std::string> ask_for_password(const std::string& question);
+Result<std::string> ask_for_password(const std::string& question);
 
 /// Encodes a password in the form of Fossil's `last-sync-pw` setting. This obscures the password,
 /// but does not encrypt it. The result is in hex: a random byte R, followed by the bytes of the

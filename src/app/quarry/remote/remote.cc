@@ -47,7 +47,7 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-base::Result<RemoteUrl> with_absolute_path(base::Result<RemoteUrl> url) {
+Result<RemoteUrl> with_absolute_path(Result<RemoteUrl> url) {
   if (url && url->scheme == RemoteUrl::Scheme::kFile) {
     std::error_code code;
     const auto absolute = std::filesystem::absolute(url->path, code);
@@ -71,8 +71,7 @@ class UserWatch final : public transport::PeerWatch {
   void message_received(const std::string& message) override {
     fmt::print(stderr, "quarry: the server says: {}\n", message);
   }
-  base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
-                                          int tries) override {
+  Result<std::string> next_password(const RemoteUrl& url, const Error& why, int tries) override {
     // Report the server's error if the user cannot be asked for another password.
     if (tries == kMaxPasswordTries || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
@@ -81,7 +80,7 @@ class UserWatch final : public transport::PeerWatch {
     return ask_for_password(question_for(url));
   }
   /// Disables retries, because the user can repeat the command.
-  bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
+  bool wait(std::chrono::milliseconds, const Error&) override { return false; }
 
  private:
   const RemoteArguments& arguments_;
@@ -107,16 +106,16 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments) 
   return options;
 }
 
-base::Result<RemoteUrl> remote_url(const std::string& url) {
+Result<RemoteUrl> remote_url(const std::string& url) {
   return with_absolute_path(RemoteUrl::parse(url));
 }
 
-base::Result<RemoteUrl> stored_url(const std::string& url) {
+Result<RemoteUrl> stored_url(const std::string& url) {
   return with_absolute_path(RemoteUrl::parse_stored(url));
 }
 
-base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
-                                     const std::string& kept) {
+Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
+                               const std::string& kept) {
   // Only a login over HTTP needs a password. Over file: and ssh:, the client has all capabilities
   // without a login.
   if (!url.is_http() || url.user.empty()) return {};
@@ -129,8 +128,8 @@ base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& argu
   return {};
 }
 
-base::Result<Conversation> talk(repository::Repository& repository, RemoteUrl url,
-                                const RemoteArguments& arguments, sync::ClientOptions options) {
+Result<Conversation> talk(repository::Repository& repository, RemoteUrl url,
+                          const RemoteArguments& arguments, sync::ClientOptions options) {
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
@@ -157,8 +156,8 @@ base::Result<Conversation> talk(repository::Repository& repository, RemoteUrl ur
   return held;
 }
 
-base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,
-                            const RemoteArguments& arguments, const RemoteKeys& keys) {
+Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,
+                      const RemoteArguments& arguments, const RemoteKeys& keys) {
   if (arguments.once) return {};
   QUARRY_TRY(receipt.set_config(keys.url, url.without_password()));
   if (arguments.save_password && !url.password.empty()) {

@@ -26,14 +26,14 @@ struct RemoteArguments {
 };
 
 /// Parses URL, which the user has typed. If URL is a relative path, the result is absolute.
-base::Result<transport::RemoteUrl> remote_url(const std::string& url);
+Result<transport::RemoteUrl> remote_url(const std::string& url);
 /// Like remote_url(), but for a URL that is stored in a repository. Such a URL must not name a
 /// program.
-base::Result<transport::RemoteUrl> stored_url(const std::string& url);
+Result<transport::RemoteUrl> stored_url(const std::string& url);
 /// Adds the password for URL's user to URL. The password comes from a file, from KEPT (the stored
 /// password), or from a prompt. Does nothing if URL does not need a login.
-base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
-                                     const std::string& kept);
+Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
+                               const std::string& kept);
 /// Returns the options for connections to servers. For file: URLs, this program is the server.
 transport::TransportOptions transport_options(const RemoteArguments& arguments);
 /// The result of a sync.
@@ -44,8 +44,8 @@ struct Conversation {
 /// Syncs with the server at URL until the sync is complete. Shows progress and the server's
 /// messages. If the server rejects the password and the user has a terminal, asks for the password
 /// again.
-base::Result<Conversation> talk(repository::Repository& repository, transport::RemoteUrl url,
-                                const RemoteArguments& arguments, sync::ClientOptions options);
+Result<Conversation> talk(repository::Repository& repository, transport::RemoteUrl url,
+                          const RemoteArguments& arguments, sync::ClientOptions options);
 /// Names of the settings that contain the URL and the password of a remote.
 struct RemoteKeys {
   std::string url = "last-sync-url";
@@ -53,8 +53,8 @@ struct RemoteKeys {
 };
 
 /// Stores URL in the repository as the default for the next sync, like fossil.
-base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
-                            const RemoteArguments& arguments, const RemoteKeys& keys = {});
+Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
+                      const RemoteArguments& arguments, const RemoteKeys& keys = {});
 
 struct CloneArguments {
   std::string file;

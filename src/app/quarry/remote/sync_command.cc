@@ -49,14 +49,13 @@ std::optional<StoredRemote> remote_given(repository::Repository& file, const std
 }
 
 /// Returns where to sync: REMOTE or, if it is nullopt, the URL in ARGUMENTS.
-base::Result<Destination> destination(repository::Repository& file, const SyncArguments& arguments,
-                                      const std::optional<StoredRemote>& remote) {
+Result<Destination> destination(repository::Repository& file, const SyncArguments& arguments,
+                                const std::optional<StoredRemote>& remote) {
   Destination to{.url = {}, .keys = remote ? remote->keys : RemoteKeys()};
   const std::string known = file.settings().get(to.keys.url).value_or("");
   if (remote && known.empty()) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("no URL is stored for the remote {}: give a URL",
-                                  base::printable(remote->name)));
+    return fail(ErrorCode::kInvalid, "no URL is stored for the remote {}: give a URL",
+                base::printable(remote->name));
   }
   QUARRY_TRY_ASSIGN(to.url, remote ? stored_url(known) : remote_url(arguments.remote.url));
   // Compare normalized URLs, because fossil might have stored the last URL in another form.
@@ -71,8 +70,8 @@ base::Result<Destination> destination(repository::Repository& file, const SyncAr
 
 /// Syncs with REMOTE or, if it is nullopt, with the repository that ARGUMENTS name. Returns whether
 /// anything was received.
-base::Result<bool> sync_one(const SyncArguments& arguments,
-                            std::optional<StoredRemote> remote = std::nullopt) {
+Result<bool> sync_one(const SyncArguments& arguments,
+                      std::optional<StoredRemote> remote = std::nullopt) {
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
   if (!remote) remote = remote_given(*file, arguments.remote.url);
   QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments, remote));
@@ -97,7 +96,7 @@ base::Result<bool> sync_one(const SyncArguments& arguments,
 
 /// Returns the destinations of fossil's `sync --all`: each remote, and the URL of the last sync if
 /// it does not belong to a remote.
-base::Result<std::vector<StoredRemote>> all_remotes(const std::string& path) {
+Result<std::vector<StoredRemote>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
   QUARRY_TRY_ASSIGN(const auto snapshot, file->snapshot());
@@ -112,8 +111,8 @@ base::Result<std::vector<StoredRemote>> all_remotes(const std::string& path) {
     remotes.push_back({.name = "default", .keys = {}});
   }
   if (remotes.empty()) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      path + ": no remote is stored; add one with `fossil remote add`");
+    return fail(ErrorCode::kInvalid,
+                path + ": no remote is stored; add one with `fossil remote add`");
   }
   return remotes;
 }

@@ -22,12 +22,12 @@ namespace quarry::app {
 class Acknowledgements {
  public:
   /// Uses FD, which is not owned. Errors: kIo, kInvalid if FD is not open for reading.
-  static base::Result<Acknowledgements> open(int fd) {
+  static Result<Acknowledgements> open(int fd) {
     const Acknowledgements opened(fd);
     const int flags = ::fcntl(fd, F_GETFL);
-    if (flags < 0) return base::fail_errno(opened.name());
+    if (flags < 0) return fail_errno(opened.name());
     if ((flags & O_ACCMODE) != O_WRONLY) return opened;
-    return base::fail(base::ErrorCode::kInvalid, opened.name() + ": not open for reading");
+    return fail(ErrorCode::kInvalid, opened.name() + ": not open for reading");
   }
 
   /// Returns the descriptor to poll, or -1 after the end of the stream.
@@ -44,11 +44,11 @@ class Acknowledgements {
   /// Reads the available data, and waits if no data are available. Increases count() by the number
   /// of acknowledged messages. Errors: kInvalid if a line is malformed; the lines before it still
   /// count.
-  base::Result<void> read() {
+  Result<void> read() {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd_, buffer.data(), buffer.size());
     if (size < 0 && (errno == EINTR || errno == EAGAIN)) return {};
-    if (size < 0) return base::fail_errno(name());
+    if (size < 0) return fail_errno(name());
     if (size == 0) has_ended_ = true;
     for (const char next : std::span(buffer).first(static_cast<std::size_t>(size))) {
       QUARRY_TRY(add(next));
@@ -64,15 +64,15 @@ class Acknowledgements {
   explicit Acknowledgements(int fd) : fd_(fd) {}
 
   /// Handles the next character of a line.
-  base::Result<void> add(char next) {
+  Result<void> add(char next) {
     const bool is_end = next == '\n';
     if (!is_end) line_ += next;
     const bool is_digit = next >= '0' && next <= '9';
     if ((!is_end && !is_digit) || line_.size() > kMaxDigits) {
-      return base::fail(base::ErrorCode::kInvalid,
-                        "{}: invalid acknowledgment \"{}\": a line must be empty or a "
-                        "number of messages",
-                        name(), base::printable(line_, kMaxDigits + 1));
+      return fail(ErrorCode::kInvalid,
+                  "{}: invalid acknowledgment \"{}\": a line must be empty or a "
+                  "number of messages",
+                  name(), base::printable(line_, kMaxDigits + 1));
     }
     if (!is_end) return {};
     const std::uint64_t value = base::parse_number<std::uint64_t>(line_).value_or(1);

@@ -209,7 +209,7 @@ Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&
 
 }  // namespace
 
-base::Result<void> run_spool_status(const SpoolArguments& given) {
+Result<void> run_spool_status(const SpoolArguments& given) {
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
   if (of_stream) return show_stream_status(arguments);
@@ -232,7 +232,7 @@ base::Result<void> run_spool_status(const SpoolArguments& given) {
   return {};
 }
 
-base::Result<void> run_spool_list(const SpoolArguments& given) {
+Result<void> run_spool_list(const SpoolArguments& given) {
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
     std::string why;
@@ -245,7 +245,7 @@ base::Result<void> run_spool_list(const SpoolArguments& given) {
   });
 }
 
-base::Result<void> run_spool_export(const SpoolArguments& given) {
+Result<void> run_spool_export(const SpoolArguments& given) {
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   const char end = arguments.is_null ? '\0' : '\n';
   return show_all(arguments, [&](const StreamedMessage& message, bool of_stream) {
@@ -254,7 +254,7 @@ base::Result<void> run_spool_export(const SpoolArguments& given) {
   });
 }
 
-base::Result<void> run_spool_replay(const SpoolArguments& given) {
+Result<void> run_spool_replay(const SpoolArguments& given) {
   QUARRY_TRY(act_as_owner_of(given.folder));
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
@@ -267,7 +267,7 @@ base::Result<void> run_spool_replay(const SpoolArguments& given) {
   return {};
 }
 
-base::Result<void> run_spool_purge(const SpoolArguments& given) {
+Result<void> run_spool_purge(const SpoolArguments& given) {
   QUARRY_TRY(act_as_owner_of(given.folder));
   QUARRY_TRY_ASSIGN(const auto arguments, with_filename(given));
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));

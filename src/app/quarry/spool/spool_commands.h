@@ -34,13 +34,13 @@ struct SpoolHelp {
 SpoolHelp spool_help(std::string_view parameter);
 
 /// Returns the queue options in ARGUMENTS. Errors: kInvalid, also for parameters without effect.
-base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
+Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
-base::Result<void> run_spool_status(const SpoolArguments& arguments);
-base::Result<void> run_spool_list(const SpoolArguments& arguments);
-base::Result<void> run_spool_export(const SpoolArguments& arguments);
-base::Result<void> run_spool_replay(const SpoolArguments& arguments);
-base::Result<void> run_spool_purge(const SpoolArguments& arguments);
+Result<void> run_spool_status(const SpoolArguments& arguments);
+Result<void> run_spool_list(const SpoolArguments& arguments);
+Result<void> run_spool_export(const SpoolArguments& arguments);
+Result<void> run_spool_replay(const SpoolArguments& arguments);
+Result<void> run_spool_purge(const SpoolArguments& arguments);
 int run_spool_feed(const SpoolArguments& arguments);
 int run_spool_drain(const SpoolArguments& arguments);
 

@@ -71,7 +71,7 @@ class DrainLoop {
   Result<void> release_taken();
   Result<void> check_acknowledgements() const;
   Result<void> wait(int ms);
-  std::unexpected<base::Error> gone(int number) const;
+  std::unexpected<Error> gone(int number) const;
 
   /// Returns how many messages can be written before other messages have to be released.
   std::size_t room() const {
@@ -103,7 +103,7 @@ class DrainLoop {
 };
 
 /// Returns the error for a reader that has exited, or a file that has become unwritable.
-std::unexpected<base::Error> DrainLoop::gone(int number) const {
+std::unexpected<Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
   if (left > 0 && output_.has_reader()) {

@@ -126,7 +126,7 @@ class QueueFeeder {
     std::span<Message> left(messages);
     auto since = Clock::now();
     while (!left.empty()) {
-      base::Error error;
+      Error error;
       const std::size_t taken = queue_.enqueue(left, spool::Delay::kNone, &error);
       left = left.subspan(taken);
       if (left.empty()) break;
@@ -153,7 +153,7 @@ class QueueFeeder {
 
   /// If space might become free, waits for a short time and returns true. Otherwise returns false.
   /// Also returns false, and sets ERROR, after a signal.
-  bool may_wait(base::Error& error, Clock::time_point since) {
+  bool may_wait(Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
     if (patience_ != spool::kEternal && Clock::now() - since >= patience_) {
@@ -209,7 +209,7 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
     QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeder, watch, signals));
     if (!has_input) return {};
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return fail_errno("standard input");
     if (count == 0) return feeder.put(lines.rest());
     if (count < 0) continue;
     QUARRY_TRY(feeder.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));

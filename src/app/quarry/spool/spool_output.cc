@@ -37,11 +37,11 @@ SpoolOutput::SpoolOutput(int fd, bool is_synced) : fd_(fd), is_synced_(is_synced
   if (S_ISREG(status.st_mode)) kind_ = Kind::kFile;
 }
 
-base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
+Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
   if (written == taken_) return taken_;
   if (!has_reader()) {
     if (kind_ == Kind::kFile && is_synced_ && ::fdatasync(fd_) != 0) {
-      return base::fail_errno("standard output");
+      return fail_errno("standard output");
     }
     return taken_ = written;
   }

@@ -30,7 +30,7 @@ class SpoolOutput {
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
   /// Returns how many of the first WRITTEN bytes were certainly received. Errors: the same as for
   /// fdatasync().
-  base::Result<std::uint64_t> taken(std::uint64_t written);
+  Result<std::uint64_t> taken(std::uint64_t written);
   void write_failed() { has_failed_ = true; }
 
  private:

@@ -17,7 +17,7 @@ struct ServerControl {
 
   /// Sends QUESTION to the server and returns its answer. Errors: kNotFound if the configuration
   /// does not have a control socket, and the errors from control::ask().
-  base::Result<std::string> ask(control::Question question) const;
+  Result<std::string> ask(control::Question question) const;
 };
 
 }  // namespace quarry::app

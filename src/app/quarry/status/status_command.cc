@@ -17,7 +17,7 @@
 namespace quarry::app {
 namespace {
 
-base::Result<base::SocketAddress> address_of(const ServerControl& server) {
+Result<base::SocketAddress> address_of(const ServerControl& server) {
   if (server.socket.empty()) return master::control_socket_in(server.config);
   // A name without a folder is a file in the current folder, not a port.
   const bool has_folder = server.socket.find('/') != std::string::npos;
@@ -29,14 +29,13 @@ void print(const Lines& lines) {
 }
 
 /// Checks that all requested pools exist.
-base::Result<void> check_names(const StatusArguments& arguments, StatusObject server) {
+Result<void> check_names(const StatusArguments& arguments, StatusObject server) {
   std::vector<std::string> known;
   for (const StatusObject pool : server.list("pools")) known.push_back(pool.text("pool"));
   for (const std::string& name : arguments.pools) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    return base::fail(base::ErrorCode::kNotFound, "unknown pool \"{}\"; the pools are {}",
-                      base::printable(name),
-                      base::printable(fmt::format("{}", fmt::join(known, ", "))));
+    return fail(ErrorCode::kNotFound, "unknown pool \"{}\"; the pools are {}",
+                base::printable(name), base::printable(fmt::format("{}", fmt::join(known, ", "))));
   }
   return {};
 }
@@ -53,7 +52,7 @@ StatusDocument wanted(const StatusArguments& arguments, const StatusDocument& li
 
 }  // namespace
 
-base::Result<std::string> ServerControl::ask(control::Question question) const {
+Result<std::string> ServerControl::ask(control::Question question) const {
   QUARRY_TRY_ASSIGN(const auto address, address_of(*this));
   return control::ask(address, question);
 }

@@ -118,14 +118,14 @@ Lines work_lines(StatusObject server) {
 
 }  // namespace
 
-base::Result<StatusDocument> parse_status(const std::string& text) {
+Result<StatusDocument> parse_status(const std::string& text) {
   StatusDocument document = StatusDocument::parse(text, nullptr, false);
   if (document.contains("error")) {
-    return base::fail(base::ErrorCode::kDenied, "quarryd says: {}",
-                      base::printable_message(StatusObject(document).text("error")));
+    return fail(ErrorCode::kDenied, "quarryd says: {}",
+                base::printable_message(StatusObject(document).text("error")));
   }
   if (document.contains("pools")) return document;
-  return base::fail(base::ErrorCode::kInvalid, "the reply is not a quarryd status");
+  return fail(ErrorCode::kInvalid, "the reply is not a quarryd status");
 }
 
 const StatusDocument& StatusObject::member(const char* name) const {

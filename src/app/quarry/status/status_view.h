@@ -20,7 +20,7 @@ using StatusDocument = nlohmann::ordered_json;
 
 /// Parses the master's answer. Errors: kInvalid; kDenied, with the reason, if the master refused
 /// the query.
-base::Result<StatusDocument> parse_status(const std::string& text);
+Result<StatusDocument> parse_status(const std::string& text);
 
 /// A view of an object in a document. The document must outlive the view.
 class StatusObject {

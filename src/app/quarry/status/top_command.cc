@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr const char* kKeys = "q: quit   sort by: r requests, b bytes, a active, n name";
 
-base::Result<StatusSample> take_sample(const ServerControl& server) {
+Result<StatusSample> take_sample(const ServerControl& server) {
   QUARRY_TRY_ASSIGN(const auto answer, server.ask(control::Question::kFullStatus));
   const double at = duration<double>(steady_clock::now().time_since_epoch()).count();
   QUARRY_TRY_ASSIGN(auto document, parse_status(answer));

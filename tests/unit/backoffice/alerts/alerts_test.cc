@@ -30,8 +30,8 @@ constexpr std::int64_t kDay = 86400 * kSecond;
 class RecordingSender {
  public:
   SendMail function() {
-    return [this](const RenderedMail& mail) -> base::Result<void> {
-      if (error) return base::fail(*error, "the test's error");
+    return [this](const RenderedMail& mail) -> Result<void> {
+      if (error) return fail(*error, "the test's error");
       to.push_back(mail.to);
       messages.push_back(mail.message);
       return {};
@@ -81,7 +81,7 @@ class AlertWorld : public World {
          .repository_checksum = "",
          .tags = {}}));
   }
-  using Step = base::Result<AlertReport> (*)(Repository&, const AlertOptions&);
+  using Step = Result<AlertReport> (*)(Repository&, const AlertOptions&);
   AlertReport run(Step step = send_alerts) {
     const auto report = step(*repository, {.clock = &clock, .send = sender.function()});
     REQUIRE_MESSAGE(report, report.error().message);

@@ -32,14 +32,14 @@ class NoStop : public Stop {
 /// Records when it is taken and ended.
 class RecordedTurn : public Turn {
  public:
-  base::Result<void> take() override {
+  Result<void> take() override {
     text += "take ";
     return on_take();
   }
   void end() override { text += "end "; }
 
   std::string text;
-  std::function<base::Result<void>()> on_take = [] { return base::Result<void>(); };
+  std::function<Result<void>()> on_take = [] { return Result<void>(); };
 };
 
 class ExecutorWorld : public LandingWorld {
@@ -91,14 +91,14 @@ class ExecutorWorld : public LandingWorld {
     for (const auto& [name, file] : added) {
       job.meta.files.push_back(name);
       files.push_back({name, file.permission,
-                       [content = file.content] { return base::Result<std::string>(content); }});
+                       [content = file.content] { return Result<std::string>(content); }});
     }
     for (const std::string& name : removed) job.meta.files.push_back(name);
     const auto path = folder / ("tarball" + std::string(job.name.id.str()));
     std::ofstream tarball(path, std::ios::binary);
     const auto sink = [&](std::string_view bytes) {
       tarball.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-      return base::Result<void>();
+      return Result<void>();
     };
     const auto written = write_tarball(sink, job.meta, files);
     if (!written) throw std::runtime_error(written.error().message);
@@ -227,7 +227,7 @@ TEST_CASE("a gate runs again during the turn to land if the branch moved before"
   CHECK(world.run(world.job(1), {{"a", {"1"}}}).verdict == Verdict::kLanded);
   CHECK(world.turn.text == "take end ");
   CHECK(runs() == 1);
-  world.turn.on_take = [&]() -> base::Result<void> {
+  world.turn.on_take = [&]() -> Result<void> {
     world.commit(world.tip(), {{"a", {"1"}}, {"other", {"1"}}});
     return {};
   };
@@ -236,7 +236,7 @@ TEST_CASE("a gate runs again during the turn to land if the branch moved before"
   CHECK(runs() == 3);
   CHECK(world.said.find("the branch trunk has moved: the gate runs again") != std::string::npos);
   CHECK(world.files() == FilesOf{{"a", {"2"}}, {"other", {"1"}}});
-  world.turn.on_take = [] { return base::fail(base::ErrorCode::kBusy, "interrupted"); };
+  world.turn.on_take = [] { return fail(ErrorCode::kBusy, "interrupted"); };
   CHECK(world.run(world.job(3), {{"a", {"3"}}}).verdict == Verdict::kDeferred);
   CHECK(world.turn.text == "take end take end take end ");
 }
@@ -283,7 +283,7 @@ TEST_CASE("rights are checked again when a change set lands") {
   CHECK(land(5, [](Job& job) { job.meta.approval = "ticket"; }).verdict == Verdict::kLanded);
   CHECK(land(6, [](Job& job) { job.name.type = MoveType::kEmergency; }).verdict ==
         Verdict::kFailed);
-  world.turn.on_take = [&]() -> base::Result<void> {
+  world.turn.on_take = [&]() -> Result<void> {
     set_capabilities("o");
     return {};
   };

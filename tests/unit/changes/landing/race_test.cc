@@ -22,7 +22,7 @@ TEST_CASE("if the tip moves while a gate decides, landing starts again") {
   LandingOrder order = world.order(2, {{"a", {lines(40, 30, "theirs")}}});
   order.base = base.str();
   int asked = 0;
-  const auto gate = [&](const Prospect& prospect) -> base::Result<void> {
+  const auto gate = [&](const Prospect& prospect) -> Result<void> {
     CHECK(prospect.tree.contains("a"));
     if (++asked == 1) world.commit(world.tip(), {{"a", {lines(40, 3, "ours")}}});
     return {};
@@ -49,7 +49,7 @@ TEST_CASE(
     const LandingOrder order = world.order(2, {{"b", {"b"}}});
     int asked = 0;
     HashName fork = base;
-    const auto gate = [&](const Prospect& prospect) -> base::Result<void> {
+    const auto gate = [&](const Prospect& prospect) -> Result<void> {
       CHECK(prospect.tip == tip);
       if (++asked == 1) fork = world.commit(base, {{"a", {"fork"}}});
       return {};
@@ -80,7 +80,7 @@ TEST_CASE("a change set whose submitter loses the right while a gate decides doe
   CHECK(refused.reason == "not permitted");
   reason.reset();
   int asked = 0;
-  const auto gate = [&](const Prospect&) -> base::Result<void> {
+  const auto gate = [&](const Prospect&) -> Result<void> {
     ++asked;
     world.receive([&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("x", "y")); });
     reason = "not permitted";
@@ -117,7 +117,7 @@ TEST_CASE("a gate's verdict on a tip that has moved may be accepted") {
   LandingWorld world({.asks_gate_again = false});
   int asked = 0;
   const LandingOrder order = world.order(1, {{"a", {"1"}}});
-  const auto gate = [&](const Prospect&) -> base::Result<void> {
+  const auto gate = [&](const Prospect&) -> Result<void> {
     if (++asked == 1) world.commit(world.tip(), {{"b", {"b"}}});
     return {};
   };
@@ -130,11 +130,11 @@ TEST_CASE("a gate's error ends the landing, and so does a tip that keeps moving"
   LandingWorld world({.attempts = 3});
   const LandingOrder order = world.order(1, {{"a", {"1"}}});
   const auto refused = world.lander.land(
-      {&order, 1}, [](const Prospect&) { return base::fail(ErrorCode::kDenied, "no"); });
+      {&order, 1}, [](const Prospect&) { return fail(ErrorCode::kDenied, "no"); });
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "no");
   int moved = 0;
-  const auto restless = [&](const Prospect&) -> base::Result<void> {
+  const auto restless = [&](const Prospect&) -> Result<void> {
     world.commit(world.tip(), {{"b", {std::to_string(++moved)}}});
     return {};
   };

@@ -294,5 +294,5 @@ TEST_CASE("without the index arrivals are not searched in the whole file") {
   const auto snapshot = world.repository->snapshot();
   const auto batch = Arrivals(*world.repository).after({}, 10);
   REQUIRE_FALSE(batch);
-  CHECK(batch.error().code == base::ErrorCode::kInvalid);
+  CHECK(batch.error().code == ErrorCode::kInvalid);
 }

@@ -84,7 +84,7 @@ TEST_CASE("reading a summary does not change the file") {
 
 TEST_CASE("a file that is not a repository has no summary") {
   World world;
-  CHECK(read_summary(world.folder / "none", {}).error().code == base::ErrorCode::kNotFound);
+  CHECK(read_summary(world.folder / "none", {}).error().code == ErrorCode::kNotFound);
   world.sql("DROP TABLE event");
   CHECK_FALSE(read_summary(world.file(), {}));
 }

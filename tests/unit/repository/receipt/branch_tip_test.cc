@@ -13,8 +13,8 @@ using artifact::HashName;
 namespace {
 
 /// Stores CONTENT if TIP is the tip of BRANCH.
-base::Result<void> land(Repository& repository, const std::string& branch, const HashName& tip,
-                        const std::string& content) {
+Result<void> land(Repository& repository, const std::string& branch, const HashName& tip,
+                  const std::string& content) {
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());
   receipt.set_sender({.uid = 1, .address = "192.0.2.1"});
   QUARRY_TRY(receipt.require_tip(branch, tip));
@@ -29,7 +29,7 @@ TEST_CASE("the second of two landings on one tip finds a conflict and changes no
   const HashName tip = world.root();
   auto opened = Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
-  std::vector<base::Result<void>> outcomes(2);
+  std::vector<Result<void>> outcomes(2);
   std::barrier both(2);
   const auto run = [&](Repository& repository, std::size_t number) {
     both.arrive_and_wait();

@@ -74,7 +74,7 @@ TEST_CASE("an artifact with a wrong hash is refused and not stored") {
     REQUIRE(receipt);
     const auto stored = receipt->store({.name = name_of("a"), .payload = "b"});
     REQUIRE_FALSE(stored);
-    CHECK(stored.error().code == base::ErrorCode::kInvalid);
+    CHECK(stored.error().code == ErrorCode::kInvalid);
   }
   CHECK(world.sql("SELECT count(*) FROM blob") == before);
   CHECK(world.sql("SELECT count(*) FROM rcvfrom") == "1");
@@ -242,7 +242,7 @@ TEST_CASE("a second writer waits no longer than its timeout") {
   REQUIRE(first);
   const auto second = (*other)->receive(std::chrono::milliseconds(0));
   REQUIRE_FALSE(second);
-  CHECK(second.error().code == base::ErrorCode::kBusy);
+  CHECK(second.error().code == ErrorCode::kBusy);
   CHECK((*other)->snapshot());
 }
 
@@ -278,14 +278,14 @@ TEST_CASE("leftovers of a replaced file are removed, and closing it does not har
 
 TEST_CASE("a file that is not a repository is refused with a reason") {
   World world;
-  CHECK(Repository::open(world.folder / "none").error().code == base::ErrorCode::kNotFound);
-  CHECK(Repository::open(world.folder / "").error().code == base::ErrorCode::kInvalid);
+  CHECK(Repository::open(world.folder / "none").error().code == ErrorCode::kNotFound);
+  CHECK(Repository::open(world.folder / "").error().code == ErrorCode::kInvalid);
   std::FILE* junk = std::fopen((world.folder / "junk").c_str(), "w");
   std::fputs("this is no database at all, whatever its name says", junk);
   std::fclose(junk);
   const auto opened = Repository::open(world.folder / "junk");
   REQUIRE_FALSE(opened);
-  CHECK(opened.error().code == base::ErrorCode::kCorrupt);
+  CHECK(opened.error().code == ErrorCode::kCorrupt);
 }
 
 TEST_CASE("stored artifacts are visited in order, byte for byte, from any row on") {

@@ -139,7 +139,7 @@ TEST_CASE("an interrupted verification ends early") {
       },
       {.helpers = 0}, [&] { return checked >= 3; });
   REQUIRE(!verified);
-  CHECK(verified.error().code == base::ErrorCode::kIo);
+  CHECK(verified.error().code == ErrorCode::kIo);
   CHECK(checked < all);
 }
 

@@ -89,7 +89,7 @@ Result<void> FaultyFiles::pass(Operation operation) {
   }
   if (!failing_.contains(operation)) return {};
   ++failures_;
-  return base::fail(ErrorCode::kNoSpace, "No space left on device");
+  return quarry::fail(ErrorCode::kNoSpace, "No space left on device");
 }
 
 Result<std::unique_ptr<File>> FaultyFiles::open(const std::filesystem::path& path, FileUse use) {
@@ -169,7 +169,7 @@ std::size_t TestEngine::put(int first, int last) const {
   std::size_t taken = 0;
   for (std::string& text : numbers(first, last)) {
     Message message{.content = std::move(text)};
-    base::Error error;
+    Error error;
     taken += engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
   }
   return taken;

@@ -173,29 +173,28 @@ class FaultyFiles : public base::FileSystem {
     return failures_;
   }
 
-  base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
-                                                 base::FileUse use) override;
-  base::Result<void> rename(const std::filesystem::path& from,
-                            const std::filesystem::path& to) override {
+  Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
+                                           base::FileUse use) override;
+  Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     return real_.rename(from, to);
   }
-  base::Result<void> remove(const std::filesystem::path& path) override {
+  Result<void> remove(const std::filesystem::path& path) override {
     QUARRY_TRY(pass(Operation::kRemove));
     return real_.remove(path);
   }
-  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
+  Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
     QUARRY_TRY(pass(Operation::kRead));
     return real_.list(folder);
   }
-  base::Result<void> make_folder(const std::filesystem::path& folder) override {
+  Result<void> make_folder(const std::filesystem::path& folder) override {
     return real_.make_folder(folder);
   }
-  base::Result<void> sync_directory(const std::filesystem::path& folder) override {
+  Result<void> sync_directory(const std::filesystem::path& folder) override {
     return real_.sync_directory(folder);
   }
 
   /// Blocks or fails if the test has requested this for OPERATION. Called before each operation.
-  base::Result<void> pass(Operation operation);
+  Result<void> pass(Operation operation);
 
  private:
   base::FileSystem& real_ = base::FileSystem::real();
@@ -232,8 +231,8 @@ struct TestQueue {
   std::size_t put(int first, int last, Delay delay = Delay::kNone) const;
   /// Enqueues MESSAGES in one call. Returns the number of accepted messages. If not all are
   /// accepted, sets *error.
-  std::size_t put(std::span<Message> messages, base::Error* error = nullptr) const {
-    base::Error ignored;
+  std::size_t put(std::span<Message> messages, Error* error = nullptr) const {
+    Error ignored;
     return queue->enqueue(messages, Delay::kNone, error != nullptr ? error : &ignored);
   }
   Statistics figures() const { return queue->statistics(); }

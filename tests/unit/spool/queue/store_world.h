@@ -42,7 +42,7 @@ struct StoreWorld {
   std::size_t push(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i <= last; ++i) {
       Message message = numbered(i);
-      base::Error refused;
+      Error refused;
       if (store->push(std::span(&message, 1), &refused) == 0) {
         error = refused.message;
         return i - first;

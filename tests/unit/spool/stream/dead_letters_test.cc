@@ -137,7 +137,7 @@ TEST_CASE_FIXTURE(MailWorld, "a retired subscription keeps what it had, and gets
   settle(*mail, 3, 3, Outcome::kRetry, "later");
   REQUIRE(stream->retire("mail"));
   CHECK_FALSE(mail->take(1));
-  CHECK(stream->retire("mail").error().code == base::ErrorCode::kNotFound);
+  CHECK(stream->retire("mail").error().code == ErrorCode::kNotFound);
   append(7, 100);
   CHECK(drain(*hook) == ids(1, 100));
   for (int i = 0; i < 2; ++i) {
@@ -165,11 +165,11 @@ TEST_CASE_FIXTURE(MailWorld, "a retired subscription is forgotten while the stre
   append(1, 3);
   REQUIRE(take_ids(*mail, 1) == ids(1, 1));
   settle(*mail, 1, 1, Outcome::kGivenUp, "no such user");
-  CHECK(forget().error().code == base::ErrorCode::kBusy);
+  CHECK(forget().error().code == ErrorCode::kBusy);
   REQUIRE(stream->retire("mail"));
   REQUIRE(forget());
   CHECK(status().subscriptions.empty());
-  CHECK(forget().error().code == base::ErrorCode::kNotFound);
+  CHECK(forget().error().code == ErrorCode::kNotFound);
   mail = subscribe("mail");
   CHECK(drain(*mail).empty());
   CHECK(dead_letters("mail").empty());

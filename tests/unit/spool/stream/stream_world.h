@@ -156,7 +156,7 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
 /// ids. If ERROR is set, settling must fail with that error.
 inline std::vector<std::uint64_t> drain(Subscription& subscription,
                                         Outcome outcome = Outcome::kDone,
-                                        std::optional<base::ErrorCode> error = std::nullopt,
+                                        std::optional<ErrorCode> error = std::nullopt,
                                         std::size_t at_once = 7) {
   std::vector<std::uint64_t> all;
   while (true) {
