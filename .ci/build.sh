@@ -13,8 +13,8 @@ configure() {
   [ -f "$folder/build.ninja" ] || meson setup "$folder" "$@"
 }
 
-# build_package FOLDER: builds the Debian package in FOLDER, and checks it with lintian. The programs in it are optimized
-# little, because this takes a third of the time.
+# build_package FOLDER: builds the Debian package in FOLDER, and checks it with lintian. Compiles with little
+# optimization, which takes a third of the time.
 build_package() {
   rm -rf "$1" && mkdir -p "$1/source" &&
     cp -r debian conf include man src tests meson.build meson_options.txt "$1/source" &&

@@ -58,9 +58,9 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
-/// Returns WHAT, the description of an action in fossil's log. *** replaces the text that an
-/// administrator has entered for a setting, because this text can contain passwords. Fossil
-/// truncates the text, so the end of a password can be missing.
+/// WHAT is the description of an action in fossil's log. Returns WHAT with *** in place of the text
+/// that an administrator has entered for a setting, because this text can contain a password or,
+/// after truncation by fossil, a part of it.
 std::string without_entered_text(const std::string& what) {
   constexpr std::string_view kTo = " to: ";
   const bool is_entered =

@@ -8,7 +8,7 @@
 namespace quarry::base {
 namespace {
 
-constexpr std::size_t kDirectionControl = 3;  // bytes of a control character for the direction
+constexpr std::size_t kDirectionControl = 3;  // length in UTF-8
 
 bool is_control(unsigned char byte) {
   return byte < 0x20 || byte == 0x7F;
@@ -18,9 +18,8 @@ void append_hex(std::string& out, char byte) {
   fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
 }
 
-/// Returns the number of the control character for the direction of text (Unicode's
-/// Bidi_Control, without the implicit marks) at the start of TEXT. Returns 0 if TEXT does not start
-/// with one. Such a character shows the following characters in another order.
+/// If TEXT starts with a control character for the direction of text (Unicode's Bidi_Control,
+/// without the implicit marks), returns the character's code point, otherwise 0.
 unsigned direction_control(std::string_view text) {
   const unsigned last = text.size() < kDirectionControl ? 0 : static_cast<unsigned char>(text[2]);
   if (text.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE) return 0x2000 + (last & 0x3F);

@@ -177,7 +177,7 @@ class RealFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
     // Do not block if the path is a FIFO.
     Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-    // Opening a folder, a symbolic link or a socket fails with these errors.
+    // open(2) fails with one of these errors for a folder, a symbolic link or a socket.
     const bool is_other_type = !fd && (errno == EISDIR || errno == ELOOP || errno == ENXIO);
     if (!fd && !is_other_type) return refused(path);
     struct stat status {};

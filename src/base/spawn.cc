@@ -30,7 +30,7 @@
 namespace quarry::base {
 namespace {
 
-/// Arguments for posix_spawn. The launch must outlive the plan.
+/// Arguments for posix_spawn. The Launch must outlive this object.
 class SpawnPlan {
  public:
   explicit SpawnPlan(const Launch& launch)
@@ -104,7 +104,8 @@ class SpawnPlan {
     prepare_supervisor("guard", "quarry: supervisor's guard");
     const Fd self = process_handle(::getpid());
     const pid_t supervisor = self ? ::fork() : -1;
-    // A supervisor that exits by itself has already ended the descendants that must end.
+    // A supervisor that exits by itself has already killed the descendants, if BACKGROUND requires
+    // this.
     if (supervisor > 0) supervise(supervisor, caller.get(), Background::kContinues);
     int code = supervisor < 0 ? errno : 0;
     pid_t program = -1;
@@ -222,7 +223,7 @@ std::optional<int> wait_for_end(pid_t pid) {
 
 void end_supervised(pid_t pid) {
   ::kill(pid, kEndSupervised);
-  // The program might have stopped its supervisors.
+  // The program might have stopped the guard with SIGSTOP.
   ::kill(pid, SIGCONT);
 }
 

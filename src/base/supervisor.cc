@@ -58,12 +58,12 @@ class Supervisor {
       if (!is_wanted) return end_all();
       reap_ended();
     }
-    // If the program of a guard, a supervisor, was killed, its descendants are children of this
-    // process now.
+    // If this process is a guard, and its supervisor was killed, the supervisor's descendants are
+    // now children of this process.
     if (is_ending_all_ || WIFSIGNALED(*status_)) end_all();
   }
 
-  /// Exits in the same way as the program.
+  /// Exits with the program's exit status, or by the signal that has killed the program.
   [[noreturn]] void exit() const {
     const int status = status_.value_or(SIGKILL);
     if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
@@ -115,7 +115,7 @@ void prepare_supervisor(const char* name, const char* title) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
-  // A process that ignores SIGCHLD cannot wait for its children.
+  // waitpid(2) fails in a process that ignores SIGCHLD.
   ::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -1,12 +1,12 @@
 // The supervisor of a program (Launch::supervision): a forked child that starts the program and
 // waits for its exit. The supervisor is a subreaper: if the parent of a descendant exits, the
-// supervisor becomes the parent. Therefore, it can find all descendants.
+// supervisor becomes the parent. Therefore, the supervisor can find all descendants.
 //
 //   caller -> guard -> supervisor -> program -> ...
 //
 // The program has the supervisor's user, so it can kill or stop the supervisor. Therefore, the
-// guard supervises the supervisor in the same way. A program that kills both escapes; it could also
-// kill the caller.
+// guard supervises the supervisor in the same way. A program can escape if it kills both the guard
+// and the supervisor. Such a program could also kill the caller.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace quarry::base {
 
-/// The signal that makes a supervisor end all descendants.
+/// The signal that makes a supervisor kill all descendants.
 inline constexpr int kEndSupervised = SIGQUIT;
 
 /// Prepares this process, a forked child, for supervise(), and shows it as NAME and TITLE in ps(1).
@@ -25,7 +25,8 @@ inline constexpr int kEndSupervised = SIGQUIT;
 void prepare_supervisor(const char* name, const char* title);
 
 /// Waits until PROGRAM, a child of this process, has exited. CALLER is a pidfd of the process that
-/// wants the program. Closes all descriptors, so that pipes to the program end with the program.
+/// called spawn(). Closes all other descriptors, so that pipes to the program are closed when the
+/// program exits.
 [[noreturn]] void supervise(pid_t program, int caller, Background background);
 
 }  // namespace quarry::base

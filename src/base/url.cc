@@ -14,16 +14,16 @@ bool is_of_scheme(char c) {
          c == '-' || c == '.';
 }
 
-/// Returns whether TEXT, which does not have a scheme, begins like USER:PASSWORD@HOST. The text
-/// before the colon is a user and not a path, and the text after it is not a path either.
+/// Returns whether TEXT, which does not have a scheme, can begin with USER:PASSWORD@HOST and not
+/// with a path.
 bool starts_with_login(std::string_view text) {
   const std::size_t colon = text.find_first_of(":/?#@ ");
   return colon != 0 && colon < text.size() && text[colon] == ':' &&
          !text.substr(colon + 1).starts_with('/') && !text.contains(' ');
 }
 
-/// Returns WORD, which does not contain blanks, with *** in place of secrets. *** also replaces the
-/// user unless WORD begins with a URL and KEEPS_USER is set.
+/// Returns WORD with *** in place of secrets. WORD does not contain blanks. If WORD begins with a
+/// URL and KEEPS_USER is set, the user stays readable.
 std::string mask_word(std::string_view word, bool keeps_user) {
   const std::size_t mark = word.find(kSchemeEnd);
   std::size_t begin = mark;
@@ -36,7 +36,7 @@ std::string mask_word(std::string_view word, bool keeps_user) {
   const bool has_scheme = mark != std::string_view::npos;
   const std::string_view login = credentials_in(word.substr(begin));
   if (!has_scheme && login.empty()) return std::string(word);
-  // The text before a URL can also contain a URL.
+  // Mask the text before the URL too, because it can contain another URL.
   std::string shown = has_scheme ? mask_word(word.substr(0, begin), keeps_user)
                                  : std::string(word.substr(0, begin));
   const std::size_t authority = has_scheme ? mark + kSchemeEnd.size() : begin;
@@ -50,7 +50,7 @@ std::string mask_word(std::string_view word, bool keeps_user) {
   }
   const std::size_t after_login = authority + login.size();
   const std::size_t query = std::min(word.find_first_of("?#", after_login), word.size());
-  // A path can contain another URL.
+  // Mask the path too, because it can contain another URL.
   shown.append(mask_word(word.substr(after_login, query - after_login), false));
   if (query < word.size()) shown.append(word.substr(query, 1)).append(kMask);
   return shown;

@@ -13,7 +13,7 @@ namespace quarry::changes {
 
 namespace {
 
-// Limit on the jobs examined by in_line() and raised(), so that their time does not grow with the
+// Limit on the jobs that in_line() and raised() examine, so that these calls stay fast in a long
 // queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
@@ -24,7 +24,7 @@ const ModelLane* lane_behind(const ModelNode& node) {
   return found == node.lanes.end() ? nullptr : *found;
 }
 
-/// The landed jobs of each lane and, with WILL_LAND, the running ones.
+/// The landed jobs of each lane. If WILL_LAND is true, also the running jobs.
 class Landings {
  public:
   Landings(const std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>>& nodes,

@@ -16,7 +16,7 @@ bool send_logs(const Channel& child, const base::AccessLog* access_log) {
   constexpr std::array kNothing{std::byte{0}};
   const std::array logs{base::log_descriptor(), access_log == nullptr ? -1 : access_log->fd()};
   const auto sent = std::span(logs).first(access_log == nullptr ? 1 : 2);
-  // The other end is closed if the child is exiting.
+  // EPIPE and ECONNRESET mean that the child is exiting, so they are not failures.
   return base::send_descriptors(child.fd(), kNothing, sent, MSG_DONTWAIT) || errno == EPIPE ||
          errno == ECONNRESET;
 }

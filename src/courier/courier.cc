@@ -56,8 +56,8 @@ class Courier {
     for (const auto& each : destinations_) each->reopen();
   }
 
-  /// Waits for in-flight deliveries. Until programs and other slow deliveries have ended, the other
-  /// destinations continue and events are accepted, because the next courier cannot start earlier.
+  /// Waits for in-flight deliveries. The next courier cannot start before slow deliveries have
+  /// ended. Until then, this courier accepts events, and the other destinations continue.
   void end() {
     const auto begin = Clock::now();
     const auto is_slow = [begin](const auto& each) {

@@ -38,7 +38,7 @@ class Destination {
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
-  /// Returns whether deliveries start programs, which can take seconds to end.
+  /// Returns whether deliveries start programs.
   bool starts_programs() const;
   /// Returns whether the current delivery began before TIME.
   bool is_delivering_since_before(std::chrono::steady_clock::time_point time) const {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr off_t kMaxCertificateFile = off_t{1} << 20;
 
-/// A file of a certificate or key, opened for OpenSSL.
+/// A certificate file or key file, opened for OpenSSL.
 struct PemFile {
   base::Fd fd;
   BioPtr bio;

@@ -85,8 +85,8 @@ class Connection {
   };
 
   /// Creates a connection. OPTIONS and OWNER must outlive this object. TLS is the server's side of
-  /// a TLS connection, or null. SOCKET is the listening socket, and must outlive this object. The
-  /// caller has to check valid(), because memory might be exhausted.
+  /// a TLS connection, or null. SOCKET is the listening socket of the connection, and must outlive
+  /// this object. The caller has to check valid(), because memory might be exhausted.
   Connection(event_base* base, const GatewayOptions& options, const FrontSocket& socket,
              Owner& owner, TlsSessionPtr tls);
   Connection(const Connection&) = delete;
@@ -144,8 +144,8 @@ class Connection {
   /// no head arrives within a short time, the refusal is sent anyway.
   void refuse_next_request(http::Refusal refusal);
 
-  /// Returns the client's address, or nullopt for a Unix socket or before on_arrived(). The client is
-  /// the one that the PROXY header names, if there is one.
+  /// Returns the client's address, or nullopt for a Unix socket or before on_arrived(). If there is
+  /// a PROXY header, the result is the address in it.
   std::optional<base::SocketAddress> peer() const;
   /// Returns the client's address for the log, or "local" if peer() is nullopt.
   std::string client() const;
@@ -170,7 +170,7 @@ class Connection {
     kRefusing,
     kLingering
   };
-  /// evhttp's callbacks of the bufferevent.
+  /// The callbacks that evhttp has set on the bufferevent.
   struct Callbacks {
     bufferevent_data_cb read = nullptr;
     bufferevent_data_cb write = nullptr;
@@ -180,19 +180,19 @@ class Connection {
   void on_arrived();
   void begin_proxy_header();
   void on_proxy_header();
-  /// Lets the bufferevent read after the PROXY header.
+  /// Returns the socket to the bufferevent, which reads the bytes after the PROXY header.
   void end_proxy_header();
-  /// Called when the client is known.
+  /// Begins the handshake or the first request, after the client's address is known.
   void begin();
   void begin_handshake();
   void on_handshake(short what);
   void on_handshake_failed();
   /// Replies to a plain HTTP request on a TLS connection.
   void refuse_plain_http();
-  /// Writes OUTPUT in full records, until the socket is full. libevent would write each piece of
-  /// OUTPUT in a record of its own.
+  /// Writes OUTPUT in full records, until the socket is full. libevent would write a separate
+  /// record for each piece of OUTPUT.
   void write_tls(evbuffer* output);
-  /// Tells a TLS client that nothing more is sent.
+  /// Sends the end of the TLS connection (close_notify).
   void end_tls();
   /// Sets the deadline of the first request.
   void wait_for_request();
@@ -206,10 +206,11 @@ class Connection {
   void hold(std::size_t bytes);
   /// Checks evhttp's input while a head is expected.
   void inspect();
-  /// Takes a request with a chunked body over from evhttp. HEAD is at the start of evhttp's input.
+  /// Decodes a request with a chunked body before evhttp reads it. HEAD is at the start of evhttp's
+  /// input.
   void begin_chunked(http::ChunkedHead head, std::size_t size);
   void decode_chunks();
-  /// Gives evhttp the request with the decoded body.
+  /// Passes the request with the decoded body to evhttp.
   void end_chunked();
   /// Sets asker_ and first_line_ from HEAD. HEAD can be incomplete.
   void note_request_line(std::string_view head);
@@ -268,8 +269,8 @@ class Connection {
   std::size_t sent_ = 0;
   /// Number of buffered bytes of the current reply.
   std::size_t queued_ = 0;
-  /// Whether libevent might have begun to write the output. Then only libevent can continue, because
-  /// OpenSSL requires that a call is repeated with the same bytes.
+  /// Whether libevent might have begun to write the output. If so, write_tls() must not write,
+  /// because OpenSSL requires that an incomplete write is repeated with the same bytes.
   bool is_being_written_ = false;
   /// Time of the first byte of the current request, or of the start of its reply.
   std::chrono::steady_clock::time_point started_;

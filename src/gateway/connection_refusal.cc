@@ -50,7 +50,7 @@ void Connection::send_refusal() {
   asker_.request_id = http::request_id_from(asker_.request_id);
   owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
-  // The buffer of a plain connection is frozen, except while the socket is written.
+  // Except during writes to the socket, libevent freezes the output buffer of a plain connection.
   if (!is_tls()) evbuffer_unfreeze(output, 1);
   drain(output);
   if (!is_tls()) evbuffer_freeze(output, 1);

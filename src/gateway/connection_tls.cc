@@ -19,8 +19,8 @@
 namespace quarry::gateway {
 namespace {
 
-/// Returns whether ERROR means that the client's first bytes are not TLS. OpenSSL recognizes only some
-/// methods of HTTP.
+/// Returns whether ERROR means that the client's first bytes are not TLS. OpenSSL reports some HTTP
+/// methods as such, and other bytes as a wrong version number.
 bool is_plain_text(unsigned long error) {
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
   const int reason = ERR_GET_REASON(error);
@@ -57,7 +57,7 @@ void Connection::on_handshake_failed() {
   } else if (const char* const reason = ERR_reason_error_string(error)) {
     owner_.on_failed(*this, fmt::format("the TLS handshake failed: {}", reason));
   } else {
-    // Port scanners and health checks disconnect without an error.
+    // Log this at a low level, because port scanners and health checks do it often.
     base::log(base::LogLevel::kDebug, "client {}: disconnected during the TLS handshake", client());
   }
   close();
@@ -84,7 +84,7 @@ void Connection::write_tls(evbuffer* output) {
   while (const std::size_t size = std::min(evbuffer_get_length(output), kMaxRecord)) {
     const auto* bytes = evbuffer_pullup(output, static_cast<ev_ssize_t>(size));
     if (bytes == nullptr || SSL_write(tls_, bytes, static_cast<int>(size)) <= 0) {
-      // libevent writes the same bytes again, and handles a failure.
+      // Leave the rest to libevent, which repeats the write and handles a failure.
       return ERR_clear_error();
     }
     evbuffer_drain(output, size);

@@ -1,5 +1,5 @@
 // Replies that the front itself makes. These replies are recorded in the log and on the pool's
-// status page. Connections that fail before a request are recorded in the log.
+// status page. Connections that fail before a request are only logged.
 #include <event2/buffer.h>
 #include <fmt/core.h>
 
@@ -52,7 +52,7 @@ void Server::record_refusal(const Connection& connection, int status, std::strin
 
 void Server::on_failed(const Connection& connection, std::string_view reason) {
   const auto peer = connection.peer();
-  // Clients must not suppress the messages about a proxy.
+  // Use a separate rate limit for proxies, so that clients cannot suppress messages about a proxy.
   auto& log =
       peer && options_.trusted_proxies.contains(*peer) ? failed_proxies_log_ : failed_clients_log_;
   log.write(LogLevel::kNotice, fmt::format("client {}: {}", connection.client(), reason));

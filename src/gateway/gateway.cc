@@ -35,9 +35,8 @@ base::EventBasePtr make_base() {
   return base;
 }
 
-/// Returns the maximum number of clients, at most options.max_connections. Each client needs one
-/// descriptor for its connection, and one for its request. Raises the limit on descriptors if
-/// necessary.
+/// Returns options.max_connections, or less if the limit on descriptors is too low. Each client
+/// needs one descriptor for its connection, and one for its request. Raises the limit if necessary.
 std::size_t connections_within_limit(const GatewayOptions& options) {
   const std::size_t wanted = options.max_connections;
   constexpr rlim_t kOwn = 64;

@@ -23,7 +23,7 @@ using Make = std::function<MetricsPage(std::string_view)>;
 
 using std::chrono::steady_clock;
 
-// Time for a whole request and its reply, and for the next request on the same connection.
+// Time limit for a request with its reply, and for the wait until the next request.
 constexpr std::chrono::seconds kTimeout{10};
 constexpr std::size_t kMaxConnections = 64;
 constexpr ev_ssize_t kMaxHeaders = 16 << 10;
@@ -31,8 +31,9 @@ constexpr std::chrono::milliseconds kAcceptPauseOfMetrics{100};
 // After SIGQUIT, time for requests on connections that are already accepted.
 constexpr std::chrono::milliseconds kStopGraceOfMetrics{1'000};
 
-/// The connections of the clients. A connection without a request for kTimeout is closed, even if the
-/// client sends single bytes. If there are kMaxConnections, the oldest one is closed for a new one.
+/// The connections of the clients. A connection without a complete request for kTimeout is closed,
+/// even if the client sends single bytes. If there are kMaxConnections, a new connection replaces
+/// the oldest one.
 class MetricsConnections {
  public:
   explicit MetricsConnections(event_base* base)
@@ -49,7 +50,7 @@ class MetricsConnections {
   bufferevent* add() {
     bufferevent* const bev = bufferevent_socket_new(base_, -1, 0);
     if (bev == nullptr) return nullptr;
-    // evhttp attaches the bufferevent to its own connection later, or frees it.
+    // Keep a reference, because evhttp might free the bufferevent before take_arrived().
     bufferevent_incref(bev);
     arrived_.push_back(bev);
     arrival_.fire();
@@ -66,7 +67,7 @@ class MetricsConnections {
  private:
   struct OpenConnection {
     evhttp_connection* handle;
-    steady_clock::time_point since;  // the last request, or the start
+    steady_clock::time_point since;  // time of the last request, or of the start
   };
 
   void take_arrived() {
@@ -74,7 +75,7 @@ class MetricsConnections {
       void* handle = nullptr;
       bufferevent_event_cb callback = nullptr;
       bufferevent_getcb(bev, nullptr, nullptr, &callback, &handle);
-      // A bufferevent that evhttp has freed does not have a callback.
+      // If evhttp has freed the bufferevent, it does not have a callback.
       if (callback != nullptr) take(static_cast<evhttp_connection*>(handle));
       bufferevent_decref(bev);
     }
@@ -141,8 +142,8 @@ void on_other(evhttp_request* request, void* /*unused*/) {
   send_page(request, HTTP_NOTFOUND, {"text/plain; charset=utf-8", "the metrics are at /metrics\n"});
 }
 
-/// Stops accepting for a while, because too many descriptors are open. The loop would otherwise
-/// report the waiting connection continuously.
+/// Stops accepting for a while, because too many descriptors are open. Otherwise, the event loop
+/// would spin.
 void pause_accepting(evconnlistener* listener) {
   evconnlistener_disable(listener);
   const timeval pause = base::to_timeval(kAcceptPauseOfMetrics);

@@ -19,7 +19,7 @@ using Parsed = Result<std::optional<ProxyHeader>>;
 constexpr std::string_view kText = "PROXY ";
 constexpr std::size_t kMaxText = 107;  // including CRLF
 constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
-constexpr std::size_t kFixed = 16;  // the part of version 2 before the addresses
+constexpr std::size_t kFixed = 16;  // bytes before the addresses in version 2
 constexpr std::size_t kMaxRest = 4096;
 
 std::unexpected<Error> malformed() {
@@ -64,8 +64,8 @@ Parsed parse_text(std::string_view bytes) {
   return header;
 }
 
-/// Returns the source in ADDRESSES, which has the family and transport protocol KIND. Returns nullopt
-/// for other kinds than TCP.
+/// Returns the source address in ADDRESSES. KIND is the address family and transport protocol.
+/// Returns nullopt if the protocol is not TCP.
 Result<std::optional<SocketAddress>> source_in(std::uint8_t kind, std::string_view addresses) {
   constexpr std::uint8_t kTcp4 = 0x11;
   constexpr std::uint8_t kTcp6 = 0x21;

@@ -13,8 +13,8 @@ namespace quarry::gateway {
 
 struct ProxyHeader {
   std::size_t size = 0;  // in bytes
-  /// The client of the proxy. Nullopt if the proxy connects on its own behalf, for example to check
-  /// whether the server is running, or does not know the client.
+  /// The client of the proxy. Nullopt if the proxy connects without a client, for example for a
+  /// health check, or does not know the client.
   std::optional<base::SocketAddress> client = {};
 };
 

@@ -54,7 +54,7 @@ bool is_forwarded(std::string_view name, bool through_proxy) {
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
-  // The variable for this header has a valid id.
+  // Drop this header, because the gateway sets its variable to a valid id.
   if (http::same_name(name, http::kRequestIdHeader)) return false;
   // Drop these two headers, because their values are in the variables CONTENT_LENGTH and
   // CONTENT_TYPE.

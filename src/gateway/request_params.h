@@ -18,7 +18,7 @@
 
 namespace quarry::gateway {
 
-/// How a request has reached the gateway.
+/// The listening socket on which a request has reached the gateway.
 struct Entrance {
   std::uint16_t port = 0;
   bool is_tls = false;
@@ -51,7 +51,7 @@ bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls);
 /// host or a path).
 Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
 
-/// Returns the id of a request with HEADERS: the one of a trusted proxy, or a new one.
+/// Returns the id of a request with HEADERS: the id that a trusted proxy has sent, or a new id.
 std::string request_id(const evkeyvalq& headers, const Client& client);
 
 /// Returns the variables of REQUEST, which has ID, encoded by http::append_pair(). Errors: kInvalid

@@ -90,7 +90,7 @@ Result<void> Server::start() {
   if (const auto loaded = tls_.load(options_.certificates); !loaded) {
     return fail(loaded.error().code, "cannot use a certificate: " + loaded.error().message);
   }
-  // No other process needs the keys.
+  // Close the memory files with the keys, because only this process needs them.
   for (const int descriptor : options_.certificates) ::close(descriptor);
   fronts_.reserve(options_.listeners.size());
   for (const FrontSocket& socket : options_.listeners) {
@@ -128,7 +128,8 @@ Result<void> Server::listen(Front& front) {
     if (listener != nullptr) evconnlistener_free(listener);
     return fail_errno("cannot accept connections on the listening socket");
   }
-  // evhttp_bind_listener() has set the callback's argument to evhttp.
+  // The callback cannot get this server as its argument, because evhttp_bind_listener() has set the
+  // argument.
   evconnlistener_set_error_cb(listener,
                               [](evconnlistener*, void*) { of_process_->on_accept_failed(); });
   listeners_.push_back(listener);
@@ -264,7 +265,7 @@ void Server::redirect(Exchange& exchange, evhttp_request& request) {
   const std::uint16_t port = tls == options_.listeners.end() ? 0 : local_port(tls->descriptor);
   auto url = https_url(request, port);
   if (!url) return answer_error(exchange, 400, url.error().message, "");
-  // After 301, clients repeat a POST as a GET.
+  // Use 308 for a POST, because clients repeat a POST as a GET after 301.
   const int status = method_name(request) == "POST" ? 308 : 301;
   exchange.connection->reply(
       {.status = status,

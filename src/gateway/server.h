@@ -76,7 +76,7 @@ class Server final : private Connection::Owner {
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 
-  /// For the callback that does not get another argument. A process runs one server.
+  /// The only server of this process, for a callback without an argument for it.
   inline static Server* of_process_ = nullptr;
 
   event_base* base_;

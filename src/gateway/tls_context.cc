@@ -96,7 +96,7 @@ Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* 
   }
   if (!done) return fail(ErrorCode::kInvalid, take_tls_error());
   // Clients resume sessions with tickets, so the server does not have to store sessions. Every
-  // message has a known length, so an end of the connection without TLS's own end is harmless.
+  // message has a known length, so a connection may end without close_notify.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
@@ -110,7 +110,7 @@ Result<void> TlsContexts::load(const std::vector<int>& memory_files) {
   }
   if (contexts_.empty()) return {};
   SSL_CTX* const first = contexts_.front().get();
-  // The macro of this name contains a cast that our warnings do not allow.
+  // Do not use OpenSSL's macro, because it contains a cast that our compiler warnings do not allow.
   SSL_CTX_callback_ctrl(first, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
                         reinterpret_cast<void (*)()>(choose_certificate));
   SSL_CTX_set_tlsext_servername_arg(first, this);

@@ -27,9 +27,9 @@ std::string take_tls_error();
 /// incomplete).
 Result<std::vector<X509Ptr>> certificates_in(BIO* pem);
 
-/// Returns the settings for CHAIN, which starts with the certificate of the server, and KEY. Errors:
-/// kInvalid (OpenSSL does not accept the certificate or the key, for example because it is too
-/// short).
+/// Returns the settings for a server with CHAIN and KEY. CHAIN starts with the certificate of the
+/// server. Errors: kInvalid (OpenSSL does not accept the certificate or the key, for example
+/// because the key is too short).
 Result<TlsContextPtr> make_context(const std::vector<X509Ptr>& chain, EVP_PKEY* key);
 
 /// The certificates of the front.

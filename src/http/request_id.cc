@@ -23,7 +23,7 @@ std::string request_id_from(std::string_view given) {
     return std::string(given);
   }
   std::array<std::uint64_t, 2> random{};
-  // The id need not be secret, so it does not matter if the kernel does not have random bytes yet.
+  // Ignore an error, because the id does not have to be secret.
   [[maybe_unused]] const auto ignored = ::getrandom(random.data(), sizeof random, GRND_NONBLOCK);
   return fmt::format("{:016x}{:016x}", random[0], random[1]);
 }

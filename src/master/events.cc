@@ -63,8 +63,8 @@ void Loop::second_passed() {
   if (master_state_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
   }
-  // Repeat a failed reload after 1, 2, 4 … 32 seconds and then every 64 seconds, because each attempt
-  // logs its error.
+  // Repeat a failed reload after 1, 2, 4 … 32 seconds and then every 64 seconds. The delay
+  // increases, because each attempt logs its error.
   if (reload_.keeps_previous && (std::has_single_bit(++kept_seconds_) || kept_seconds_ % 64 == 0)) {
     reloading_->ask(false);
   }
@@ -204,8 +204,7 @@ void Loop::reopen_logs() {
   base::log(LogLevel::kNotice, "the logs were reopened");
   for (const auto& one : services_) {
     one->children.reopen_logs();
-    // The children of the previous generation write to their logs until their requests are
-    // finished.
+    // Children of the previous generation still log until their requests are finished.
     previous_generation_.send_logs(one->service());
   }
   previous_generation_.signal(SIGUSR1);

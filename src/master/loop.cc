@@ -141,7 +141,7 @@ Result<void> Loop::set_up() {
       publish_snapshot(*one);
     }
   });
-  // Readers of the snapshots must not find them empty after a reload.
+  // Publish the snapshots now, so that readers do not find them empty after a reload.
   for (const auto& one : services_) publish_snapshot(*one);
   const milliseconds heartbeat = request_heartbeat(smallest);
   if (heartbeat.count() > 0) every(heartbeat, [this] { check_requests(); });

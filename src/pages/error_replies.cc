@@ -18,7 +18,7 @@ namespace {
 
 using base::LogLevel;
 
-/// Returns the level for STATUS. 404s have a low level, as in the workers.
+/// Returns the log level for STATUS. As in the workers, the level for 404 is low.
 LogLevel level_of(int status) {
   if (status >= 500) return LogLevel::kWarning;
   return status == 404 ? LogLevel::kDebug : LogLevel::kNotice;

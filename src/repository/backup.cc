@@ -26,8 +26,8 @@ Result<std::unique_ptr<Database>> open_repository(const std::filesystem::path& p
   });
 }
 
-/// Calls COPY, and adds both names to the message of an error, because SQLite does not tell which of
-/// the files has failed.
+/// Calls COPY. Error messages contain both file names, because SQLite does not report which file
+/// caused the error.
 template <typename Copy>
 Result<std::int64_t> copying(const std::filesystem::path& from, const std::filesystem::path& to,
                              Copy&& copy) {
@@ -39,8 +39,9 @@ Result<std::int64_t> copying(const std::filesystem::path& from, const std::files
   }
 }
 
-/// SQLite cannot change the page size of a file in WAL mode. If the page sizes of FROM and of TO,
-/// the file PATH, differ, leaves this mode. Fails with kBusy if another process uses PATH.
+/// If the page sizes of FROM and TO differ, takes TO out of WAL mode, because SQLite cannot change
+/// the page size in WAL mode. PATH is the file of TO. Fails with kBusy if another process uses
+/// PATH.
 Result<void> prepare_page_size(Database& from, Database& to, const std::filesystem::path& path) {
   const bool uses_log = to.first_text("PRAGMA journal_mode") == "wal";
   const auto new_size = from.first_integer("PRAGMA page_size");
@@ -74,7 +75,7 @@ Result<std::int64_t> back_up(const std::filesystem::path& from, const std::files
                              const CopyWatch& watch) {
   QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(from));
   QUARRY_TRY_ASSIGN(const auto original, open_repository(from));
-  // Create the file with this mode, because it contains hashes of passwords.
+  // Only the owner may read the file, because it contains hashes of passwords.
   if (!base::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))) {
     return fail_errno("cannot create {}", to.string());
   }
@@ -96,7 +97,8 @@ Result<bool> is_backup_of(const std::filesystem::path& file,
   QUARRY_TRY_ASSIGN(const auto codes, guarded(repository, [&] { return codes_of(*original); }));
   if (!status_of_file(file)) return false;
   const auto codes_of_file = guarded(file, [&] {
-    // Only a connection that may write removes the files of the write-ahead log at the end.
+    // Open for writing, because only a writable connection removes the write-ahead log when it is
+    // closed.
     Database database(file, Database::Mode::kReadWrite, OpenOptions().busy_timeout);
     database.execute("PRAGMA locking_mode=EXCLUSIVE");
     return codes_of(database);

@@ -124,7 +124,7 @@ Result<void> check_new(const std::filesystem::path& path, std::string_view user)
 /// Creates the file with all tables. FILL adds the initial rows.
 Result<void> make_file(const std::filesystem::path& path,
                        const std::function<void(Database&)>& fill) {
-  // SQLite would not report why it cannot create the file.
+  // Create the file here, because SQLite would not report why it cannot create the file.
   constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
   if (!base::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode))) {
     return fail_errno(fmt::format("cannot create {}", path.string()));

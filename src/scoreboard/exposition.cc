@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kTotal = "_total";
 
-/// Appends TEXT with backslashes and quotation marks escaped. TEXT does not contain newlines.
+/// Appends TEXT with backslashes and quotation marks escaped. TEXT must not contain newlines.
 void append_escaped(std::string_view text, std::string& out) {
   for (const char c : text) {
     if (c == '\\' || c == '"') out += '\\';

@@ -21,7 +21,7 @@ std::size_t size_of(const Overview::Sizes& sizes) {
          sizes.peers * sizeof(PeerStates);
 }
 
-/// The arrays in the memory of an overview.
+/// These functions return the arrays in the memory of an overview.
 std::span<PoolStates> pools_in(const Mapping& memory, const Overview::Sizes& sizes) {
   return {static_cast<PoolStates*>(memory.get()), sizes.pools};
 }

@@ -81,9 +81,9 @@ std::string text_page(const PoolSnapshot& snapshot, bool is_full);
 std::string json_page(const PoolSnapshot& snapshot, bool is_full);
 std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
-/// Returns the page for Prometheus, which does not contain individual processes. PHP-FPM calls it
-/// OpenMetrics, but its counters do not have the names that OpenMetrics requires. So the page is sent
-/// as Prometheus's text format.
+/// Returns the page for Prometheus, without individual processes. PHP-FPM calls the format
+/// OpenMetrics. However, OpenMetrics does not allow the names of PHP-FPM's counters, so the page is
+/// sent as Prometheus's text format.
 std::string openmetrics_page(const PoolSnapshot& snapshot, bool is_full);
 
 /// Returns TEXT without control characters, escaped for XML and HTML.

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMaxRedirects = 20;
 
-/// Returns an explanation of the error REPLY for users: for a status that does not explain itself,
-/// the server's text.
+/// Returns an explanation of the error REPLY for users. For statuses that are not listed here, this
+/// is the server's text.
 std::string meaning(const HttpReply& reply) {
   switch (reply.status) {
     case 401:

@@ -115,7 +115,7 @@ Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
   RemoteUrl made;
   if (slashes == std::string_view::npos) {
     if (text.empty()) return fail(ErrorCode::kInvalid, "the URL is empty");
-    // Otherwise, messages about a missing file would contain the password.
+    // Refuse the text as a path, because a message about a missing file would contain the password.
     if (!base::credentials_in(text).empty()) {
       return no_url("it contains a password, but does not begin with http://, https:// or ssh://");
     }

@@ -1,8 +1,7 @@
 """Compares HTTPS in quarryd's front with HTTPS in nginx with one worker, in front of the same pool.
 
-Each rate is measured per second, as clients see it, and per second of the processor time of the front. On a machine that
-clients and servers share, the clients and the pool use most of the processor time.
-"""
+Each rate is measured per second of real time, and per second of the front's processor time. If clients and servers
+share a machine, the clients and the pool use most of the processor time."""
 
 import contextlib
 import re
@@ -23,7 +22,7 @@ from workload import Workload
 SIDES = ("nginx", "quarryd")
 MEASURES = ("http", "https", "handshakes")
 UNITS = ("per second", "per second of the front's processor time")
-#: Each client is a process, because a client needs as much time for a handshake as a server.
+#: Number of client processes. Several are needed, because a handshake takes a client as much time as a server.
 CLIENTS = 4
 
 
@@ -31,7 +30,7 @@ CLIENTS = 4
 class Front:
     #: By scheme.
     urls: dict[str, str]
-    #: The only process that accepts connections.
+    #: Process ID of the only process that accepts connections.
     pid: int = 0
 
 
@@ -106,7 +105,7 @@ def table(results: Results) -> str:
         plain, encrypted = (results[f"{scheme}, {unit}"] for scheme in ("http", "https"))
         add(f"sync with nothing new, 4 kept connections, HTTP, {unit}", plain, "{:,.0f}")
         add("the same, HTTPS", encrypted, "{:,.0f}")
-        # The ratio of each run, because the speed of the machine varies between runs.
+        # Compute the ratio for each run, because the speed of the machine varies between runs.
         shares = {side: [one / other for one, other in zip(encrypted[side], plain[side], strict=True)] for side in SIDES}
         add("HTTPS in relation to HTTP", shares, "{:.2f}")
     for unit in UNITS:

@@ -207,7 +207,7 @@ def open_folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp())
     path.chmod(0o777)
     yield path
-    # A background process of the last command can still add and remove files.
+    # Retry, because a background process of the last command can still add and remove files.
     wait_until(lambda: shutil.rmtree(path, ignore_errors=True) or not path.exists(), f"{path} is removed")
 
 

@@ -1,5 +1,4 @@
-// Runs a program in its own process group, with a timeout, and waits until it exits. Any thread can
-// call run_command().
+// Runs a program in its own process group, with a timeout, and waits until it exits. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -37,8 +36,9 @@ struct CommandEnd {
 
 /// Runs COMMAND and waits until it exits. A name without a slash is looked up in PATH. After the
 /// timeout, or when INTERRUPTED returns true, the process group gets SIGTERM and, after a grace
-/// period, SIGKILL. Then, and if the caller is killed, no descendant of COMMAND is left running,
-/// except descendants that run as another user. Errors: kNotFound, kIo (cannot start the program).
+/// period, SIGKILL. Afterwards, or when the caller is killed, all descendants of COMMAND are
+/// killed, except those that run as another user. Errors: kNotFound, kIo (cannot start the
+/// program).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

@@ -1,7 +1,7 @@
 // Escapes untrusted text for logs, JSON and web pages, so that it cannot inject log lines, terminal
 // escape sequences, JSON or markup. In logs and web pages, the control characters for the direction
-// of text (U+202A to U+202E, U+2066 to U+2069) are escaped too, because a terminal or browser would
-// show the characters after them in another order.
+// of text (U+202A to U+202E, U+2066 to U+2069) are escaped too. Otherwise, a terminal or browser
+// would show the following characters in another order.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace quarry::base {
 
-/// Returns TEXT, truncated to LIMIT bytes. Every backslash, and every byte that is neither
-/// printable ASCII nor part of valid UTF-8, is escaped as \xHH. So is a control character for the
-/// direction of text.
+/// Returns TEXT, truncated to LIMIT bytes. Every backslash, every byte that is neither printable
+/// ASCII nor part of valid UTF-8, and every control character for the direction of text is escaped
+/// as \xHH.
 std::string printable(std::string_view text, std::size_t limit = 256);
 /// Like printable(), but backslashes stay unchanged. Call this function for messages of which some
 /// parts were already escaped by printable().

@@ -12,9 +12,10 @@ namespace quarry::base {
 /// Returns the path of the preloaded library, or an empty path if the library is not installed.
 std::filesystem::path log_guard_library();
 
-/// Returns ENVIRONMENT ("NAME=value" strings and a final null pointer; null if it is empty) with
-/// LIBRARY preloaded. If LIBRARY is empty, or LD_PRELOAD does not allow its path, the function logs
-/// the problem and returns ENVIRONMENT unchanged.
+/// Returns the environment variables of a process that preloads LIBRARY. ENVIRONMENT is an array of
+/// "NAME=value" strings with a final null pointer, or null for no variables. If LIBRARY is empty,
+/// or LD_PRELOAD does not allow its path, the function logs the problem and returns ENVIRONMENT
+/// unchanged.
 std::vector<std::string> fossil_environment(
     const char* const* environment, const std::filesystem::path& library = log_guard_library());
 

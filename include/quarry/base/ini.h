@@ -6,9 +6,9 @@
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
 // The length of a value is not limited. Keys keep their order and line numbers, for error messages.
-// A key that ends in [] is a list with one value per line, and so are the keys that the caller names.
-// Duplicate keys (except lists), duplicate sections and malformed lines are mistakes. The parser
-// reports all mistakes in a file at once.
+// Keys that end in [], and the keys that the caller selects (IsListKey), are lists with one value
+// per line. Duplicate keys (except lists), duplicate sections and malformed lines are mistakes. The
+// parser reports all mistakes in a file at once.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 namespace quarry::base {
 
 /// While an object of this class exists, each line of the log contains its id: at the end of the
-/// message, or as the member `request` of a JSON line. An object within the lifetime of another one
-/// replaces its id for a while. An empty id is not logged.
+/// message, or as the member `request` of a JSON line. If several objects exist, the newest
+/// object's id is logged. An empty id is not logged.
 class LogRequest {
  public:
   explicit LogRequest(std::string id);

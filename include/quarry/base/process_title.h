@@ -1,7 +1,8 @@
 // The title of this process, which ps(1) shows in place of the command line.
 //
-// The title replaces the command line in the memory in which exec(2) has stored it. If that is too
-// short, the title also uses the memory of the environment, which follows. A longer title is cut.
+// The title replaces the command line in the memory in which exec(2) has stored it. If the command
+// line is too short, the title also uses the memory of the environment, which follows it. A longer
+// title is truncated.
 #pragma once
 
 #include <string_view>

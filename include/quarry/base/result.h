@@ -40,7 +40,7 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected<Error>(Error{code, std::move(message)});
 }
 
-/// The same with a format: `return fail(ErrorCode::kLimit, "more than {} users", max)`.
+/// Formats the message: `return fail(ErrorCode::kLimit, "more than {} users", max)`.
 template <typename First, typename... Others>
 std::unexpected<Error> fail(ErrorCode code, fmt::format_string<First, Others...> format,
                             First&& first, Others&&... others) {

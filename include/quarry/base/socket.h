@@ -79,7 +79,7 @@ struct ListenOptions {
   /// Additional users and groups that can connect. If the list is not empty, owner and group are
   /// ignored.
   AccessList access = {};
-  /// Whether an IPv6 socket does not accept IPv4, because another socket does.
+  /// Whether an IPv6 socket refuses IPv4 connections. Set if another socket accepts them.
   bool is_ipv6_only = false;
 };
 

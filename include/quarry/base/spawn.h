@@ -38,12 +38,12 @@ struct Launch {
   /// If null, the program is not confined.
   const Confinement* confinement = nullptr;
   std::uint64_t max_address_space = 0;  // limit in bytes; 0: the caller's limit
-  /// If set, a supervisor is started between the caller and the program. The supervisor can end all
-  /// descendants of the program, including descendants in other groups and sessions. It does this
-  /// after end_supervised(), when a signal has ended the program, when the program exits after
-  /// SIGTERM, and when the caller's process has exited for any reason. The supervisor passes
-  /// SIGTERM on to the program's group, and exits in the same way as the program. A guard between
-  /// the caller and the supervisor does the same, in case the program kills or stops its parent.
+  /// If set, a supervisor is started between the caller and the program. The supervisor can kill
+  /// all descendants of the program, including descendants in other groups and sessions. It kills
+  /// them when end_supervised() is called, when a signal ends the program, when the program exits
+  /// after SIGTERM, and when the caller's process exits for any reason. The supervisor passes
+  /// SIGTERM on to the program's group, and exits in the same way as the program. The program might
+  /// kill or stop its supervisor, so a guard between the caller and the supervisor does the same.
   /// spawn() returns the process id of the guard. Requires has_own_group.
   std::optional<Background> supervision = {};
 };
@@ -63,8 +63,8 @@ Fd process_handle(pid_t pid);
 std::optional<int> wait_for_end(pid_t pid);
 
 /// Makes PID, as returned by spawn(), kill the supervised program and all its descendants with
-/// SIGKILL. PID then exits, after ten seconds at the latest, for example if a descendant runs as
-/// another user.
+/// SIGKILL. PID exits when they have ended, or after ten seconds, because it cannot kill a
+/// descendant that runs as another user.
 void end_supervised(pid_t pid);
 
 /// Runs WORK in a forked child and returns its result. Errors: kIo (fork failed, or the child ended

@@ -9,19 +9,20 @@ namespace quarry::base {
 /// Replaces a secret in output.
 inline constexpr std::string_view kMask = "***";
 
-/// Returns the credentials in the URL TEXT, "user" or "user:password", as a view into TEXT. Without
-/// a scheme and "://", as in user:password@host, a password is required, because user@host can also
-/// be an email address. Returns an empty view if TEXT is not a URL or does not have an @ after the
-/// credentials. The password can contain an unencoded /, ? or #. However, digits between the colon
-/// and the first of these characters are a port: for http://host:80/a@b, the result is empty.
+/// Returns the credentials in the URL TEXT, "user" or "user:password", as a view into TEXT. If TEXT
+/// does not have a scheme, the credentials must contain a password (user:password@host), because
+/// user@host can also be an email address. Returns an empty view if TEXT is not a URL or does not
+/// have an @ after the credentials. The password can contain an unencoded /, ? or #. However,
+/// digits between the colon and the first of these characters are a port: for http://host:80/a@b,
+/// the result is empty.
 std::string_view credentials_in(std::string_view text);
 
 /// Returns TEXT without user and password (see credentials_in()).
 std::string without_credentials(std::string_view text);
 
 /// Returns TEXT, which consists of words separated by blanks. In each URL, *** replaces the
-/// password, the query and the fragment. *** also replaces the user if TEXT does not begin with the
-/// URL, because the user in an argument of a command can be a token.
+/// password, the query and the fragment. If TEXT does not begin with the URL, *** also replaces the
+/// user, because the user in a command's argument can be a token.
 std::string with_masked_secrets(std::string_view text);
 
 /// Returns TEXT, a URL or request target, without user, password, query and fragment. The result is

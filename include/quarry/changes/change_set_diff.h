@@ -19,9 +19,9 @@ namespace quarry::changes {
 
 /// Returns the diff from the previous version to FILES of JOB. If JOB has landed, the previous
 /// version is the parent of its check-in. Otherwise, it is the base of JOB or, without a base, the
-/// tip of the branch. Truncates the diff to kMaxDiff bytes and adds the number of files that are left
-/// out. An empty line precedes each remark, so that the remark is not part of a hunk. Errors:
-/// kNotFound, kConflict, kInvalid (the base does not exist), kCorrupt, kIo.
+/// tip of the branch. Truncates the diff to kMaxDiff bytes, including a remark with the number of
+/// omitted files. An empty line precedes each remark, so that the remark is not part of a hunk.
+/// Errors: kNotFound, kConflict, kInvalid (the base does not exist), kCorrupt, kIo.
 Result<std::string> diff_of(repository::Repository& repository, const Job& job,
                             std::span<const ChangedFile> files);
 

@@ -46,7 +46,7 @@ struct std::hash<quarry::changes::ChangeSetId> {
 
 namespace quarry::changes {
 
-/// Remarks about a job that has not been checked yet, and about one whose file cannot be read.
+/// The reasons why a job waits: it has not been checked yet, or its file cannot be read.
 inline constexpr std::string_view kNotChecked = "it is waiting to be checked";
 inline constexpr std::string_view kUnreadable = "its job file cannot be read: see the server's log";
 
@@ -72,7 +72,7 @@ struct ModelJob {
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
-/// A job that goes directly before the more urgent job BY.
+/// A job that is executed directly before the more urgent job BY, because BY depends on it.
 struct RaisedJob {
   ChangeSetId id;
   ChangeSetName by;
@@ -109,9 +109,9 @@ class Model {
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
   bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
-  /// in the returned list. The list includes deferred jobs only if they are already in pending/,
-  /// because these jobs start later without another move.
-  /// Omits jobs that are less urgent than LEAST_URGENT, unless a job of this type depends on them.
+  /// in the returned list. The list includes deferred jobs that are already in pending/, because
+  /// these jobs start without another move when they are due. Omits jobs that are less urgent than
+  /// LEAST_URGENT, unless a job of this type depends on them.
   std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count,
                                    MoveType least_urgent = MoveType::kDevelopment) const;
   /// Returns whether ID waits only for running jobs in BATCH.
@@ -127,8 +127,8 @@ class Model {
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Returns at most MAX_COUNT jobs, in order, that go before other jobs because a more urgent
-  /// waiting job depends on them.
+  /// Returns the first jobs, in order, that overtake other jobs because a more urgent waiting job
+  /// depends on them, at most MAX_COUNT.
   std::vector<RaisedJob> raised(std::size_t max_count) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;

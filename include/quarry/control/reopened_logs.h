@@ -11,9 +11,9 @@
 
 namespace quarry::control {
 
-/// Sends the logs of this process to CHILD. ACCESS_LOG can be null. Returns false if this end of CHILD
-/// is closed, or if the child does not take its messages. A child that is exiting does not need the
-/// logs.
+/// Sends the logs of this process to CHILD. ACCESS_LOG can be null. Returns false if this end of
+/// CHILD is closed, or if the child does not read its messages. Returns true for an exiting child,
+/// which no longer needs the logs.
 bool send_logs(const Channel& child, const base::AccessLog* access_log);
 /// Replaces the logs of this process with the latest logs that MASTER has sent. ACCESS_LOG can be
 /// null. Errors are logged.

@@ -20,10 +20,10 @@
 namespace quarry::courier {
 
 /// Time limit for in-flight deliveries after the courier has begun to stop. Programs and hooks then
-/// get SIGTERM and, two seconds later, SIGKILL. All this must end before the master kills the
-/// courier, because the programs of a killed courier get SIGKILL immediately. Until then, the
-/// courier accepts events and delivers them, except to programs. Deliveries that have begun in this
-/// time get the same time limit.
+/// get SIGTERM and, two seconds later, SIGKILL. All programs must have exited before the master
+/// kills the courier, because the programs of a killed courier get SIGKILL immediately. Until they
+/// have exited, the courier accepts events and delivers them to destinations that are not programs.
+/// These deliveries get the same time limit afterwards.
 inline constexpr std::chrono::milliseconds kEndingTime{1500};
 
 /// Blocks the signals that run() waits for. If the parent process made this process ignore SIGTERM

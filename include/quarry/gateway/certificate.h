@@ -1,7 +1,7 @@
 // A TLS certificate with its issuers and its private key.
 //
 // The master reads and checks the files, because often only root can read the key. The gateway gets
-// the contents in a memory file, which no other child keeps open.
+// the contents in a memory file (memfd). Other children close this file.
 #pragma once
 
 #include <string>

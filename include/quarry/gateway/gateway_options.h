@@ -47,8 +47,8 @@ struct GatewayOptions {
   std::vector<int> certificates = {};
   /// Counts requests that the front itself refuses. run() calls RefusalTally::begin(). Can be null.
   std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
-  /// The time for which a browser that was connected with TLS does not use plain HTTP any more. 0:
-  /// no limit is announced.
+  /// Time for which a browser uses only HTTPS after an HTTPS connection (Strict-Transport-Security
+  /// header). 0: the header is not sent.
   std::chrono::milliseconds hsts{0};
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.
   AddressSet trusted_proxies = {};
@@ -72,7 +72,8 @@ struct GatewayOptions {
   /// front closes the slowest connection of the address with the most connections. If none of these
   /// connections is slow, the new client waits.
   std::size_t max_connections = 1024;
-  /// Whether the configuration sets this process's limit on open files (rlimit_files).
+  /// Whether rlimit_files is set for this process. If so, a warning about the limit suggests
+  /// raising rlimit_files.
   bool has_rlimit_files = false;
   /// Maximum number of concurrent connections from an IPv4 address or an IPv6 /64; 0: no limit.
   /// Excess connections are refused with status 503. For a trusted proxy, the limit applies to

@@ -2,8 +2,8 @@
 //
 //   GET /metrics   the metrics; other paths are answered with 404, other methods with 501
 //
-// The server runs in a child of the master, in one thread. It is not meant for the public, but slow
-// clients do not block others: requests have a time limit, and new connections replace old ones.
+// The server runs in a child of the master, in one thread. Slow clients do not block other clients:
+// requests have a time limit, and new connections replace old ones.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 //   Name: value CRLF     trailer fields, which are discarded
 //   CRLF
 //
-// The decoder is strict: a proxy and the gateway must not see different ends of a body.
+// The decoder is strict, so that a proxy and the gateway agree on the end of the body.
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,8 @@ inline constexpr std::string_view kAllowedMethods = "GET, HEAD, POST";
 std::size_t size_of_empty_lines(std::string_view bytes);
 
 /// Checks HEAD, the request line and headers including the empty line. Returns the refusal, or
-/// nullopt if the request is accepted. MAX_BODY is the limit on Content-Length. CAN_DECODE: a POST
-/// can have a chunked body (chunked_body.h) instead of a Content-Length.
+/// nullopt if the request is accepted. MAX_BODY is the limit on Content-Length. If CAN_DECODE is
+/// true, a POST can have a chunked body (chunked_body.h) instead of a Content-Length.
 std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body,
                                    bool can_decode = false);
 
@@ -53,8 +53,8 @@ struct Asker {
   bool wants_page = false;
   std::string request_id{};  // see request_id.h
 
-  /// Returns the client that sent HEAD, which can be incomplete. The id is the one in HEAD, and
-  /// might be invalid or empty.
+  /// Returns the client that sent HEAD, which can be incomplete. The id is the value of
+  /// X-Request-ID in HEAD, and might be invalid or empty.
   static Asker of(std::string_view head);
 };
 

@@ -1,5 +1,5 @@
-// The id of a request, which connects its lines in the logs of the web server and of Quarry. A web
-// server passes it in the header X-Request-ID.
+// The id of a request. The logs of the web server and of Quarry contain the same id. A web server
+// passes it in the header X-Request-ID.
 #pragma once
 
 #include <cstddef>

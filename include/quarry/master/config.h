@@ -65,7 +65,7 @@ struct HttpListen {
   bool is_tls = false;                              // ssl
   bool redirects = false;                           // redirect
   bool has_proxy_protocol = false;                  // proxy_protocol
-  bool is_ipv6_only = false;                        // [::], and another address is 0.0.0.0
+  bool is_ipv6_only = false;                        // [::] beside 0.0.0.0
   std::string place = {};                           // FILE:LINE; "" if not from a file
 };
 

@@ -24,8 +24,8 @@
 
 namespace quarry::master {
 
-/// A listening socket, identified by its address. The descriptor is shared, so that a start that
-/// fails does not close it.
+/// A listening socket, identified by its address. The descriptor is shared, so that it stays open
+/// if the start fails.
 struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
   std::shared_ptr<base::Fd> fd;
@@ -82,7 +82,8 @@ struct InheritedBoard {
   scoreboard::PoolState state;
 };
 
-/// Memory of a service in which children of several generations count (Service::kept_memory).
+/// A service's shared memory, in which the children of several generations count
+/// (Service::kept_memory).
 struct InheritedMemory {
   std::string service;
   base::Fd fd;

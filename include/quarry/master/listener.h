@@ -13,8 +13,8 @@
 
 namespace quarry::master {
 
-/// A listening socket. The destructor removes the file of a Unix socket, unless another socket has
-/// replaced the file or another object shares the socket.
+/// A listening socket. The destructor removes the file of a Unix socket. It keeps the file if
+/// another socket has replaced it, or if another object shares the socket.
 class Listener {
  public:
   /// Takes the socket for ADDRESS from INHERITED, or opens a new socket. Applies OPTIONS to the

@@ -37,9 +37,9 @@ struct Reload {
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
   ServiceCounters counters;
-  /// Whether this program could not start its services after the execve(2). The master then starts
-  /// no children, and does not ask the previous children to exit. It keeps `sockets` and `memories`,
-  /// and repeats the reload until it succeeds.
+  /// Whether this program failed to start its services after the execve(2). The master then starts
+  /// no children, and does not ask the previous children to exit. It keeps `sockets` and
+  /// `memories`, and repeats the reload until it succeeds.
   bool keeps_previous = false;
   std::vector<InheritedSocket> sockets;
   std::vector<InheritedMemory> memories;

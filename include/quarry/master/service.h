@@ -131,8 +131,8 @@ struct Service {
   SlowLogConfig slow_log;
   /// Additional descriptors that children keep open. Not used for programs.
   std::vector<int> kept_descriptors;
-  /// Memory that a reload passes on (InheritedMemory), so that children of the previous generation
-  /// and new children count in the same memory. nullopt: none.
+  /// Memory in which children of the previous generation and new children count; a reload passes it
+  /// on (InheritedMemory). nullopt: none.
   std::optional<KeptMemory> kept_memory = {};
   /// Runs in the child and returns its exit code. Exactly one of `run`, `program` and `on_request`
   /// is set.
@@ -155,7 +155,8 @@ struct Service {
   /// limit. If false, they are terminated after process_control_timeout.
   bool ends_by_itself = false;
   /// The access log to which the children write; null if they write to the error log only. At
-  /// SIGUSR1, the master reopens both and sends them to the children (control/reopened_logs.h).
+  /// SIGUSR1, the master reopens the error log and the access log, and sends them to the children
+  /// (control/reopened_logs.h).
   std::shared_ptr<base::AccessLog> access_log;
   /// Returns figures for the status. The master calls this function each time that the status is
   /// requested, so the function must be fast. Optional.

@@ -5,9 +5,8 @@
 //   pages ── SCGI over pipes ──> fossil http, one per request
 //
 // The pages process is a child of the master with one thread. The process uses libevent. It opens a
-// repository only for the moment of a lookup: which users have the e-mail address that a client
-// enters to log in? A page is forwarded while it is made. Buffered bytes and time are limited for
-// slow clients.
+// repository only briefly, to find the users with the e-mail address that a client enters to log
+// in. A page is forwarded while it is made. Buffered bytes and time are limited for slow clients.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Copies a repository that can be in use: a backup, and its way back.
+// Backs up a repository that can be in use, and restores it from a backup.
 //
-// Both functions copy the pages of one read transaction, so the copy is the repository as it was at
-// the beginning. Other processes can read and write the repository meanwhile. They use SQLite's
-// backup API, because a copy by any other program can mix old and new pages.
+// back_up() and restore_into() copy the pages of one read transaction, so the copy is the source
+// file as it was at the beginning. Other processes can read and write the source meanwhile. The
+// functions use SQLite's backup API, because a copy by any other program can mix old and new pages.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct CopyWatch {
   std::function<bool()> is_interrupted;
 };
 
-/// Copies the repository FROM into the new file TO, and syncs TO to disk. TO must not exist. It is a
-/// single file without a write-ahead log, and has the mode of FROM. Does not remove TO after an
+/// Copies the repository FROM into the new file TO, and syncs TO to disk. TO must not exist. TO is
+/// a single file without a write-ahead log, and gets the mode of FROM. Does not remove TO after an
 /// error. Returns the size of TO in bytes. Errors: kNotFound, kInvalid, kBusy, kNoSpace, kIo.
 Result<std::int64_t> back_up(const std::filesystem::path& from, const std::filesystem::path& to,
                              const CopyWatch& watch = {});
 
-/// Returns whether FILE is a backup of REPOSITORY: whether both have the same project code and server
-/// code. Returns false if FILE cannot be read. Errors (of REPOSITORY): kNotFound, kInvalid, kBusy,
-/// kIo.
+/// Returns whether FILE is a backup of REPOSITORY, that is, whether FILE and REPOSITORY have the
+/// same project code and server code. Returns false if FILE cannot be read. Errors (of REPOSITORY):
+/// kNotFound, kInvalid, kBusy, kIo.
 Result<bool> is_backup_of(const std::filesystem::path& file,
                           const std::filesystem::path& repository);
 
-/// Replaces the whole content of the repository TO, which can be in use, by that of BACKUP, in one
-/// transaction: after an error, TO is unchanged. TO keeps its owner and mode. Returns the size of
-/// BACKUP in bytes. Errors: kNotFound, kInvalid, kBusy, kNoSpace, kIo.
+/// Replaces the whole content of the repository TO with the content of BACKUP, in one transaction:
+/// after an error, TO is unchanged. TO can be in use. TO keeps its owner and mode. Returns the size
+/// of BACKUP in bytes. Errors: kNotFound, kInvalid, kBusy, kNoSpace, kIo.
 Result<std::int64_t> restore_into(const std::filesystem::path& to,
                                   const std::filesystem::path& backup, const CopyWatch& watch = {});
 

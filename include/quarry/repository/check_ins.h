@@ -63,8 +63,8 @@ class CheckIns {
   /// a pushed check-in. Examines at most LIMIT check-ins.
   Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                    std::size_t limit = 100);
-  /// Returns whether FROM is TO or an ancestor of TO. Also follows merges. Returns false if FROM is
-  /// not among the LIMIT nearest ancestors of TO, and has at least LIMIT descendants.
+  /// Returns whether FROM is TO or an ancestor of TO. Also follows merges. Examines at most LIMIT
+  /// check-ins in each direction, so the result can be false for a distant ancestor.
   Result<bool> is_ancestor(const artifact::HashName& from, const artifact::HashName& to,
                            std::size_t limit = 100'000);
   /// Returns the renames between the check-in FROM and its descendant TO. Follows primary parents.

@@ -24,10 +24,10 @@ std::string mail_address_in(std::string_view text);
 /// Snapshot. Errors: kIo, kCorrupt.
 Result<std::string> personal_address(Repository& repository, std::string_view login);
 
-/// Returns the users whose passwords fossil compares if NAME is entered as the user: the user NAME,
-/// and the users with the address NAME in user.info. Stops after LIMIT users. The result can
-/// include users that fossil skips, because versions of fossil differ in the addresses that they
-/// find. Use inside a Snapshot. Errors: kIo, kCorrupt.
+/// Returns the users whose passwords fossil compares when a client logs in as NAME: the user NAME,
+/// and the users with the address NAME in user.info. Stops after LIMIT users. Versions of fossil
+/// differ in the addresses that they find, so the result can include users that fossil skips. Use
+/// inside a Snapshot. Errors: kIo, kCorrupt.
 Result<std::vector<std::string>> users_for_login(Repository& repository, std::string_view name,
                                                  std::size_t limit);
 

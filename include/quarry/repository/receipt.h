@@ -88,7 +88,7 @@ class Receipt {
   Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// Makes the artifact NAME public or private. Only a phantom can be made private.
   Result<void> set_private(const artifact::HashName& name, bool is_private);
-  /// Returns whether a private artifact became public.
+  /// Returns whether this receipt has made a private artifact public.
   bool has_published() const;
   /// Sets a row of `config`, or removes it if VALUE is nullopt.
   Result<void> set_config(std::string_view name, std::optional<std::string_view> value);

@@ -52,8 +52,8 @@ struct OpenOptions {
   /// Whether the file is still being created, under a temporary name. Writes are not synced to disk
   /// before make_durable(). If the machine crashes earlier, the file is lost.
   bool is_unfinished = false;
-  /// Whether the caller only reads. Leaves the journal mode of the file as it is, and does not warn
-  /// if the file cannot be written.
+  /// Whether the caller only reads. open() then keeps the journal mode of the file, and does not
+  /// warn if the file cannot be written.
   bool is_read_only = false;
   WalkBounds walk = {};
 };

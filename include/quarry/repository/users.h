@@ -1,5 +1,5 @@
-// Reads and changes the users of a repository, for an administrator. Each function is a transaction
-// of its own.
+// Reads and changes the users of a repository, for an administrator. Each function runs in its own
+// transaction.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct UserEntry {
 Result<void> check_login(std::string_view login);
 /// Returns all users, sorted by login.
 Result<std::vector<UserEntry>> list_users(Repository& repository);
-/// Adds USER with PASSWORD. If USER does not have capabilities, it gets those of the repository's
+/// Adds USER with PASSWORD. A USER without capabilities gets the capabilities in the repository's
 /// `default-perms` setting. Errors: kInvalid (bad login or capabilities), kConflict (the login is
 /// in use).
 Result<void> add_user(Repository& repository, const UserEntry& user, std::string_view password);
@@ -34,9 +34,9 @@ Result<void> set_capabilities(Repository& repository, std::string_view login,
 /// Ends the user's logins on web pages too. Errors: kNotFound.
 Result<void> set_password(Repository& repository, std::string_view login,
                           std::string_view password);
-/// Removes LOGIN and its subscription to email. Returns the number of artifacts of LOGIN that wait
-/// for a moderator; they stay. Errors: kNotFound, kInvalid (a user that every repository has),
-/// kConflict (the last user with the setup capability).
+/// Removes LOGIN and its subscription to email. Keeps the artifacts of LOGIN that wait for a
+/// moderator, and returns their number. Errors: kNotFound, kInvalid (a user that every repository
+/// has), kConflict (the last user with the setup capability).
 Result<std::int64_t> remove_user(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

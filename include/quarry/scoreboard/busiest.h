@@ -1,13 +1,13 @@
 // Counts the requests of the busiest repositories of a pool.
 //
-// The table has a fixed size, although a folder can contain many repositories, and clients choose
-// which ones they request. If the table is full, a new repository replaces the one with the fewest
-// requests, and takes over its counts ("Space-Saving", Metwally, Agrawal and El Abbadi, 2005). So
-// the repositories with most requests stay, their counts never decrease, and the counts of the other
-// repositories are upper bounds.
+// The table has a fixed size, because a folder can contain many repositories, and clients choose
+// which ones they request. If the table is full, a new repository replaces the repository with the
+// fewest requests, and takes over its counts ("Space-Saving", Metwally, Agrawal and El Abbadi,
+// 2005). So the busiest repositories stay in the table, and counts never decrease. The counts are
+// upper bounds, because they can include requests of a replaced repository.
 //
 // All children of a pool write to the table without a lock. While a repository is replaced, a few
-// requests of other children can be counted for the wrong one of the two.
+// requests can be counted for the old or the new repository by mistake.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@
 
 namespace quarry::scoreboard {
 
-/// Number of repositories that readers get. The table has more entries, so that seldom used
-/// repositories do not replace these.
+/// Number of repositories that readers get. The table has more entries, so that rarely used
+/// repositories do not replace the busiest ones.
 inline constexpr std::size_t kMaxBusiest = 10;
 
 struct RepositoryCount {
@@ -46,7 +46,7 @@ struct alignas(64) BusiestMemory {
 /// Counts a request of the repository NAME that took DURATION microseconds.
 void count_request(BusiestMemory& memory, std::string_view name, std::uint64_t duration);
 /// Returns the repositories with the most requests, the busiest first, at most kMaxBusiest. Skips
-/// entries that another process has garbled.
+/// invalid entries.
 std::vector<RepositoryCount> busiest_in(const BusiestMemory& memory);
 
 }  // namespace quarry::scoreboard

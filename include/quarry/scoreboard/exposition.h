@@ -22,9 +22,11 @@ class Exposition {
 
   static std::string_view content_type_of(Form form);
 
-  /// Begins a family of metrics. All its samples must follow, before the next family.
+  /// Begins a family of metrics. The caller must write all samples of the family before it begins
+  /// the next one.
   void family(std::string_view name, std::string_view type, std::string_view help);
-  /// Writes a sample of the family, for the metric with the family's name and SUFFIX.
+  /// Writes a sample of the current family. The name of the metric is the family's name followed by
+  /// SUFFIX.
   void sample(Labels labels, std::uint64_t value, std::string_view suffix = "");
   /// Writes MICROSECONDS as seconds.
   void seconds(Labels labels, std::uint64_t microseconds, std::string_view suffix = "");

@@ -63,8 +63,8 @@ class LoginLimiter {
     bool is_counted_for_pair = false;
     Tally pair_before = {};
   };
-  /// Returns a login attempt by USER from ADDRESS, in the repository with the file REPOSITORY. All
-  /// names of one file, such as symbolic links, count as the same repository.
+  /// Returns a login attempt by USER from ADDRESS, in the repository with the file REPOSITORY.
+  /// Symbolic links to a file count as the same repository as the file.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
   /// Returns a login attempt from ADDRESS, for callers that do not know the user name.

@@ -88,7 +88,7 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
 
 class Overview {
  public:
-  /// The layout of the memory for the same sizes. Increased with each change.
+  /// The version of the memory layout. Increased with each change.
   static constexpr std::uint64_t kLayout = 1;
 
   struct Sizes {
@@ -97,9 +97,9 @@ class Overview {
     std::size_t peers = 0;
   };
 
-  /// Creates an overview. Uses the memory EARLIER, the fd() of an overview before a reload, if it has
-  /// the same size. Readers of that overview then also read what is published in the new one.
-  /// Errors: kIo.
+  /// Creates an overview. EARLIER is the fd() of the overview before a reload. If its size is the
+  /// same, the new overview uses its memory, so readers of the earlier overview also see new
+  /// figures. Errors: kIo.
   static Result<std::shared_ptr<Overview>> create(const Sizes& sizes, base::Fd earlier = {});
   ~Overview();
   Overview(const Overview&) = delete;

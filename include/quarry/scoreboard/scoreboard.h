@@ -88,7 +88,7 @@ struct Outcome {
 class Slot {
  public:
   /// Writes to MEMORY. REFUSALS is the pool's ring buffer, and BUSIEST counts the requests of its
-  /// repositories. If one of these two is null, Slot does not write to it.
+  /// repositories. REFUSALS and BUSIEST can be null.
   explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr,
                 BusiestMemory* busiest = nullptr)
       : memory_(memory), refusals_(refusals), busiest_(busiest), generation_(generation) {}

@@ -82,7 +82,7 @@ struct SessionFigures {
   std::string failed_login;  // user name of a failed login, as sent; only for the log
   std::string operation;     // "clone", "pull", "push", "sync" or ""
   std::uint64_t artifacts_in = 0;
-  bool has_news = false;  // data was stored for which there might be events
+  bool has_news = false;  // the request stored data that might cause events
   std::uint64_t artifacts_out = 0;
   std::uint64_t cards = 0;
   std::string error;      // text of the error card; empty if there is none

@@ -26,8 +26,8 @@ struct HttpReply {
   std::string body;
 };
 
-/// Returns the first line of a plain-text reply, escaped for printing. Returns an empty string if
-/// the reply has another type.
+/// Returns the first line of REPLY, escaped for printing, or an empty string if REPLY is not plain
+/// text.
 std::string plain_text_of(const HttpReply& reply);
 
 /// An HTTP client that keeps its connection open between requests.

@@ -65,7 +65,7 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
 // Timeout for sending events to the courier. The courier answers after it has written the events to
 // disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
-// Delay in seconds before the server sends events again that the courier has not accepted.
+// Delay in seconds before the server resends events that the courier has not accepted.
 constexpr std::uint16_t kEventsRetryDelay = 5;
 
 /// Returns the name of the repository PATH on the server.
@@ -221,7 +221,7 @@ class BackofficeRun {
     return result_of(repository, backoffice::run_jobs(repository, jobs, is_interrupted));
   }
 
-  /// Returns whether REPORT contains a failure after which events can be sent later.
+  /// Returns whether REPORT contains events that were not sent, but can be sent later.
   bool has_unsent_events(const repository::Repository& repository,
                          const backoffice::RunReport& report) const {
     const auto jobs = event_jobs(arguments_, repository);
@@ -233,8 +233,9 @@ class BackofficeRun {
     });
   }
 
-  /// Reports the failures in REPORT, and returns the first one as an error. If events were not sent,
-  /// requests another attempt, because the next run of all jobs might have to wait for the lease.
+  /// Reports the failures in REPORT, and returns the first one as an error. If events were not
+  /// sent, requests another run that only sends events. The next run of all jobs might be too late,
+  /// because it might have to wait for the lease.
   Result<void> result_of(repository::Repository& repository,
                          const backoffice::RunReport& report) const {
     report_failures(arguments_, repository, report);
@@ -337,7 +338,7 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
   const int code = run_apart(words, file);
-  // The process does not fail if it was interrupted like this one.
+  // A signal to this process also interrupts the other process, so an error code is not a failure.
   return is_interrupted() ? kDone : code;
 }
 

@@ -48,7 +48,7 @@ repository::CopyWatch watch_of(Progress& progress) {
           .is_interrupted = is_backup_interrupted};
 }
 
-/// Checks FILE. If it has faults, prints them, and fails with a message that ends with ADVICE.
+/// Checks FILE. If FILE has faults, prints them, and fails with a message that ends with ADVICE.
 Result<void> check(const std::string& file, const std::string& name, Progress& progress,
                    const std::string& advice) {
   const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
@@ -60,8 +60,8 @@ Result<void> check(const std::string& file, const std::string& name, Progress& p
               verified.faults.size() == 1 ? "" : "s", advice);
 }
 
-/// Fails if the backup TO would replace the repository FROM itself, a repository that processes have
-/// open, or without IS_FORCED any file that is not a backup of FROM.
+/// Fails if TO is the repository FROM itself, or a repository that is open. If IS_FORCED is not
+/// set, also fails if TO is a file that is not a backup of FROM.
 Result<void> check_destination(const std::string& from, const std::string& to, bool is_forced) {
   std::error_code ignored;
   if (fs::equivalent(from, to, ignored)) {
@@ -132,8 +132,8 @@ Result<void> check_outside(const fs::path& source, const fs::path& destination) 
               destination.string(), source.string());
 }
 
-/// Backs up each repository in the folder SOURCE to the same name in DESTINATION. After a failure,
-/// goes on with the next one.
+/// Backs up each repository in the folder SOURCE to the same name in DESTINATION. Continues after a
+/// failure.
 int back_up_folder(const BackupArguments& arguments, json& backups) {
   if (const auto outside = check_outside(arguments.source, arguments.destination); !outside) {
     return failed(outside.error());

@@ -75,7 +75,8 @@ std::string refuse(const Refusal& refusal, bool http_head) {
   return refuse(unknown, refusal);
 }
 
-/// Returns the name under which POOL serves FILE, a path without links, or an empty string.
+/// Returns the name under which POOL serves FILE, or an empty string if POOL does not serve FILE.
+/// FILE is a path without symbolic links.
 std::string name_in(const master::PoolConfig& pool, const std::filesystem::path& file) {
   const bool is_one = !pool.repository.empty();
   const std::filesystem::path path = is_one ? pool.repository : pool.repositories;
@@ -235,8 +236,8 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// Answers a request for the queue, with the rules of the server's pool. If no server has the
-  /// repository and no administrator has created the folder of the queue, the answer is 404.
+  /// Answers a request for the queue, with the rules of the server's pool. The answer is 404 if the
+  /// pool has no queues, or if the folder of the queue does not exist.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     std::error_code error;

@@ -1,5 +1,4 @@
-// Email that could not be sent waits in the repository. These functions find out when the next run
-// has to send it again.
+// Unsent email waits in the repository. These functions find out when a run has to retry it.
 #pragma once
 
 #include <chrono>
@@ -17,8 +16,8 @@ namespace quarry::app {
 std::optional<std::chrono::seconds> retry_delay(const BackofficeArguments& arguments,
                                                 repository::Repository& repository);
 
-/// Requests a run from MASTER for the time at which email of REPOSITORY has to be retried. NAME is
-/// the name of the repository on the server.
+/// Asks MASTER to run the jobs of REPOSITORY when unsent email has to be retried. NAME is the name
+/// of the repository on the server.
 void request_retry(const BackofficeArguments& arguments, repository::Repository& repository,
                    const std::string& name, const control::Channel& master);
 

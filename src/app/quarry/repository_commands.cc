@@ -129,7 +129,7 @@ int run_verify(const WholeFileArguments& arguments) {
     const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
     return repository::verify(arguments.file, show, {}, [] { return Interruption::signal() != 0; });
   }();
-  // Exit only now, after the temporary copy was removed.
+  // Exit after verify() has removed the temporary copy.
   if (!verified && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!verified) return failed(verified.error());
   const std::size_t count = verified->faults.size();

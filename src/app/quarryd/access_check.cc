@@ -61,8 +61,8 @@ class AccessCheck {
     if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));
   }
 
-  /// Checks the folders in which SQLite creates files beside the repositories. Repositories in
-  /// subfolders of the folder are not checked.
+  /// Checks the folders in which SQLite creates files beside the repositories. Does not check
+  /// subfolders of needs_.folder.
   void check_folders_of_repositories() {
     std::set<fs::path> folders;
     for (const std::string& each : needs_.repositories)

@@ -53,7 +53,7 @@ struct ChildNeeds {
   std::vector<ConnectedSocket> sockets = {};
   std::vector<std::string> repositories = {};  // files
   std::string folder = {};                     // of repositories
-  /// The directive because of which the child writes to the repositories; "" if it only reads.
+  /// The directive that makes the child write to the repositories; "" if the child only reads.
   std::string writer = {};
   std::vector<NeededFile> files = {};  // and folders
   std::string hooks = {};              // the folder of waiting hooks, which may not exist yet

@@ -43,8 +43,8 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
           sources};
 }
 
-/// Returns the shared figures for the pools with `status_all` and for the metrics, or null if the
-/// configuration has neither. Errors: kIo.
+/// Returns the shared figures for pools with `status_all` and for the metrics, or null if CONFIG
+/// sets neither `status_all` nor `metrics.listen`. Errors: kIo.
 Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config,
                                                            EarlierFigures& earlier) {
   const bool has_metrics = config.global.metrics_listen.has_value();
@@ -217,7 +217,7 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
   }
   // The master kills the front after process_control_timeout, so let the front exit earlier.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
-  // The master keeps the memory files open for later starts of the front.
+  // The master keeps the memory files open, because it needs them to restart the front.
   const auto kept = std::make_shared<std::vector<gateway::Certificate>>(std::move(certificates));
   service.run = [options = std::move(options), connections, kept](ChildContext& child) {
     return gateway::run(options, [&child] { control::take_logs(*child.control, nullptr); });
@@ -252,12 +252,12 @@ void publish_jobs(std::vector<Service>& services,
     };
     ++index;
   }
-  // The memory might contain services from before a reload.
+  // Clear the remaining entries, because the memory might contain services from before a reload.
   for (; index < overview->sizes().jobs; ++index) overview->publish_jobs(index, "", {});
 }
 
-/// Publishes the reports of the syncs with PEERS, which SERVICE runs, in OVERVIEW. The first peer has
-/// the index FIRST there.
+/// Publishes in OVERVIEW the reports of the syncs with PEERS, which SERVICE runs. The first peer
+/// has the index FIRST in OVERVIEW.
 void publish_peers(Service& service, const std::vector<ConfiguredPeer>& peers, std::size_t first,
                    const std::shared_ptr<scoreboard::Overview>& overview) {
   struct Known {
@@ -267,7 +267,7 @@ void publish_peers(Service& service, const std::vector<ConfiguredPeer>& peers, s
   std::vector<Known> known;
   const auto earlier = overview->read_peers();
   for (const ConfiguredPeer& peer : peers) {
-    // The memory might contain the figures from before a reload.
+    // Keep the peer's figures from before a reload, if the memory contains them.
     const std::size_t index = first + known.size();
     scoreboard::PeerOverview figures = earlier[index];
     if (figures.name.view() != peer.options.name || figures.pool.view() != peer.pool) figures = {};

@@ -23,7 +23,7 @@
 namespace quarry::app {
 namespace {
 
-/// Files, one per line. Relative paths are allowed with a prefix.
+/// Files, one per line. With a prefix (`quarryd -p`), relative paths are allowed.
 struct Files : master::Paths {
   static bool is_relative(std::string_view value) { return master::Path::is_relative(value); }
 };

@@ -10,7 +10,7 @@
 namespace quarry::app {
 namespace {
 
-/// Returns the place and the name of value NUMBER of DIRECTIVE.
+/// Returns DIRECTIVE with the file and line of its value NUMBER, for error messages.
 std::string name_of(const master::HttpConfig& http, const std::string& directive,
                     std::size_t number) {
   const std::string name = "[http] " + directive;

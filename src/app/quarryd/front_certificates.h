@@ -11,7 +11,7 @@
 
 namespace quarry::app {
 
-/// Returns why the certificates and the addresses of the [http] section do not fit together, or "".
+/// Returns an error if the certificates in the [http] section do not match its addresses, or "".
 std::string certificates_error(const master::HttpConfig& http);
 
 struct FrontCertificates {

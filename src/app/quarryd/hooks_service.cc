@@ -80,7 +80,7 @@ Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
   const bool has_backoffice =
       worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
   if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
-  // Users with the setup capability can change the hooks over the web.
+  // Root does not run hooks, because users with the setup capability can change them over the web.
   if (uid_of(pool) == 0) return std::nullopt;
   QUARRY_TRY_ASSIGN(auto address,
                     base::SocketAddress::parse(hooks_socket(courier->options, pool.name)));

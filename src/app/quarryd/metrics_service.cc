@@ -89,7 +89,7 @@ void write_peers(const std::vector<scoreboard::PeerOverview>& peers, Exposition&
 }
 
 void write_courier(const pages::CourierView& courier, Exposition& out) {
-  // Zeros would mean that the courier has stopped.
+  // If the state is unknown, write nothing, because zeros would mean that the courier has stopped.
   if (!courier.problem.empty()) return;
   begin(out, "quarry_courier_up", "Whether the courier is running.");
   out.sample({}, courier.is_running ? 1 : 0);
@@ -147,7 +147,8 @@ Result<master::Service> metrics_service(const master::Config& config, MetricsSou
   service.name = "metrics";
   service.kind = master::ServiceKind::kObserver;
   service.run_as = config.pools.front().run_as;
-  // A scraper must not read older figures after newer ones.
+  // The previous service must exit first, so that a scraper does not read older figures after newer
+  // ones.
   service.starts_alone = true;
   service.kept_memory = {sources.overview->fd(), scoreboard::Overview::kLayout};
   QUARRY_TRY_ASSIGN(service.listener,

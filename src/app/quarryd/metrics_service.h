@@ -18,13 +18,13 @@ namespace quarry::app {
 
 struct MetricsSources {
   std::shared_ptr<scoreboard::Overview> overview;
-  pages::ServerSources server;  // the queues and the courier
+  pages::ServerSources server;  // figures of the queues and the courier
   /// The counters of the pages of each pool that serves pages.
   std::vector<std::pair<std::string, std::shared_ptr<const pages::Figures>>> pages;
 };
 
-/// Returns the service. It runs as the user of the first pool, and does not open repositories. Sockets
-/// in INHERITED are reused. Errors: the address cannot be bound.
+/// Returns the service. The service runs as the user of the first pool, and does not open
+/// repositories. Sockets in INHERITED are reused. Errors: the address cannot be bound.
 Result<master::Service> metrics_service(const master::Config& config, MetricsSources sources,
                                         std::vector<master::InheritedSocket>& inherited);
 

@@ -33,8 +33,8 @@ constexpr auto kPageCounters = std::to_array<std::pair<const char*, PageCounter>
     {"failed logins", &pages::PageCounters::failed_logins},
 });
 
-/// Returns the figures of SERVICE. They continue those in EARLIER: in the same memory, or, if its
-/// layout or its user has changed, with the same values. Errors: kIo.
+/// Returns the figures of SERVICE. The counters continue those in EARLIER. They use the same memory
+/// or, if the layout or the user has changed, new memory with the same values. Errors: kIo.
 Result<std::shared_ptr<const pages::Figures>> figures_of(const master::Service& service,
                                                          EarlierFigures& earlier) {
   auto memory = earlier.take_memory(service.name, pages::PageCounters::kLayout, service.run_as);

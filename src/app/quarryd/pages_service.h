@@ -38,8 +38,8 @@ struct EarlierFigures {
                        const std::optional<master::Credentials>& run_as);
 };
 
-/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. Its counters continue
-/// those in EARLIER. Errors: kIo.
+/// Returns the service, or nullopt if POOL, with OPTIONS, does not serve pages. The counters of the
+/// service continue those in EARLIER. Errors: kIo.
 Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                   const worker::WorkerOptions& options,
                                                   EarlierFigures& earlier);

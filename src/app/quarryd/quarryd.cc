@@ -95,7 +95,7 @@ void block_signals() {
   ::sigprocmask(SIG_BLOCK, &held, nullptr);
 }
 
-/// Returns all addresses in use, not only the first one.
+/// Returns an error for each address that cannot be bound, or ERROR if all addresses can be bound.
 std::vector<std::string> errors_of_composing(const master::Config& config,
                                              const std::vector<std::string>& inheritable,
                                              const quarry::Error& error) {
@@ -111,8 +111,8 @@ void remove_files(const std::vector<master::InheritedSocket>& sockets) {
 }
 
 /// Handles ERRORS, which prevent this program from starting. On a first start, prints them. In a
-/// reload, a file has changed after the check. The children of the previous generation then continue
-/// to serve, and the master repeats the reload.
+/// reload, a file has changed after the check. The previous children then continue to serve, and
+/// the master repeats the reload.
 int could_not_start(const CommandLine& line, std::optional<master::Handover>& handover,
                     const std::vector<std::string>& errors) {
   if (!handover) {
@@ -298,8 +298,8 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   return run(reading.config, line, handover, {}, reading.notices);
 }
 
-/// Returns TEXT, the value of OPTION, as an address to listen on. If it is not one, prints the
-/// mistake and returns nullopt.
+/// Returns TEXT, the value of OPTION, as an address to listen on. If TEXT is not an address, prints
+/// the mistake and returns nullopt.
 std::optional<base::SocketAddress> address_of(const char* option, const std::string& text) {
   const auto address = base::SocketAddress::parse(text);
   if (address && !address->is_unix()) return *address;

@@ -26,7 +26,7 @@ std::string with_errno(const std::string& what) {
   return fail_errno(what).error().message;
 }
 
-/// Returns whether FILE begins like a database of SQLite. The format is described in
+/// Returns whether FILE starts with the header of a SQLite database. The format is described in
 /// https://www.sqlite.org/fileformat2.html#magic_header_string.
 bool is_database(const fs::path& file) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);

@@ -1,5 +1,5 @@
-// Checks the files of repositories. The checks are made in a process that has become the user of a
-// pool's children.
+// Checks the files of repositories. Runs in a process that has become the user of a pool's
+// children.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,16 @@ namespace quarry::app {
 /// Returns whether this process has the rights WHAT (as in access(2)) for PATH. Sets errno if not.
 bool may(int what, const std::filesystem::path& path);
 
-/// Returns what prevents this process from using the repository FILE, one problem per line. If WRITER
-/// is not empty, also returns what prevents it from writing FILE, with the prefix WRITER.
+/// Returns the problems that prevent this process from reading the repository FILE, one per line.
+/// If WRITER is not empty, also returns the problems that prevent writing FILE, with the prefix
+/// WRITER.
 std::vector<std::string> repository_errors(const std::filesystem::path& file,
                                            const std::string& writer);
 
-/// Returns what prevents this process from serving each repository in FOLDER and below it, one
-/// problem per line. Checks at most 100,000 files and folders, and returns at most 50 lines. CHANGES
-/// are the options of the repositories' queues. Does not check whether FOLDER itself can be written.
+/// Returns the problems that prevent this process from serving the repositories in FOLDER and its
+/// subfolders, one per line. Checks at most 100,000 files and folders, and returns at most 50
+/// lines. CHANGES are the options of the repositories' queues. Does not check whether FOLDER itself
+/// can be written.
 std::vector<std::string> errors_in_folder(const std::filesystem::path& folder,
                                           const changes::PoolOptions& changes);
 

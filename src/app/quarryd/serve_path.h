@@ -22,7 +22,7 @@ using PrivateFolder = std::shared_ptr<const std::filesystem::path>;
 /// "", creates a folder. Errors: kIo.
 Result<PrivateFolder> private_folder(const std::string& existing);
 
-/// Default of ServeOptions::http if the front does not listen on https.
+/// Default of ServeOptions::http if ServeOptions::https is not set.
 inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
 
 struct ServeOptions {

@@ -156,7 +156,8 @@ class Check {
         needs.hooks = (*hooks)->folder;
         note(fmt::format("[{}] hooks", pool.name), check_hooks_folder(**hooks, pool));
         needs.programs.push_back({"", program_beside("quarry-courier", QUARRY_SERVER_FOLDER)});
-        // The default might not be installed. Only hooks that contain %F need it.
+        // Do not check the default program, because it might not be installed, and only hooks that
+        // contain %F need it.
         if (courier->options.fossil != courier::CourierOptions().fossil) {
           needs.programs.push_back({"[courier] fossil", courier->options.fossil});
         }
@@ -307,13 +308,13 @@ class Check {
   Lines found_;
 };
 
-/// Returns the problems of the process that answers on metrics.listen.
+/// Returns a problem if the process that answers on metrics.listen cannot read the courier's files.
 Lines unreadable_by_metrics(const master::Config& config) {
   const auto courier = courier_config_in(config);
   if (!config.global.metrics_listen || !courier) return {};
   const std::string& spool = courier->options.spool_directory;
   std::error_code error;
-  // The courier creates the folder at its first start.
+  // The courier creates the folder at its first start, so a missing folder is not a problem.
   if (!std::filesystem::exists(spool, error)) return {};
   ChildNeeds needs;
   needs.files.push_back(
@@ -337,7 +338,7 @@ Lines start_warnings(const master::Config& config) {
         found.push_back(fmt::format("[{}]: {}", pool.name, each));
       }
     }
-    // If the pool has a background service, start_errors() checks the same.
+    // Skip pools with a background service, because start_errors() checks these pools.
     const bool has_writer = options.background.is_enabled || options.changes.is_enabled;
     if (has_writer && pool.process.chroot.empty()) continue;
     ChildNeeds needs;

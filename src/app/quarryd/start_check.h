@@ -31,8 +31,8 @@ struct StartConditions {
 
 /// Returns the problems that prevent quarryd or a service from starting with CONFIG, one per line.
 std::vector<std::string> start_errors(const master::Config& config, const StartConditions& start);
-/// Returns the reasons why pools of CONFIG can answer pulls but not pushes, and the warnings about
-/// certificates. These are not errors, because a pool might be a read-only mirror.
+/// Returns the reasons why pools of CONFIG can answer pulls but not pushes, which are not errors
+/// for a read-only mirror. Also returns warnings about certificates.
 std::vector<std::string> start_warnings(const master::Config& config);
 
 /// Returns the addresses in CONFIG that cannot be bound now, except those in INHERITABLE. Each line

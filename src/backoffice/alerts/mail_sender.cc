@@ -137,8 +137,8 @@ Result<void> print_mail(const RenderedMail& mail) {
 
 Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
                        const RenderedMail& mail) {
-  // Errors name the setting instead of the command line, which might contain a password. Some mail
-  // systems deliver the mail in the background.
+  // Errors name the setting instead of the command line, which might contain a password. The
+  // command's background processes continue, because some mail systems deliver in the background.
   constexpr const char* kName = "email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command},
                                       .input = mail.message,

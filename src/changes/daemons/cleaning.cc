@@ -108,8 +108,8 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
     const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // Skip a job that is being retried, and a file that is not a valid job or cannot be read. Such
-      // files are left for the administrator.
+      // Skip a job that is being retried. Also skip an invalid or unreadable file, because an
+      // administrator has to repair it.
       if (job.error().code != ErrorCode::kIo) continue;
       return std::unexpected(job.error());
     }

@@ -85,7 +85,8 @@ Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
     verdict.error().message = kServersTrouble;
   }
   candidate.lock.job.meta = std::move(checked.meta);
-  // A refused submission can lack the move type, and Job::parse() requires the type of the name.
+  // Set the move type, because a refused submission can lack it, and Job::parse() requires the type
+  // in the file's name.
   candidate.lock.job.meta.type = candidate.lock.job.name.type;
   // Discard precursors from the submission, because the queueing daemon determines them.
   candidate.lock.job.meta.precursors.clear();
@@ -142,7 +143,8 @@ Result<void> Prequeue::answer_diff_request() {
   QUARRY_TRY_ASSIGN(const auto location, id ? directories.find(*id) : std::nullopt);
   if (!location) return {};
   QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
-  // The base of an unchecked job is not known yet. A diff that was computed now would be kept.
+  // Do not compute the diff of an unchecked job: its base is not known yet, and a wrong diff would
+  // be kept.
   const bool is_early = location->stage == Stage::kPrequeue || location->stage == Stage::kFail;
   if (is_early && !job.is_checked()) return {};
   auto diff = checker_.diff(job, directories.tarball_of(job.name));

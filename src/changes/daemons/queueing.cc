@@ -13,8 +13,8 @@ namespace quarry::changes {
 namespace {
 
 // Limit on jobs in pending/, in addition to urgent jobs, so that scans of pending/ are fast. The
-// other jobs wait in staging/ even if they can run, because other jobs can still overtake them
-// there.
+// other jobs wait in staging/ even if they can run, because more urgent jobs can still overtake
+// them there.
 constexpr std::size_t kMaxPending = 64;
 
 }  // namespace
@@ -127,19 +127,21 @@ Result<void> Queueing::fail_doomed() {
 Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
   const Model& model = tracker_.model();
-  // Urgent jobs do not wait for the end of running jobs in staging/. Otherwise, a less urgent job
-  // in pending/ would start before this daemon moves the urgent job. For the same reason, less
-  // urgent jobs in pending/ do not keep out urgent jobs.
+  // Move urgent jobs even if they wait for running jobs. Otherwise, when a running job ends, a less
+  // urgent job in pending/ would start before this daemon moves the urgent job. For the same
+  // reason, kMaxPending does not apply to urgent jobs.
   const auto urgent = model.in_line(now, kMaxPending, MoveType::kBugFix);
   QUARRY_TRY(move_to_pending(urgent, std::numeric_limits<std::size_t>::max()));
   const std::size_t max_count = urgent.size() + kMaxPending;
   QUARRY_TRY(move_to_pending(model.ready(now), max_count));
   if (!context_.options.takes_lines) return {};
-  // The execution daemon puts jobs that wait for each other into one batch.
+  // Also move jobs that wait for earlier jobs, because the execution daemon lands them in one
+  // batch.
   return move_to_pending(model.in_line(now, kMaxPending), max_count);
 }
 
-/// Moves IDS to pending/ until MAX_COUNT jobs are there. The limit does not apply to rollbacks.
+/// Moves the jobs IDS to pending/ until pending/ contains MAX_COUNT jobs. The limit does not apply
+/// to rollbacks.
 Result<void> Queueing::move_to_pending(const std::vector<ChangeSetId>& ids, std::size_t max_count) {
   for (const ChangeSetId& id : ids) {
     const ModelJob* known = tracker_.model().find(id);

@@ -71,7 +71,8 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
     case ErrorCode::kDenied:
     case ErrorCode::kInvalid:  // not a regular file
       log_unusable(name.id, job.error());
-      // Rollbacks wait until run/ is empty, so a file that stays there must not count as a job.
+      // An unusable file stays in run/. It must not count as a job, because rollbacks wait until
+      // run/ has no jobs.
       if (stage == Stage::kRun) return true;
       [[fallthrough]];
     case ErrorCode::kBusy: {  // not checked yet
@@ -129,8 +130,8 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // Skip jobs that are already known in this stage, except in queue/, where a job can change
-      // without moving, and except unreadable jobs.
+      // Skip jobs that are already known in this stage. Re-read jobs in queue/, because they can
+      // change without moving, and unreadable jobs.
       const bool may_have_changed = stage == Stage::kQueue || (known && known->is_unreadable);
       if (known && known->stage == stage && !may_have_changed) continue;
       QUARRY_TRY(read(stage, name));

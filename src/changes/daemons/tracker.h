@@ -30,8 +30,8 @@ class Tracker {
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Reads the jobs that are missing in the model although jobs in the model refer to them.
   Result<void> resolve();
-  /// Reads the urgent jobs in ctrl/raised that raise known jobs in pending/ but are missing in the
-  /// model.
+  /// Reads the urgent jobs in ctrl/raised that the model lacks, if they raise known jobs in
+  /// pending/.
   Result<void> read_raised();
   /// Finds the current stage of ID, which must be known.
   Result<void> locate(const ChangeSetId& id);
@@ -41,7 +41,7 @@ class Tracker {
   void forget(std::initializer_list<Stage> stages);
   /// Reads the frozen branches from ctrl/frozen.
   Result<void> read_frozen();
-  /// Logs ERROR, unless an error about the file of ID was logged before.
+  /// Logs ERROR, an error about the file of ID, once per file.
   void log_unusable(const ChangeSetId& id, const Error& error);
   /// Returns all known unfinished jobs.
   std::vector<ChangeSetId> open() const;

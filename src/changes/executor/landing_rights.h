@@ -10,8 +10,8 @@
 
 namespace quarry::changes {
 
-/// Returns the reason if the submitter of JOB has lost the right to submit it, or nullopt. Use
-/// inside a Snapshot or a Receipt of REPOSITORY.
+/// If the submitter of JOB has lost the right to submit it, returns the reason, otherwise nullopt.
+/// Use inside a Snapshot or a Receipt of REPOSITORY.
 std::optional<std::string> objection_to_landing(repository::Repository& repository,
                                                 const Rights& rights, const Job& job);
 

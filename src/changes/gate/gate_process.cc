@@ -88,7 +88,7 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
     descriptors.push_back(status.writing.get());
     for (const Fd& file : files) descriptors.push_back(file.get());
   }
-  // In a sandbox, bwrap and the kernel end all processes.
+  // A sandbox does not need a supervisor, because bwrap and the kernel kill all processes in it.
   const auto supervision =
       options.is_sandboxed ? std::nullopt : std::optional(base::Background::kEnds);
   QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn({.words = words,

@@ -24,7 +24,7 @@ Result<std::string> BaseFinder::find(const Meta& meta, std::optional<std::int64_
   if (found) {
     for (const MergedCheckIn& each : meta.merges) {
       if (each.kind != MergeKind::kMerge) continue;
-      // A check-in that does not exist is refused when the change set lands.
+      // Skip a missing check-in here, because landing refuses the change set later.
       const auto merged = check_ins.named(each.check_in.str(), last);
       if (!merged) continue;
       QUARRY_TRY_ASSIGN(const bool is_part, check_ins.is_ancestor(*merged, *found));

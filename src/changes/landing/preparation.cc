@@ -129,12 +129,12 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Adds the check-ins that ORDER merges to merges_. As in fossil, leaves out the parent of the new
-/// check-in. Also leaves out merges that the branch already contains, because another change set has
-/// landed them since the submission.
+/// Adds to merges_ the check-ins that ORDER merges. As in fossil, omits the parent of the new
+/// check-in. Also omits merges that the branch already contains, because another change set might
+/// have landed them since the submission.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, sent] : order.merges) {
-    // 40 digits can be a prefix of the hash.
+    // Look up the full hash, because a name with 40 digits can be a prefix of a longer hash.
     QUARRY_TRY_ASSIGN(const HashName check_in, find_check_in(sent.str(), "a merged check-in"));
     const MergedCheckIn merge{kind, check_in};
     const bool is_new = std::ranges::find(merges_, merge) == merges_.end();

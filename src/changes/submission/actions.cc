@@ -85,7 +85,7 @@ Result<void> require_right(const ActionRequest& request, const Job& job,
               base::printable(job.submitter));
 }
 
-/// Returns the reason to record for REQUEST. BASE is the base if the job is executed again.
+/// Returns the text to record for REQUEST. If REQUEST retries the job, BASE is the job's base.
 std::string why_of(const ActionRequest& request, std::string_view base = {}) {
   std::string why = fmt::format("{} by {}", done_of(request.action), request.login);
   if (!base.empty()) why += fmt::format(" on the same base, {}", base.substr(0, kBaseDigits));
@@ -108,8 +108,8 @@ Result<Job> stop(Directories& directories, const JobLocation& location,
   return job;
 }
 
-/// Returns the error for an action that is not possible on the job at LOCATION, which is in run/.
-/// Does not lock the job, because its child holds the lock.
+/// Returns the error for an action on a running job, at LOCATION. Does not lock the job, because
+/// the child that runs the job holds the lock.
 std::unexpected<Error> refuse_running(const Directories& directories, const JobLocation& location,
                                       const ActionRequest& request,
                                       const std::function<bool(const Job&)>& may) {
@@ -129,8 +129,7 @@ Result<Job> act_on(Directories& directories, const JobLocation& location,
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // No action is possible in prequeue/, because the data of a job are not known before the job has
-  // been checked.
+  // No action is possible in prequeue/, because the data of an unchecked job is not known.
   if (location.stage == Stage::kPrequeue) return in_hand(location);
   if (location.stage == Stage::kRun) return refuse_running(directories, location, request, may);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));

@@ -90,8 +90,9 @@ class WaitingOrder {
   }
 
  private:
-  /// Returns the name of the urgent job that raises the job at LOCATION, and the number of the
-  /// raised job. If the job is not raised, returns its own name, and a higher number.
+  /// Returns the sort key of the job at LOCATION. For a raised job: the name of the urgent job that
+  /// raises it, and its number among the raised jobs. For another job: its own name, and a higher
+  /// number.
   std::pair<const ChangeSetName*, std::size_t> place_of(const JobLocation& location) const {
     const auto found = numbers_.find(location.name.id);
     if (found == numbers_.end()) return {&location.name, raised_.size()};

@@ -71,7 +71,8 @@ Result<Credentials> owner_of(const std::filesystem::path& path) {
   const std::string home = entry != nullptr ? entry->pw_dir : "";
   gid_t gid = status.st_gid;
   if (gid == 0 && status.st_uid != 0) {
-    // `chown USER` leaves the group of root, whose files the user must not be able to read.
+    // After `chown USER`, the file still has root's group. Do not use it, because the user could
+    // then read files of root's group.
     gid = entry != nullptr ? entry->pw_gid : status.st_uid;
   }
   return Credentials{name, status.st_uid, gid, home, groups_of(name, gid)};

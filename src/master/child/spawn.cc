@@ -203,9 +203,9 @@ void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  // SIGUSR1 stays blocked until the child has its own handler, so that the child does not miss a log
-  // rotation. SIG_IGN would discard a signal that has already arrived. A child that has removed its
-  // handler before it exits must not be killed.
+  // SIGUSR1 stays blocked until the child has its own handler, so that the child does not miss a
+  // log rotation. SIG_IGN would discard a signal that has already arrived. SIG_DFL would kill a
+  // child that removes its handler before it exits.
   ::signal(SIGUSR1, [](int) {});
   sigset_t waiting;
   ::sigemptyset(&waiting);

@@ -30,8 +30,8 @@ void check_socket_access(PoolConfig& pool, const Findings& findings);
 /// group of the workers. If the socket has an access list, owner and group are ignored.
 void check_socket_owner(PoolConfig& pool, const Findings& findings);
 
-/// Checks that directives that need slowlog or pm.status_path are set together with them. HAS_LOG and
-/// HAS_PATH say whether these directives are set, perhaps to an invalid value.
+/// Checks that slowlog or pm.status_path is set if another directive needs it. HAS_LOG and HAS_PATH
+/// say whether slowlog and pm.status_path are set, even to an invalid value.
 void check_slow_log(const PoolConfig& pool, bool has_log, const Findings& findings);
 void check_status(const PoolConfig& pool, bool has_path, const Findings& findings);
 

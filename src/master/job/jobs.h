@@ -51,7 +51,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
 
   /// Returns the counters of these jobs by name, for the next master.
   std::map<std::string, std::uint64_t> counters() const;
-  /// Continues COUNTERS, the result of counters() in the previous master.
+  /// Starts to count from COUNTERS, the result of counters() in the previous master.
   void count_from(const std::map<std::string, std::uint64_t>& counters);
 
   /// Handles a request for NUMBER after DELAY by a child of the service FROM.

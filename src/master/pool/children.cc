@@ -47,7 +47,7 @@ control::Received take_messages(const control::Channel& channel,
 }
 
 void send_logs_to(pid_t child, const control::Channel& channel, const Service& service) {
-  // The channel of a child that is exiting is closed.
+  // Skip a child that is exiting, whose channel is closed.
   if (service.is_program() || channel.fd() < 0 ||
       control::send_logs(channel, service.access_log.get()))
     return;

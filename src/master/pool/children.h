@@ -129,7 +129,7 @@ class Children {
 
   IdleChildren idle() const;
   void signal(int number) const;
-  /// Lets the children continue with the logs that this process has reopened.
+  /// Sends the logs that this process has reopened to the children.
   void reopen_logs() const;
   static void ask_to_end(const Service& service, Child& child);
   /// Kills children that were asked to exit and have not exited within process_control_timeout.

@@ -91,7 +91,7 @@ void PreviousGeneration::escalate() {
 std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, int status) {
   const auto at = std::ranges::find(children_, pid, &PreviousChild::pid);
   if (at == children_.end()) return std::nullopt;
-  // A child that does not handle its quit signal, or does not handle it yet, ends by the signal.
+  // The quit signal kills a child that does not handle it (yet), which is not a failure.
   const bool ended_as_asked =
       (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
       (at->asked_at != 0 && WIFSIGNALED(status) && WTERMSIG(status) == at->quit_signal);

@@ -30,7 +30,7 @@ namespace quarry::master {
 
 /// Adds the listening socket of LISTENER, if any, to HANDOVER.
 void hand_over(const Listener& listener, Handover& handover);
-/// Adds the sockets, boards, memories and counters that KEPT passes on unused to HANDOVER.
+/// Adds to HANDOVER everything that KEPT contains: sockets, boards, memories and counters.
 void hand_over(const Reload& kept, Handover& handover);
 /// Adds the board, the kept memory and the children of SERVICE to HANDOVER. GENERATION is the current
 /// generation.

@@ -28,7 +28,7 @@ class FossilProcess {
   static Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
-  /// Kills the process and the programs that it has started, unless the process has been reaped.
+  /// If the process has not been reaped, kills it and the programs that it has started.
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }

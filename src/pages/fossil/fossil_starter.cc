@@ -125,7 +125,8 @@ class Starter {
     std::array<int, 3> descriptors{};
     const std::size_t came = base::receive_descriptors(orders_, nothing, descriptors);
     if (came != descriptors.size()) return false;
-    // Some mail systems deliver the mail in the background.
+    // Programs that fossil leaves behind continue, because some mail systems deliver in the
+    // background.
     const auto supervision =
         plan_.starts_programs ? std::optional(base::Background::kContinues) : std::nullopt;
     const auto pid = base::spawn({.words = plan_.words,

@@ -52,8 +52,8 @@ Result<std::vector<std::string>> users_for(const std::string& file, const std::s
   return repository::users_for_login(*repository, name, kMaxUsers + 1);
 }
 
-/// Replaces a guess whose user might be an e-mail address by a guess for each user with this
-/// address, because fossil compares the password with the passwords of all these users.
+/// Replaces a guess for an e-mail address by a guess for each user with this address, because
+/// fossil compares the password with the passwords of all these users.
 std::optional<Refusal> resolve_addresses(std::vector<Guess>& guesses) {
   std::vector<Guess> resolved;
   for (Guess& guess : guesses) {
@@ -169,8 +169,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
     if (is_hidden(one.guess)) continue;
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // Count a success only for the user in the cookie. If the client has entered an e-mail address,
-    // the success says nothing about the passwords of the other users with this address.
+    // Count a success only for the user in the cookie. Other users with the same e-mail address
+    // might have other passwords.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;

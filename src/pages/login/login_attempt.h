@@ -24,7 +24,7 @@ class LoginAttempt {
   using LoginLimiter = scoreboard::LoginLimiter;
 
   /// Creates an attempt. GUESSES are the passwords in REQUEST. LIMITER must outlive this object. If
-  /// LIMITER is null, logins are not limited. FAILED counts the failed logins, unless it is null.
+  /// LIMITER is null, logins are not limited. FAILED counts the failed logins, and can be null.
   LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter,
                std::atomic<std::uint64_t>* failed = nullptr);
   LoginAttempt(const LoginAttempt&) = delete;

@@ -46,8 +46,8 @@ bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }
 
-/// Returns whether TEXT contains ADDRESS between characters at which fossil begins and ends an
-/// address.
+/// Returns whether TEXT contains ADDRESS, delimited by characters that fossil accepts before and
+/// after an address.
 bool has_address(std::string_view text, std::string_view address) {
   constexpr std::string_view kBefore = "<,:= ", kAfter = ">,:= ";
   for (std::size_t at = text.find(address); at != text.npos; at = text.find(address, at + 1)) {

@@ -31,7 +31,7 @@ std::int64_t setup_users(Database& database) {
   return database.first_integer("SELECT count(*) FROM user WHERE cap GLOB '*s*'");
 }
 
-/// Runs CHANGE, and commits it unless the last user with the setup capability would be lost.
+/// Runs CHANGE, and commits it if a user with the setup capability remains.
 template <typename Change>
 Result<void> change_user(Repository& repository, std::string_view login, Change&& change) {
   return guarded(repository.internals(), [&](RepositoryState& r) -> Result<void> {

@@ -22,7 +22,7 @@ constexpr std::size_t kLongestPrefix = 64;
 // Limit on the check-ins between a tip and an earlier tip, because tags that set parents can make
 // circles.
 constexpr int kMaxBetween = 100'000;
-// Number of descendants that is_ancestor() examines before the ancestors.
+// Maximum number of descendants that is_ancestor() examines before it examines ancestors.
 constexpr std::size_t kFewDescendants = 1'000;
 
 /// Returns the first LIMIT check-ins in ROWS, whose columns are rid and hash.
@@ -185,8 +185,8 @@ Renames joined(Renames earlier, Renames later) {
 Result<bool> CheckIns::is_ancestor(const HashName& from, const HashName& to, std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const Rid first = state.names.find(from.str()), last = state.names.find(to.str());
-    // A check-in that is about to be merged usually has only a few descendants, but TO has the whole
-    // history as its ancestors.
+    // Examine descendants first, because a check-in to merge usually has few descendants, but TO
+    // has many ancestors.
     const auto few = static_cast<std::int64_t>(std::min(limit, kFewDescendants));
     Query descendants = state.database.query(
         "WITH RECURSIVE line(rid) AS ("

@@ -1,4 +1,5 @@
-// The marks that begin and end blocks of a Markdown text. TEXT begins at the start of a line.
+// Finds the characters that begin and end blocks of a Markdown text. In each function, TEXT begins
+// at the start of a line.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,9 @@ bool is_rule(std::string_view text);
 /// Returns whether the line at the start of TEXT underlines the line before it as a heading.
 bool is_underline(std::string_view text);
 
-/// Return the length of the mark that begins a line of a quotation or of indented code, or an item
-/// of a bulleted, numbered or any list. Return 0 if the line does not begin with such a mark.
+/// Return the length of the prefix of the first line: for a quotation, for indented code, and for
+/// an item of a bulleted list, a numbered list or any list. Return 0 if the line does not have this
+/// prefix.
 std::size_t quote_prefix(std::string_view text);
 std::size_t code_prefix(std::string_view text);
 std::size_t bullet_prefix(std::string_view text);

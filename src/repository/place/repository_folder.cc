@@ -43,8 +43,8 @@ constexpr std::string_view kSuffix = ".fossil";
 
 /// Reads FOLDER and its subfolders. Calls ENTERS with the path of each subfolder, and reads the
 /// subfolder if ENTERS returns true. Calls FOUND with the path of each file whose name ends in
-/// kSuffix. Calls FAILED with each folder that cannot be read, and the reason. The paths of ENTERS
-/// and FOUND are relative to FOLDER.
+/// kSuffix. Calls FAILED with each folder that cannot be read, and the reason. The paths that
+/// ENTERS and FOUND get are relative to FOLDER.
 template <typename Enters, typename Found, typename Failed>
 void walk(const std::filesystem::path& folder, Enters&& enters, Found&& found, Failed&& failed) {
   // Maximum number of entries of any kind to read. The folder might be the root of a disk.

@@ -2,7 +2,7 @@
 //
 // SQL text is written as a string literal at the place of its use. Prepared statements are cached
 // until the connection is closed. The key is the SQL text. SQLite's errors are thrown as
-// SqliteError. The public functions of this module convert SqliteError into Error.
+// SqliteError. The public functions of `repository` convert SqliteError into Error.
 #pragma once
 
 #include <sqlite3.h>

@@ -5,7 +5,7 @@
 namespace quarry::repository {
 namespace {
 
-// Number of pages that are copied before the caller is asked whether to stop: some megabytes.
+// Number of pages to copy between two checks for an interruption: some megabytes.
 constexpr int kPagesPerStep = 1000;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch)
     sqlite3_backup* handle;
     ~Backup() { sqlite3_backup_finish(handle); }
   };
-  // Without a read transaction of its own, the copy would start again after each commit of another
+  // Begin a read transaction. Without it, the copy would start again after each commit of another
   // process.
   from.execute("BEGIN; SELECT count(*) FROM sqlite_schema");
   const std::int64_t page_size = from.first_integer("PRAGMA page_size");
@@ -59,13 +59,13 @@ std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
   std::int64_t size = 0;
   {
     Database copy(path, Database::Mode::kReadWrite, timeout);
-    // The caller removes an incomplete file, so it needs neither a journal nor a sync.
+    // The copy needs neither a journal nor a sync, because the caller removes an incomplete file.
     copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
     size = copy_database(from, copy, watch);
   }
-  // The copy of a file in WAL mode is in WAL mode too. Leave this mode, because a reader of the copy
-  // would have to be able to write to its folder. In exclusive mode, SQLite does not create a -shm
-  // file. On a full disk, access to the mapping of this file ends the process.
+  // If FROM is in WAL mode, the copy is in WAL mode too. Leave this mode, because a reader would
+  // have to create files in the copy's folder. In exclusive mode, SQLite does not create and map a
+  // -shm file. On a full disk, access to this mapping would kill the process.
   Database copy(path, Database::Mode::kReadWrite, timeout);
   copy.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
   return size;

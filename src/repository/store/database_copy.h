@@ -13,12 +13,12 @@ namespace quarry::repository {
 /// file for writing, so that SQLite can roll back the transaction.
 std::unique_ptr<Database> open_to_copy(const std::filesystem::path& path);
 
-/// Copies FROM into TO in one transaction of each. Returns the number of bytes. Throws SqliteError,
-/// also for an error of TO.
+/// Copies FROM into TO, in one transaction of FROM and one of TO. Returns the number of bytes.
+/// Throws SqliteError.
 std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch = {});
 
-/// Copies FROM into the empty file PATH, which is then not in WAL mode. Does not sync PATH. Needs
-/// disk space only for PATH. Returns the number of bytes. Throws SqliteError.
+/// Copies FROM into the empty file PATH. The copy is not in WAL mode. Does not sync PATH, and does
+/// not need disk space for other files. Returns the number of bytes. Throws SqliteError.
 std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
                           const CopyWatch& watch = {});
 

@@ -1,5 +1,5 @@
-// The files of SQLite's write-ahead log next to a repository: -wal and -shm. They must have the mode
-// of the repository, or this process cannot write to the repository.
+// The files of SQLite's write-ahead log next to a repository: -wal and -shm. If their mode is not
+// the mode of the repository, this process cannot write to the repository.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ bool may_write(const std::filesystem::path& path);
 /// read-only then. Does not open the log files, because closing them would release SQLite's locks.
 void mend_modes_of_log(const std::filesystem::path& path, mode_t mode);
 
-/// Returns those of the repository PATH and its log files that this process may not write. The
-/// repository comes first.
+/// Returns the files that this process is not allowed to write, among the repository PATH and its
+/// log files. The repository comes first.
 std::vector<std::filesystem::path> unwritable_files(const std::filesystem::path& path);
 
 }  // namespace quarry::repository

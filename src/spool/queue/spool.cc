@@ -44,8 +44,7 @@ Result<SpoolStatus> spool_status(const SpoolLocation& location, const Reporter& 
   status.segments = sizes.size();
   for (const auto& [number, size] : sizes) status.bytes += size;
   const auto count = [&status](std::uint64_t, const Message&) { return ++status.messages > 0; };
-  // Do not report damage, because a process that delivers messages might remove a segment that is
-  // being read.
+  // Do not report damage, because another process might remove a segment during the read.
   QUARRY_TRY(visit_spool(
       location, count, [](const std::string&) {}, files));
   QUARRY_TRY(report_incomplete_if_idle(spool, reporter));

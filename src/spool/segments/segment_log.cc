@@ -45,7 +45,8 @@ Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start) {
 Result<void> report_incomplete(const SpoolFiles& files, const Reporter& reporter) {
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
   if (segments.empty()) return {};
-  // Start at the beginning of the segment, because a reader's position can be after the cut.
+  // Start at the beginning of the segment, because the saved position of a reader can be after the
+  // incomplete message.
   SegmentReader reader(files, [](const std::string&) {},
                        {.segment = segments.back(), .offset = 0, .sequence = 0});
   QUARRY_TRY(read_all(reader));

@@ -113,7 +113,7 @@ Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start);
 /// Reports an incomplete message at the end of the last segment. Call this function only if no
 /// other process is writing. Errors: file system errors.
 Result<void> report_incomplete(const SpoolFiles& files, const Reporter& reporter);
-/// Does the same, unless a process is writing or the lock file cannot be read.
+/// Calls report_incomplete() unless a process is writing or the lock file cannot be read.
 Result<void> report_incomplete_if_idle(const SpoolFiles& files, const Reporter& reporter);
 
 }  // namespace quarry::spool

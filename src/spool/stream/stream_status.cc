@@ -79,8 +79,8 @@ Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
       },
       kSilent, files.system()));
   if (first) figures.oldest = first->taken_at;
-  // The journal does not record that the subscription has passed messages that were returned to
-  // another subscription. Do not count such messages before the first message that is waiting.
+  // Recompute the number of waiting messages from the first one. The journal does not record that
+  // the subscription has passed messages that were returned to another subscription.
   if (state.open().empty()) {
     figures.waiting = first ? end - std::min(end, first->sequence) : 0;
   }

@@ -41,7 +41,8 @@ class Intake {
     has_news_ = has_news_ || is_news;
     return {};
   }
-  /// As store(), for bookkeeping of the sync protocol. WORK returns only errors.
+  /// Calls WORK like store(), but for bookkeeping of the sync protocol: WORK does not return a
+  /// value.
   template <typename Work>
   Result<void> record(Work work) {
     repository::Receipt* const into = receipt();

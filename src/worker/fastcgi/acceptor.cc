@@ -53,7 +53,7 @@ Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   // With EPOLLEXCLUSIVE, a connection wakes only one worker.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
-  // Without EPOLLIN, the reopened logs that the master sends do not wake the worker; SIGUSR1 does.
+  // Do not watch for EPOLLIN, because SIGUSR1 wakes the worker when the master sends reopened logs.
   if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLRDHUP));
   return acceptor;
 }

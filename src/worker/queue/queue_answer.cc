@@ -72,8 +72,8 @@ bool QueueAnswer::wants_json() const {
 }
 
 /// Refuses the request with ERROR. Details of server faults appear only in the log. An error that
-/// names a file of the queue is such a fault, for example if the server is not allowed to write to
-/// its own folder.
+/// contains the path of the queue or repository is a server fault, for example a missing
+/// permission.
 std::unexpected<Error> QueueAnswer::refuse(int status, Error error) {
   const bool names_file = error.message.contains(directories_.base().string()) ||
                           error.message.contains(repository_.path().string());

@@ -282,7 +282,8 @@ std::string diff_page(const changes::ChangeSetName& name, const std::optional<st
   page.raw("</h1>\n");
   if (!diff) page.raw("<p>The diff is being computed. This page reloads itself.</p>\n");
   if (diff) page.raw("<pre>");
-  // Outside of hunks, there are the headers of files, and remarks after an empty line.
+  // Outside of hunks, + and - do not mark changed lines, because file headers can also begin with
+  // them.
   bool is_in_hunk = false;
   for (std::string_view rest = diff ? *diff : std::string_view(); !rest.empty();) {
     const std::string_view line = base::take_until(rest, '\n');

@@ -87,7 +87,7 @@ def figures(server, pool="backoffice www"):
 
 
 def wait_for_startup_job(server, *pools):
-    """Waits for the job that each pool runs once, in the first seconds after the start of the server."""
+    """Waits until each of POOLS has run the job that it runs once at startup."""
     for pool in pools:
         wait_until(lambda pool=pool: figures(server, pool)["started"] == 1 and not jobs(server), f"the first job of {pool}")
 

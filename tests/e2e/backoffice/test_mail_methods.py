@@ -182,7 +182,7 @@ def test_a_server_uses_only_methods_that_its_configuration_allows(start, world, 
 
 @pytest.mark.parametrize(("allowed", "count"), [("relay, dir", 0), ("relay, pipe", len(ADDRESSES))])
 def test_http_uses_only_methods_that_the_configuration_allows(world, tmp_path, allowed, count):
-    """The server of the configuration does not have a courier."""
+    """The configuration does not contain a courier."""
     use_method(world, "pipe", "email-send-command", f"cat >{tmp_path}/$$.email")
     repofile.set_config(world, "backoffice-disable", "0")
     config = tmp_path / "quarry.conf"
@@ -190,7 +190,7 @@ def test_http_uses_only_methods_that_the_configuration_allows(world, tmp_path, a
                                       "backoffice.mail_methods": allowed}))
     done = quarry_as_user("http", "--config", config, world, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
     assert "200 OK" in done.stdout, done.stderr
-    # A run sends mail before it does maintenance.
+    # Maintenance runs after the mail job, so the mail has been handled now.
     wait_until(lambda: repofile.value(world, "SELECT 1 FROM config WHERE name='quarry-maintenance'"), "a run")
     assert len(mail.read(tmp_path)) == count
 

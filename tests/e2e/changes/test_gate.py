@@ -361,7 +361,8 @@ def test_without_a_sandbox(tree: Path, mark: str):
 
 @pytest.mark.parametrize("number", ["0", "KILL", "STOP"])
 def test_without_a_sandbox_the_timeout_kills_all_processes(mark: str, number: str):
-    """As root, run-gate would run the gate as another user, which cannot send signals to the gate's parent."""
+    """Runs run-gate as `nobody` if the test runs as root. Otherwise, the gate's user could not send signals to the
+    gate's parent."""
     as_nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     verdict = gate("--without-sandbox", "--timeout", 1500, "sh", "-c",
                    f"trap '' TERM; setsid sh -c 'sleep 300; : $0' \"$0\" & kill -{number} $PPID; sleep 300; :", mark, **as_nobody)

@@ -190,7 +190,7 @@ def test_a_pick_that_was_backed_out_can_be_picked_again(launch, fresh, fossil, t
     assert status == 0, output
     later("update")
     landed = later.head()
-    # fossil does not record that the tip itself was backed out.
+    # Add a check-in, because fossil does not record a merge that backs out the tip itself.
     later.commit_file("other.txt", "other\n", "other")
     later("merge", "--backout", landed)
     status, output = submit(server, later.folder)

@@ -47,7 +47,8 @@ def command(shell: str) -> list[object]:
 
 
 def complete(shell: str, lines: list[str], folder: Path) -> dict[str, set[str]]:
-    """Returns the words that SHELL suggests for the last word of each of LINES. A dot stands for an empty word."""
+    """Returns the words that SHELL suggests for the last word of each of LINES. In LINES, a dot stands for an empty
+    word."""
     path = f"{places.program('quarry').parent}:{os.environ['PATH']}"
     done = subprocess.run(command(shell), input="".join(line + "\n" for line in lines), capture_output=True, text=True,
                           cwd=folder, env={**os.environ, "PATH": path, "HOME": str(folder)}, timeout=PATIENCE, check=True)

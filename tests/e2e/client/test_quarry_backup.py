@@ -45,7 +45,7 @@ def test_a_backup_is_the_repository(small, backups, fossil):
 
 
 def test_a_backup_needs_no_other_file(small, backups):
-    """The backup is not in write-ahead-log mode, so that it can be read in a folder that cannot be written."""
+    """The backup is not in write-ahead-log mode, so it can be read in a read-only folder."""
     repofile.execute(small, "PRAGMA journal_mode=WAL")
     succeeds("backup", small, backups)
     backup = backups / "small.fossil"
@@ -185,7 +185,7 @@ def test_a_full_disk(generated, disk):
 
 
 def test_an_almost_full_disk(disk, tmp_path):
-    """A backup needs space only for the file. The repository is in write-ahead-log mode."""
+    """A backup of a repository in write-ahead-log mode needs disk space only for the file itself."""
     made, filler = tmp_path / "one.fossil", disk / "filler"
     succeeds("init", made)
     for spare in range(-4, 40, 4):
@@ -279,8 +279,8 @@ def test_a_restore_keeps_owner_and_mode(small, open_folder):
 
 
 def test_a_server_serves_the_restored_repository_at_once(generated, launch, fossil, peer_of, backups, tmp_path):
-    """The backup has fewer artifacts than the repository. Later pushes use the row ids of the artifacts that the restore
-    has removed, so the server must not use anything that it has cached."""
+    """The backup has fewer artifacts than the repository, so later pushes reuse the row ids of artifacts that the
+    restore has removed. The server must not use its cache, which still contains these ids."""
     server = launch(generated)
     peer = peer_of(server)
     kept, lost, later = (wire.file_card(f"{word} {os.urandom(8).hex()}".encode()) for word in ("kept", "lost", "later"))
@@ -343,7 +343,7 @@ def test_a_folder_is_not_restored(backups, tmp_path):
 
 @pytest.mark.parametrize("words", ["verify {0}", "backup {0} {1}/backup", "restore {0} {1}/restored"])
 def test_an_interrupted_verification_leaves_no_files(generated, backups, tmp_path, words):
-    """The verification works on a temporary copy."""
+    """The verification creates a temporary copy, which must be removed."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     running = subprocess.Popen([places.program("quarry"), *words.format(generated, backups).split()], stdout=subprocess.DEVNULL,

@@ -18,7 +18,7 @@ def user(*words: object, **more: object) -> str:
 
 
 def refusal(*words: object, **more: object) -> str:
-    """Runs a command that must fail with one line, and returns this line."""
+    """Runs a command that must fail with a message of one line, and returns the message."""
     done = quarry("user", *words, **more)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done.stdout + done.stderr
     return done.stderr
@@ -90,7 +90,7 @@ def test_capabilities(path, fossil):
 
 
 def test_all_capabilities_of_fossil_are_known(path, fossil):
-    """Fossil's page lists each letter as the identifier of a row."""
+    """fossil's page contains a table row for each capability letter."""
     fossil("user", "capabilities", "nobody", "s", "-R", path)
     page = fossil_page(fossil, path, "setup_ucap_list")
     letters = "".join(sorted(set(re.findall(r'<tr[^>]*><th valign="top">(\w)</th>', page))))

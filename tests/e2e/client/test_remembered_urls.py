@@ -102,7 +102,7 @@ def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
 
 @pytest.mark.parametrize("value", [None, "", b"\0", "file:nothing.fossil"])
 def test_the_name_of_a_remote_is_never_a_url(quarry, fresh, clone, trap, value):
-    """The name comes from the repository too."""
+    """The names of remotes come from the repository, so they are not trusted either."""
     program, touched = trap
     quarry("clone", fresh, clone, "--once", "--admin-user", ADMIN)
     for name in (f"file:{fresh}?fossil={program}", f"ssh://host/{fresh}?fossil={program}", f"file:{fresh}", f"{fresh}"):
@@ -115,7 +115,7 @@ def test_the_name_of_a_remote_is_never_a_url(quarry, fresh, clone, trap, value):
 
 
 def test_a_stored_remote_does_not_replace_a_given_url(quarry, fresh, clone, tmp_path):
-    """The login on the command line would be sent to the stored URL."""
+    """Otherwise, the client would send the login on the command line to the stored URL."""
     quarry("clone", fresh, clone, "--once", "--admin-user", ADMIN)
     password = quarry.password("pen")
     with Pretender(reply(404)) as given, Pretender(reply(404)) as stored:

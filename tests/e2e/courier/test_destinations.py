@@ -543,7 +543,7 @@ def test_a_hook_leaves_no_processes_behind(tmp_path: Path):
 
 @pytest.mark.parametrize("signal_", ["KILL", "STOP"])
 def test_a_hook_that_kills_or_stops_its_parent_ends_with_all_that_it_started(tmp_path: Path, signal_: str):
-    """A stopped parent cannot pass SIGTERM on, so the end comes two seconds after the time limit."""
+    """A stopped parent cannot pass SIGTERM on, so the hook ends by SIGKILL, two seconds after the time limit."""
     line = f"{leave_two_processes(tmp_path)} & while ! [ $(wc -l <{tmp_path}/pids) -ge 2 ]; do sleep 0.01; done; " \
            f"kill -{signal_} $PPID; touch {tmp_path}/sent; sleep 600; :"
     for timeout in (2_000, 40_000):  # the second try is for slow machines
@@ -558,7 +558,7 @@ def test_a_hook_that_kills_or_stops_its_parent_ends_with_all_that_it_started(tmp
 
 
 def test_filters_are_applied_to_a_limited_number_of_waiting_events(tmp_path: Path):
-    """Otherwise, the status of a long queue would take many seconds."""
+    """Otherwise, `quarry courier status` would take many seconds for a long queue."""
     program = script(tmp_path / "program", "exit 1\n")
     words = {"type": "program", "command": program, "events": "push", "retry.delay": "1h", "retry.max_delay": "1h"}
     with running(tmp_path / "c", {"build": words}) as courier:
@@ -616,7 +616,8 @@ def test_programs_and_hooks_end_when_their_courier_is_killed(tmp_path: Path):
 
 @pytest.mark.parametrize("slow", ["program", "webhook"])
 def test_events_are_accepted_and_delivered_while_a_slow_delivery_ends(tmp_path: Path, slow: str):
-    """On a reload, the next courier starts after this one has exited, which takes seconds with this program."""
+    """On a reload, the next courier starts after the previous one has exited. With the test's program, this takes
+    seconds."""
     began = tmp_path / "began"
     program = script(tmp_path / "program", f"trap '' TERM\ntouch {began}\nsleep 600\n:\n")
     with Webhook() as quick, Webhook(lambda *_: began.touch() or "hang") as hanging:
@@ -634,7 +635,7 @@ def test_events_are_accepted_and_delivered_while_a_slow_delivery_ends(tmp_path: 
                 wait_until(lambda number=number: event(number)["id"] in quick.ids() or not courier.main.is_running(), "the event")
                 if courier.main.is_running():
                     return
-                # The machine is slow, so the courier has ended before the event came.
+                # On a slow machine, the courier can exit before the event arrives, so try again.
                 began.unlink()
                 courier.start()
     raise AssertionError("no event was delivered before the courier exited")

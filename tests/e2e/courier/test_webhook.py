@@ -183,7 +183,7 @@ def test_proxy_variables_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_password_with_a_slash_is_not_shown(tmp_path: Path):
-    """The slash is not encoded, so libcurl cannot use the URL."""
+    """The slash in the password is not encoded, so libcurl rejects the URL."""
     url = "http://ann:p/w@127.0.0.1:9/x"
     with running(tmp_path / "c", {"hook": {"type": "webhook", "url": url, **QUICK}}) as courier:
         courier.hand_over([event(1)])

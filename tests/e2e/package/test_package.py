@@ -23,17 +23,17 @@ PACKAGE = next(Path(os.environ.get("QUARRY_PACKAGE", "/nonexistent")).glob("quar
 OBSTACLE = fresh_debian.obstacle() or ("" if PACKAGE else "QUARRY_PACKAGE is not a folder with a package; ./check --full builds it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE), pytest.mark.timeout(3600)]
 
-#: Packages that README.md installs in addition, and those of a normal Debian.
+#: Other packages that README.md installs, and packages that a normal Debian has.
 OTHERS = ["systemd", "dbus", "nginx", "fail2ban", "logrotate", "curl"]
 
-#: Files of the system and of other packages that change while the package is installed.
+#: Files that do not belong to the package, but change while it is installed.
 CHANGING = re.compile(r"/(proc|sys|dev|run|tmp|root|var/tmp|var/cache|var/log/(?!quarry)"
                       r"|var/lib/(apt|dpkg|systemd|nginx|fail2ban|logrotate)"
                       r"|etc/(passwd|group|shadow|gshadow)-|etc/\.pwd\.lock|etc/machine-id)")
 
 PID = "[global]\npid = /run/quarry/quarryd.pid\n"
 
-#: Requests through the web server, until standard input ends. Prints the number of replies, and the failures.
+#: Sends requests through the web server until standard input is closed. Prints the number of replies, and the failures.
 LOAD = """
 import json, sys, threading
 sys.path.insert(0, sys.argv[1])
@@ -60,7 +60,7 @@ for thread in threads: thread.join()
 print(json.dumps({"made": made[0], "failures": failures}))
 """
 
-#: Check-ins by the real fossil, which pushes each of them, until the file stop exists.
+#: Commits and pushes with the real fossil until the file `stop` exists.
 COMMITS = """
 rm -f stop commits; cd work
 while [ ! -e ../stop ]; do
@@ -81,7 +81,7 @@ def readme(word: str) -> str:
 
 
 def without(block: str, *words: str) -> str:
-    """Returns BLOCK without the lines that contain one of WORDS. Each word must be in the block."""
+    """Returns BLOCK without the lines that contain one of WORDS. BLOCK must contain each of WORDS."""
     assert all(word in block for word in words), block
     return "".join(line + "\n" for line in block.splitlines() if not any(word in line for word in words))
 
@@ -95,7 +95,7 @@ def fresh_tree() -> Iterator[Path]:
     if reason and "CI" not in os.environ:
         pytest.skip(reason)
     assert not reason
-    # fail2ban reads the system's log, which does not exist without rsyslog.
+    # Disable fail2ban's jail for sshd, because the system's log does not exist without rsyslog.
     (folder / "debian/etc/fail2ban/jail.d/defaults-debian.conf").write_text("[sshd]\nenabled = false\n")
     yield folder / "debian"
     shutil.rmtree(folder)
@@ -126,7 +126,7 @@ def boot(fresh_tree: Path) -> Iterator[Callable[..., FreshDebian]]:
 
 
 def next_package(folder: Path) -> Path:
-    """Creates a package with a higher version and the same programs."""
+    """Creates a package with the same programs and a higher version."""
     subprocess.run(["dpkg-deb", "--raw-extract", PACKAGE, folder], check=True)
     control = folder / "DEBIAN/control"
     control.write_text(re.sub(r"^(Version: .*)$", r"\1+next", control.read_text(), flags=re.MULTILINE))
@@ -140,15 +140,15 @@ def status(machine: FreshDebian) -> dict:
 
 
 def has_reloaded(machine: FreshDebian, generation: int) -> bool:
-    """Returns whether a generation after GENERATION runs, and all earlier children have exited."""
+    """Returns whether a generation newer than GENERATION runs, and all children of previous generations have exited."""
     done = machine.run("quarry", "status", "--json", check=False)
-    # A reload closes the control socket.
+    # During a reload, the command can fail, because the control socket is closed.
     said = json.loads(done.stdout) if done.returncode == 0 else {"generation": 0}
     return said["generation"] > generation and said["previous generation"] == []
 
 
 def reload_nginx(machine: FreshDebian, command: str) -> None:
-    """Runs COMMAND, which reloads nginx, and waits until no process serves the old configuration."""
+    """Runs COMMAND, which reloads nginx, and waits until the old worker has exited."""
     machine.shell(f"""old=$(pgrep -P "$(cat /run/nginx.pid)")
 {command}
 while kill -0 $old 2> /dev/null; do sleep 0.1; done""")
@@ -184,7 +184,7 @@ def test_the_package_from_installation_to_purge(boot, tmp_path):
     machine.shell(readme("fail2ban"))
     machine.wait_for("fail2ban-client status quarry")
     machine.shell("! fossil clone http://ann:wrong@localhost/demo wrong.fossil")
-    # fail2ban finds the failed login, and does not ban the machine itself.
+    # fail2ban finds the failed login, but ignores it, because it comes from this machine.
     machine.wait_for(r"grep -q '\[quarry\] Ignore ' /var/log/fail2ban.log")
     machine.shell("logrotate -f /etc/logrotate.d/quarry && test -s /var/log/quarry/error.log.1")
 
@@ -219,7 +219,7 @@ def test_the_package_from_installation_to_purge(boot, tmp_path):
     machine.shell("fossil sync -R mine.fossil 2>&1 | grep -q 'Sync done' && apt-get purge quarry")
     machine.shell("rm /etc/nginx/conf.d/quarry.conf /etc/fail2ban/jail.d/quarry.conf")
     left = {path for path in machine.files() - before if not CHANGING.match(path)}
-    # If fossil can write its user's settings, they are in .fossil.
+    # fossil might have stored the user's settings in .fossil.
     assert left - {"/srv/fossil/.fossil"} == {"/srv/fossil", "/srv/fossil/demo.fossil"}
     assert not {path for path in before - machine.files() if not CHANGING.match(path)}
     assert machine.shell("getent passwd quarry")
@@ -242,13 +242,13 @@ def test_a_package_over_a_configuration_made_by_hand_keeps_it(boot, tmp_path):
     assert (machine.tree / "etc/quarry/quarry.conf").read_text() == own
     assert machine.shell("stat -c %U:%G /srv/fossil").strip() == "games:games"
     assert '"own"' in machine.shell("quarry status --json")
-    # An upgrade with an invalid configuration says so, and the server continues.
+    # With an invalid configuration, an upgrade prints a warning, and the old server continues.
     shutil.copy(next_package(tmp_path / "next"), machine.tree / "root")
     said = machine.shell("echo colour = red >> /etc/quarry/quarry.conf; apt-get install ./quarry_next.deb 2>&1")
     assert "quarryd cannot reload and continues with version" in said
     assert machine.shell("dpkg-query -W -f '${db:Status-Status}' quarry") == "installed"
     assert '"own"' in machine.shell("quarry status --json") and "colour" in machine.shell("journalctl -u quarryd")
-    # Files of the administrator stay.
+    # A purge keeps the administrator's files.
     machine.shell("echo secret > /etc/quarry/mirror.password; apt-get purge quarry; cat /etc/quarry/mirror.password")
 
 

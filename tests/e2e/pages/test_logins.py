@@ -97,7 +97,7 @@ def test_the_queue_and_pages_share_one_limit(start, fresh):
 
 @pytest.mark.parametrize("way", ["form", "json", "basic"])
 def test_an_email_address_counts_as_its_users(served, fresh, way):
-    """fossil accepts the address in a user's info instead of the user's name."""
+    """At login, fossil accepts the e-mail address in a user's info instead of the user's name."""
     repofile.execute(fresh, "UPDATE user SET info = 'Home <home@example.org>' WHERE login IN ('ann', 'bob')")
     stranger = Stranger(served)
 

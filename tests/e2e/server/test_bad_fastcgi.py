@@ -31,7 +31,7 @@ def long_length(size: int) -> bytes:
 
 GOOD = fastcgi.head("GET", "/ping") + record(STDIN)
 
-# tests/unit/worker/fastcgi/head_check_test.cc tests each part of a request.
+# tests/unit/worker/fastcgi/head_check_test.cc tests the checks in detail.
 GARBAGE = {
     "random bytes": random.Random(3).randbytes(4000).replace(b"\1", b"\2"),
     "a TLS hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500),

@@ -45,7 +45,7 @@ def test_ps_shows_what_each_process_is(start):
 
 @pytest.mark.parametrize("size", [0, 50, 5000])
 def test_a_title_uses_the_memory_of_the_environment(fresh, tmp_path, size):
-    """The command line is shorter than the title."""
+    """The title is longer than the command line, so it also uses the memory of the environment."""
     long = tmp_path / ("x" * 200)
     long.mkdir()
     repository = repofile.copy(fresh, long / "r.fossil")

@@ -263,7 +263,7 @@ def test_certificates_are_renewed_under_load(start, authority):
                 if b"200 OK" not in answer:
                     failures.append(answer)
                 counts[number] += 1
-                # Half of the clients keep their connection, as long as the server does.
+                # Half of the clients keep their connection until the server closes it.
                 if number % 2 or b"Connection: close" in answer:
                     connection.close()
                     connection = None
@@ -342,7 +342,7 @@ def test_many_failed_handshakes_write_few_lines(start, authority, sent, reason):
                 while connection.recv(65536):
                     pass
     daemon.wait_for_log(reason)
-    # A line at most every 5 seconds.
+    # At most one line is logged every 5 seconds.
     assert daemon.log().count(reason) <= 1 + (time.monotonic() - began) / 5
 
 
@@ -365,7 +365,7 @@ def test_a_large_page_reaches_a_slow_client(start, authority, fossil, fresh):
     assert not writer.push(wire.file_card(large)).errors()
     fossil("user", "capabilities", "nobody", "go", "-R", fresh)
     slow = socket.socket()
-    # The front gets more parts of the page whenever the client has read some of it.
+    # A small buffer: the front receives the rest of the page only as the client reads.
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.settimeout(process.PATIENCE)
     slow.connect(("127.0.0.1", daemon.port))
@@ -385,7 +385,7 @@ def test_handshakes_that_stop_do_not_block_others(start, authority):
         connection = socket.socket()
         connection.bind((f"127.0.1.{1 + number % 200}", 0))
         connection.connect(("127.0.0.1", daemon.port))
-        # The header of a handshake record, without the record.
+        # Send the header of a handshake record, but not the record itself.
         connection.sendall(bytes([22, 3, 1, 2, 0]))
         silent.append(connection)
     with connect(daemon.port, authority.context()) as connection:

@@ -225,7 +225,7 @@ def test_access_log_has_php_fpms_format_by_default(start, access):
 
 
 def test_placeholders_have_the_values_of_the_request_and_its_worker(start, access, fresh):
-    """The forms of the values are tested in tests/unit/base/access_format_test.cc."""
+    """tests/unit/base/access_format_test.cc tests the format of the values."""
     names = {"cpu": "%C", "user_cpu": "%{user}C", "system_cpu": "%{system}C", "ms": "%{milli}d", "agent": "%{HTTP_USER_AGENT}e",
              "file": "%f", "length": "%l", "method": "%m", "kb": "%{kilo}M", "pool": "%n", "type": "%{Content-Type}o",
              "pid": "%p", "parent": "%P", "path": "%r", "q": "%Q", "query": "%q", "address": "%R", "status": "%s",

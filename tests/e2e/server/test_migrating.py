@@ -1,5 +1,5 @@
-"""The configurations in quarry-migrating(7), with other paths, users and ports: clones made from the previous server sync
-with Quarry, and with the previous server again, at the same URL."""
+"""The configurations in quarry-migrating(7), with other paths, users and ports. A clone from the previous server can
+sync with Quarry at the same URL, and then with the previous server again."""
 
 import os
 import pwd
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.ours("the other server is part of the test"),
               pytest.mark.skipif(os.geteuid() != 0 or not places.is_open_to_others(),
                                  reason="needs root, and a build folder that other users can enter")]
 
-#: Apache runs scripts, and therefore fossil, as this user.
+#: Apache runs CGI scripts, and therefore fossil, as this user.
 OWNER = "www-data"
 
 
@@ -33,7 +33,7 @@ CONFIGURATION, BY_COMMAND, OUR_HTTP, BY_SCGI, NGINX_SCGI, NGINX, SCRIPT, APACHE_
 
 
 class Site:
-    """A folder of repositories, and servers at the same port."""
+    """A folder of repositories, and the servers that serve it on one port."""
 
     def __init__(self, folder: Path, repository: Path, fossil: Fossil):
         self.folder = folder

@@ -1,5 +1,5 @@
-"""A night of a server in two minutes: clients sync and visit pages while logs are rotated, certificates are renewed,
-metrics are scraped, and the configuration is reloaded again and again."""
+"""Simulates a night of a server in two minutes: clients sync and visit pages while logs are rotated, certificates are
+renewed, metrics are scraped, and the configuration is reloaded repeatedly."""
 
 import collections
 import contextlib
@@ -29,7 +29,7 @@ from support.tls import Authority, certificate_of
 
 RELOADS = 100
 ROTATED_EVERY, RENEWED_EVERY = 7, 11
-#: Reloads before the figures with which those of the end are compared.
+#: Number of reloads before the test records the figures to compare with the final figures.
 WARM_UP = 10
 OPENED_LATER = 8
 PAGES = ["/one/timeline", "/one/brlist", "/one/dir", "/one/wiki?name=absent"]
@@ -53,7 +53,7 @@ class Log:
 
 
 class Client:
-    """Calls ACT with 0, 1, … in a thread within each of its `with` blocks. Keeps the exceptions of ACT."""
+    """In a `with` block, calls ACT with 0, 1, … in a thread. Keeps the exceptions of ACT."""
 
     def __init__(self, act: Callable[[int], None]):
         self.act, self.acted, self.failures = act, 0, []
@@ -78,7 +78,7 @@ class Client:
 
 
 class Visitor:
-    """Sends requests on a kept connection. Each request has its own id."""
+    """Sends requests on a persistent connection. Each request has its own id."""
 
     def __init__(self, name: str, port: int, context: ssl.SSLContext | None = None, is_kept: bool = True):
         self.name, self.port, self.context, self.is_kept = name, port, context, is_kept
@@ -93,7 +93,8 @@ class Visitor:
         try:
             reply, answer = self._exchange(method, path, body, sent)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # A server may close an idle connection at any time. The access log shows whether it has read the request.
+            # The server may close an idle connection at any time, so retry on a new one. The access log shows whether
+            # the server has read the first request.
             self._connection = None
             if is_new:
                 raise
@@ -225,12 +226,12 @@ class Night:
         return names == {"pool www": 3, "gateway": 1, "metrics": 1, "pages www": 1, "quarry-courier": 1}
 
     def check_ins(self) -> int:
-        """Returns the number of check-ins with an event. An event can be delivered more than once."""
+        """Returns the number of check-ins with an event. Counts duplicate events once."""
         return len({event["id"] for event in map(json.loads, self.events.lines()) if event["type"] == "artifact.check-in"})
 
     def figures(self) -> tuple[list[str], dict[str, int], dict[str, int]]:
-        """Returns the master's descriptors, and for each kind of process the maximum number of descriptors and the maximum
-        memory in KiB. The memory does not include mapped files, because their share depends on other processes."""
+        """Returns the master's descriptors, and for each kind of process the maximum number of descriptors and the
+        maximum memory in KiB. The memory does not include mapped files, because other processes share them."""
         wait_until(self.is_quiet, "the end of earlier generations and of jobs", pause=0.05)
         counts, memory = collections.Counter(), collections.Counter()
         for pid in descendants(self.daemon.main.pid):
@@ -323,7 +324,7 @@ def test_a_night_in_two_minutes(night, fossil, tmp_path):
     pages = sum(len(visitor.ids) for visitor in visitors)
     requests = syncs.requests + sum(len(peer.ids) for peer in peers)
     assert collections.Counter(each["operation"] == "page" for each in logged) == {True: pages, False: requests}
-    # The pools' figures are published once a second.
+    # Wait, because the pools' figures are published once a second.
     total = ("quarry_requests_total", "www")
     wait_until(lambda: night.scraper.scrape()[total] >= before[total] + requests, "all requests in the metrics", pause=0.1)
     after = night.scraper.scrape()
@@ -335,7 +336,7 @@ def test_a_night_in_two_minutes(night, fossil, tmp_path):
     assert counted["quarry_pages_failed_total"] == counted["quarry_refused_requests_total"] == 0
 
     assert len(files) > 20 and files_at_end == files, "the master's descriptors"
-    # A process opens some files at its first request.
+    # Allow for the files that a process opens at its first request.
     assert {kind: count for kind, count in counts_at_end.items() if count > counts[kind] + OPENED_LATER} == {}
     assert [kind for kind in memory if memory_at_end[kind] > memory[kind] * 1.25 + 1024] == [], (memory, memory_at_end)
     assert [pid for pid in descendants(night.daemon.main.pid) if state(pid) == "Z"] == []

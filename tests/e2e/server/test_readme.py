@@ -1,4 +1,4 @@
-"""The examples in README.md, with the sample configuration, work after paths, users, hosts and ports are replaced.
+"""Runs the examples in README.md with the sample configuration, with other paths, users, hosts and ports.
 tests/e2e/package/ runs the commands that install the package."""
 
 import grp
@@ -79,7 +79,7 @@ def commands_with(word):
 def test_the_example_clones_and_commits(launch_gateway, fresh, fossil, tmp_path):
     server = launch_gateway(fresh)
     commands = commands_with("My first check-in").replace("USER:PASSWORD@127.0.0.1:8080", f"writer:pen@127.0.0.1:{server.port}")
-    # README.md says so for a script.
+    # README.md recommends the first option for scripts.
     commands = commands.replace("fossil clone", "fossil clone --save-http-password --no-open")
     done = subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=fossil.environment, capture_output=True, text=True,
                           timeout=120, check=False)

@@ -166,8 +166,8 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
 
 @pytest.fixture
 def start_replaced(start, tmp_path, monkeypatch):
-    """Returns a function that starts a server. Then it replaces the program by a script that runs COMMAND after a
-    successful check, before the master executes the program again."""
+    """Returns a function that starts a server, and then replaces the program by a script. When a reload has checked the
+    configuration successfully, the script runs COMMAND before the master executes the program again."""
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
     monkeypatch.setattr(places, "program", lambda name: program)

@@ -84,7 +84,7 @@ EARLY = {
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 def test_a_request_that_is_refused_before_it_is_complete_has_an_id(start, is_trusted):
-    """The front refuses these requests while it reads them. An incomplete head does not have an id of a proxy."""
+    """The front refuses these requests while it reads them. An incomplete head does not contain the proxy's id."""
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1" if is_trusted else None,
                          "client_timeout": "2s", "max_bodies": 4096})

@@ -1,4 +1,5 @@
-"""The sample configurations of other servers, unchanged, on Debian as its packages configure it."""
+"""Tests the sample configurations of other servers, unchanged, on Debian with its default configuration of these
+servers."""
 
 import re
 import shutil
@@ -25,7 +26,7 @@ def machine(request, tmp_path):
 
 
 def start_quarryd(machine: Debian, repository: Path, fossil: Fossil, pool: dict[str, object] | None = None) -> None:
-    """Serves the folder of REPOSITORY with the directives that the samples of web servers ask for."""
+    """Serves the folder of REPOSITORY with the directives that the samples for web servers require."""
     config = machine.folder / "quarry.conf"
     (machine.folder / "run" / "quarry").mkdir()
     (machine.folder / "var" / "log" / "quarry").mkdir()
@@ -76,7 +77,7 @@ def test_the_sample_of_a_web_server_works_unchanged(machine, start_front, fresh,
         assert status == 200 and "initial empty check-in" in page
     reply = machine.run("curl", "-sSi", "-H", "X-Request-ID: forged", "http://127.0.0.1/fresh/timeline")
     assert re.search(r"^X-Request-ID: \S+\r?$", reply, re.MULTILINE | re.IGNORECASE) and "forged" not in reply
-    # Only this machine can read the status page, however its path is written.
+    # Only this machine can read the status page, even if a client writes the path in another form.
     assert machine.get("http://127.0.0.1/status?full")[0] == 200
     assert "pool:" in machine.get("http://127.0.0.1/status")[1]
     for path in ("/status", "/status?full", "/status?json", "//status", "/%73tatus", "/x/../status", "/./status?full",
@@ -92,7 +93,8 @@ def test_the_sample_jail_bans_a_client_that_fails_to_log_in(machine, fresh, foss
     etc = machine.folder / "etc" / "fail2ban"
     for folder in ("filter.d", "jail.d"):
         shutil.copy(CONF / "fail2ban" / folder / "quarry.conf", etc / folder)
-    # Debian's own jail needs the log of sshd. Banning needs a firewall, and a dummy action shows the same.
+    # Disable Debian's jail for sshd, because there is no log of sshd. Use a dummy action, because banning needs a
+    # firewall.
     (etc / "jail.d" / "zz-test.local").write_text("[sshd]\nenabled = false\n[DEFAULT]\nbanaction = dummy\n")
     (machine.folder / "run" / "fail2ban").mkdir()
     server = machine.start("fail2ban-server", "-f", "start")

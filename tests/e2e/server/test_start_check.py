@@ -263,7 +263,7 @@ def test_a_destination_whose_program_is_not_installed(with_courier, type_, word)
 
 
 # Columns: section, its other directives, the directive with the mistake, a wrong value, a correct value, the end of the
-# message. Relative paths are in a folder to which all users can write.
+# message. Relative paths are below a folder that all users can write to.
 WRONG_FILES = [
     ("destination it", {"type": "file"}, "path", "folder", "events", "cannot write to {}: Is a directory"),
     ("www", {"changes": "yes"}, "changes.gate", "missing", "/bin/true", "cannot execute {}: it is not installed"),

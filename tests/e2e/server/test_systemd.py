@@ -112,7 +112,8 @@ def test_a_reload_fails_with_the_reason_if_the_configuration_is_wrong(machine):
 
 
 def test_logs_are_rotated(machine):
-    """The sample for logrotate sends the signal. fail2ban reads the log at its path in the sample for fail2ban."""
+    """The command in the logrotate sample makes the server reopen its log. The path of the log is the one in the
+    fail2ban sample."""
     postrotate = (SAMPLES / "logrotate" / "quarry").read_text().partition("postrotate\n")[2].partition("endscript")[0]
     log, = re.findall(r"^logpath = (.*)$", (SAMPLES / "fail2ban" / "jail.d" / "quarry.conf").read_text(), re.MULTILINE)
     machine.shell(f"mv {log} {log}.1 && {postrotate}")

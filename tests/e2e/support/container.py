@@ -1,4 +1,4 @@
-"""A container of systemd-nspawn with its own network."""
+"""A systemd-nspawn container with its own network."""
 
 import os
 import signal
@@ -11,13 +11,14 @@ from .process import PATIENCE, Process, children, wait_until
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "USER": "root",
                "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
-#: Files that systemd-nspawn hides in /proc. Only a process that sees the whole of /proc can mount a new /proc.
+#: Files in /proc that systemd-nspawn hides. They must be visible, because otherwise the kernel does not allow a new
+#: mount of /proc.
 HIDDEN = ("/proc/kmsg", "/proc/sys/kernel/random/boot_id")
 
 
 class Container:
-    """Runs systemd, or another program, as the first process of a container. OPTIONS of systemd-nspawn select the files and
-    the program. Output of the program goes to CONSOLE."""
+    """Runs systemd, or another program, as the first process of a container. OPTIONS are passed to systemd-nspawn and
+    select the files and the program. CONSOLE gets the output of the program."""
 
     def __init__(self, console: Path, *options: str):
         self.main = Process(["systemd-nspawn", "--quiet", "--keep-unit", "--register=no", f"--machine=quarry-{os.getpid()}",
@@ -25,8 +26,8 @@ class Container:
                             env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "yes"})
 
     def has_started(self) -> bool:
-        """Waits until systemd has started all units, or until another first program runs. Returns false if the container
-        ends before that."""
+        """Waits until systemd has started all units. If the first process is another program, waits until it runs.
+        Returns false if the container exits before that."""
         end = time.monotonic() + PATIENCE
         while self.main.is_running() and time.monotonic() < end:
             if "--boot" not in self.main.arguments:
@@ -39,7 +40,8 @@ class Container:
         return False
 
     def inside(self, *command: object, namespace: str = "--all") -> list[str]:
-        """Returns the command line that runs COMMAND in the container. With --net, COMMAND has the files of this machine."""
+        """Returns the command line that runs COMMAND in the container. With --net, COMMAND uses the files of this
+        machine and only the network of the container."""
         leader = next(iter(children(self.main.pid)), 0)
         return ["nsenter", f"--target={leader}", namespace, *map(str, command)]
 
@@ -63,7 +65,7 @@ class Container:
         assert self.main.is_running(), self.main.output()
 
     def end(self) -> None:
-        """Kills the first process, and with it all processes of the container."""
+        """Kills the first process. The kernel then kills all other processes of the container."""
         for child in children(self.main.pid):
             os.kill(child, signal.SIGKILL)
         self.main.wait()

@@ -1,8 +1,7 @@
-"""A private copy of this Debian machine, in which servers run with their own files in /etc and listen on port 80.
+"""Servers on a private view of this Debian machine, with their own files in /etc, listening on port 80.
 
-The copy has its own network with addresses of the server and of another client, its own /run and /var/log, and copies
-of some folders in /etc and /var/lib. The machine itself is not changed.
-"""
+The view has its own network with an address of the server and one of another client. It also has its own /run and
+/var/log, and copies of some folders in /etc and /var/lib. The machine itself is not changed."""
 
 import os
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 from .process import PATIENCE, Process, wait_until
 
 SERVER, OTHER = "192.0.2.1", "192.0.2.2"
-#: Apache listens on IPv6 only if the machine has such an address in addition to ::1.
+#: Apache listens on IPv6 only if the machine has an IPv6 address in addition to ::1.
 SERVER_IPV6 = "2001:db8::1"
 NAMESPACES = ["--mount", "--net"]
 

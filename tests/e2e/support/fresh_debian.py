@@ -21,20 +21,21 @@ def obstacle() -> str:
 
 
 def dependencies(package: Path) -> list[str]:
-    """Returns the names of the packages that PACKAGE depends on, the first of alternatives."""
+    """Returns the names of the packages that PACKAGE depends on. For alternatives, returns the first name."""
     text = subprocess.run(["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True).stdout
     return [re.split(r"[ (|]", each.strip())[0] for each in text.split(",")]
 
 
 def make_tree(path: Path, packages: list[str]) -> str:
-    """Creates the files of a Debian with PACKAGES. Returns the reason if this is not possible, or an empty string."""
+    """Creates the files of a Debian with PACKAGES. If this is not possible, returns the reason, otherwise an empty
+    string."""
     sources = [each for each in (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d/debian.sources")) if each.exists()]
-    # Other tests use the processors meanwhile, and the archive might be far away.
+    # The timeout is long, because other tests use the processors meanwhile, and the archive might be slow.
     done = subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", "bookworm", path,
                            *sources], capture_output=True, text=True, timeout=20 * PATIENCE, check=False)
     if done.returncode != 0:
         return f"mmdebstrap: {done.stderr[-500:]}"
-    # The packages are installed, so that apt-get needs neither an archive nor an answer.
+    # Remove the archives from apt's configuration, because all dependencies are installed.
     for each in (path / "etc/apt").glob("sources.list*/*"):
         each.unlink()
     (path / "etc/apt/sources.list").write_text("")

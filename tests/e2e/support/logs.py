@@ -11,7 +11,7 @@ from .daemon import Daemon
 from .process import wait_until
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
-#: A line, without the id of its request.
+#: A log line. The groups do not include the id of the request.
 LINE = re.compile(rf"\[({TIME})\] (debug|notice|warning|error|alert): (?:\[([^]]+)\] )?(.*?)(?: \[request \S+\])?")
 
 

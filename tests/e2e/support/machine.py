@@ -1,8 +1,7 @@
 """A small machine with its own systemd, in a container (systemd-nspawn).
 
 The machine has the programs of the host (/usr). Its /etc, /var, /run, /srv and /tmp are empty and in memory, and it has
-its own network. It lasts as long as the Machine object.
-"""
+its own network. The machine exists as long as the Machine object."""
 
 import os
 import re
@@ -12,7 +11,7 @@ from pathlib import Path
 from . import places
 from .container import Container
 
-#: Paths in the machine. They are outside of /tmp, which units with PrivateTmp cannot see.
+#: Paths in the machine. They are outside of /tmp, because units with PrivateTmp have another /tmp.
 PROGRAMS, SOURCE, SHARED = Path("/opt/programs"), Path("/opt/source"), Path("/opt/shared")
 
 #: The users of the sample configuration.
@@ -26,7 +25,7 @@ def is_possible() -> bool:
 
 
 class Machine(Container):
-    """A machine with the sample configuration and the sample units. FOLDER is SHARED in the machine."""
+    """A machine with the sample configuration and the sample units. In the machine, FOLDER has the path SHARED."""
 
     def __init__(self, folder: Path):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Paths of the built programs, the sample configuration and the optional corpus; and programs of tests."""
+"""Paths of the built programs, the sample configuration and the optional corpus. Also creates scripts for tests."""
 
 import functools
 import os

@@ -17,7 +17,7 @@ def run(name: str, *arguments: object, **more) -> subprocess.CompletedProcess[st
 
 def unprivileged() -> list[str]:
     """Returns the beginning of a command line that starts a program as an unprivileged user. If the tests run as root,
-    the program can still read and write all files, because other users cannot enter the folders of the tests."""
+    the program keeps the right to read and write all files, because other users cannot enter the tests' folders."""
     if os.geteuid() != 0:
         return []
     return ["/usr/bin/setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--inh-caps=+dac_override",

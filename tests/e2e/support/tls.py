@@ -31,7 +31,7 @@ class Issued:
         return {"ssl_certificate": self.certificate, "ssl_certificate_key": self.key}
 
     def replace_with(self, other: "Issued") -> None:
-        """Replaces both files like a program that renews certificates."""
+        """Replaces both files as a program that renews certificates does, by renaming."""
         for mine, theirs in ((self.certificate, other.certificate), (self.key, other.key)):
             theirs.replace(mine)
 

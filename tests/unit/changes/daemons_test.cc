@@ -46,7 +46,7 @@ void until_deferred(Queue& queue, std::uint64_t number, std::uint32_t attempts =
   }));
 }
 
-/// Returns the numbers of the jobs in the order in which a list shows them.
+/// Returns the numbers of the jobs in the order of `quarry queue`.
 std::vector<std::uint64_t> listed(const Queue& queue) {
   const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
@@ -59,8 +59,8 @@ void require_approvals_of_emergencies(Queue& queue) {
   queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
 }
 
-/// Stops change set 1, which occupies the only child. Then runs only the execution daemon until the
-/// job NUMBER has landed. The other daemons do not move any jobs in the meantime.
+/// Stops change set 1, which occupies the only child. Then runs only the execution daemon, and not
+/// the other daemons, until the job NUMBER has landed.
 void until_landed_by_execution(Queue& queue, std::uint64_t number) {
   request_stop(queue, "abandon", 1);
   REQUIRE(eventually([&] {
@@ -128,7 +128,7 @@ TEST_CASE("an urgent job starts when the job ahead of it ends, before other pend
 TEST_CASE("an emergency starts first even if many less urgent jobs are pending") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  constexpr std::uint64_t kMany = 70;  // more jobs than pending/ takes
+  constexpr std::uint64_t kMany = 70;  // more than the limit of pending/
   occupy(queue, 1);
   std::uint64_t number = 1;
   for (const MoveType type : {MoveType::kDevelopment, MoveType::kBugFix}) {

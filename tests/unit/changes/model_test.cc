@@ -306,7 +306,7 @@ TEST_CASE("jobs that wait only for each other are in line, unless another job is
   CHECK(line() == Numbers{1, 4, 5, 6, 7});
   model.put(job_of(8, {"a"}, {}, MoveType::kEmergency));
   CHECK(line() == Numbers{8, 1, 4, 5, 6, 7});
-  later.stage = Stage::kPending;  // it starts without the queueing daemon when it is due
+  later.stage = Stage::kPending;  // starts without another move when it is due
   model.put(later);
   CHECK(line() == Numbers{8, 1, 2, 3, 4, 5, 6, 7});
   move(model, 8, Stage::kRun);

@@ -190,7 +190,7 @@ TEST_CASE("the pool gets a chunked body with its length") {
     Client client(world.gateway);
     const std::string bytes = head + "\r\n" + chunks + std::string(kGet);
     for (std::string_view left = bytes; !left.empty();) {
-      // Small pieces of the head and of the end are enough.
+      // To save time, only the beginning and the end are sent in small pieces.
       const bool is_middle = left.size() > 1000 && left.size() < bytes.size() - 1000;
       const std::string_view next =
           left.substr(0, is_middle ? std::max<std::size_t>(piece, 5000) : piece);

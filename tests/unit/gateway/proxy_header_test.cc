@@ -11,8 +11,8 @@ namespace {
 
 const std::string kSignature = "\r\n\r\n\0\r\nQUIT\n"s;
 
-/// Returns the client in BYTES: its address, "none" without a client, "more" if BYTES is incomplete,
-/// or "malformed".
+/// Returns the client's address in the header BYTES, "none" if the header has no client, "more" if
+/// BYTES is incomplete, or "malformed".
 std::string client_in(const std::string& bytes) {
   const auto parsed = parse_proxy_header(bytes);
   if (!parsed) return "malformed";

@@ -49,7 +49,8 @@ TEST_CASE("a signal to reopen the logs waits for the child's handler, and never 
     sigset_t pending;
     ::sigpending(&pending);
     const bool is_kept = ::sigismember(&pending, SIGUSR1) == 1;
-    // SIG_IGN would discard a signal that arrives before the child calls its function.
+    // SIGUSR1 must have a handler, because SIG_IGN would discard a signal that arrives before the
+    // child calls its function.
     const bool has_handler = before.sa_handler != SIG_IGN && before.sa_handler != SIG_DFL;
     world.say(is_kept && has_handler ? 'y' : 'n');
     return sleep_for_ever(child);

@@ -138,7 +138,8 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
 
 Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
   QUARRY_TRY(scan_files(checkout));
-  // A merge that only sets the execute bit of a file changes isexe, but not chnged.
+  // If a merge only sets a file's execute bit, it changes the column `isexe`, but not `chnged`. So
+  // the query tests both columns.
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,
@@ -191,10 +192,10 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
 }
 
 Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout) {
-  // As in `fossil commit`, a public check-in does not name private check-ins. fossil keeps the record
-  // of a merge when `fossil update` brings the check-in that the merge landed as. Therefore, skip
-  // merges that the ancestors of the check-out contain or record. The table "kept" contains the
-  // ancestors without those that a later ancestor backs out.
+  // As in `fossil commit`, a public check-in does not name private check-ins. If a merge has landed
+  // and `fossil update` has fetched the new check-in, fossil still lists the merge in the
+  // check-out. Therefore, skip merges that the ancestors of the check-out contain or record. The
+  // table "kept" contains the ancestors that no later ancestor backs out.
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,

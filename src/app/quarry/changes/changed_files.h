@@ -36,8 +36,8 @@ Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder)
 /// missing or has a conflict.
 Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
-/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record,
-/// without those that the history of CHECKOUT already contains or records.
+/// Returns the check-ins that were merged into CHECKOUT and that `fossil commit` would record.
+/// Omits check-ins that the history of CHECKOUT already contains or records.
 Result<std::vector<changes::MergedCheckIn>> merges_in(const Checkout& checkout);
 
 /// Returns the files NAMES, which are relative to FOLDER. The names in the repository are relative

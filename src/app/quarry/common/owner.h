@@ -16,9 +16,9 @@ namespace quarry::app {
 /// Errors: kDenied, kIo.
 Result<void> act_as_owner_of(const std::filesystem::path& path);
 
-/// Returns the values of the setting email-send-method in METHODS (empty: all values) that this
-/// process may use. A user with the setup capability selects the program, folder or database for
-/// mail over the web, so root does not use them. Must be called after act_as_owner_of().
+/// Returns the mail methods in METHODS (empty: all methods) that this process may use. Root does
+/// not use a program, folder or database, because a user with the setup capability can select it
+/// over the web. Must be called after act_as_owner_of().
 std::vector<std::string> allowed_mail_methods(std::vector<std::string> methods);
 
 }  // namespace quarry::app

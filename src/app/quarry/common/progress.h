@@ -15,7 +15,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// WHOLE names the total; the default is a number of artifacts.
+  /// WHOLE is the text for the total; by default, a number of artifacts.
   void show(std::size_t done, std::size_t total, const std::string& whole = {});
   /// Shows a text instead of the progress bar.
   void say(const std::string& what);

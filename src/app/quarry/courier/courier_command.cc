@@ -52,8 +52,8 @@ std::optional<std::string> pool_of_hooks(const std::string& name) {
   return name.substr(prefix.size());
 }
 
-/// Returns the type of the destination NAME, or "gone" if the destination or the pool of the hooks
-/// is not in the configuration.
+/// Returns the type of the destination NAME, or "gone" if the configuration does not contain the
+/// destination or, for hooks, the pool.
 std::string type_of(const CourierReading& reading, const std::string& name) {
   if (const auto pool = pool_of_hooks(name)) {
     return reading.other_sections.contains(*pool) ? courier::kHooksName : "gone";
@@ -67,7 +67,7 @@ std::string type_of(const CourierReading& reading, const std::string& name) {
 struct DestinationQueue {
   spool::SpoolLocation spool;
   std::string subscription;
-  std::string socket;  // of the courier that delivers the events
+  std::string socket;  // socket of the courier that delivers the events
 };
 
 DestinationQueue queue_of(const courier::CourierConfig& config, const std::string& name) {
@@ -82,8 +82,8 @@ DestinationQueue queue_of(const courier::CourierConfig& config, const std::strin
 constexpr std::uint64_t kMaxFiltered = 20'000;
 
 /// Recounts the waiting events in FIGURES. Counts only the events that the destination is
-/// configured to get, because the courier skips all others. For a removed destination, and after
-/// the first kMaxFiltered events, all events count.
+/// configured to get, because the courier skips all others. Counts all events of a removed
+/// destination, and all events after the first kMaxFiltered events.
 Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
   const auto at =
       std::ranges::find(config.destinations, figures.name, &courier::DestinationOptions::name);
@@ -259,7 +259,7 @@ Result<void> run_courier_forget(const CourierArguments& arguments) {
   const DestinationQueue queue = queue_of(reading.config, name);
   QUARRY_TRY(act_as_owner_of(queue.spool.folder));
   QUARRY_TRY_ASSIGN(const bool is_there, spool::is_stream(queue.spool));
-  // Stream::open() would create the files.
+  // Do not call Stream::open(), because it would create the files.
   if (!is_there) {
     return fail(ErrorCode::kNotFound, "{} is not a removed destination", base::printable(name));
   }

@@ -38,8 +38,8 @@ StoredRemote remote_called(const std::string& name) {
 
 /// Returns the remote that GIVEN, an argument of the command line, refers to: by default the URL of
 /// the last sync. Returns nullopt if GIVEN is a URL or a path. A text with a colon or slash is
-/// never the name of a remote, because a user with the setup capability could otherwise redirect a
-/// sync with a remote whose name is the given URL.
+/// never the name of a remote. Otherwise, a user with the setup capability could redirect a sync by
+/// adding a remote whose name is that URL.
 std::optional<StoredRemote> remote_given(repository::Repository& file, const std::string& given) {
   StoredRemote remote = remote_called(given);
   const bool can_be_name = !given.empty() && given.find_first_of(":/") == std::string::npos;
@@ -95,7 +95,7 @@ Result<bool> sync_one(const SyncArguments& arguments,
 }
 
 /// Returns the destinations of fossil's `sync --all`: each remote, and the URL of the last sync if
-/// it does not belong to a remote.
+/// that URL is not a remote's URL.
 Result<std::vector<StoredRemote>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));

@@ -108,7 +108,7 @@ void print_size(const auto& status, const char* users) {
 Result<void> show_stream_status(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
   if (!status.is_held) {
-    // stream_status() does not report unreadable messages.
+    // Read all messages to report unreadable ones, because stream_status() does not report them.
     const auto go_on = [](const StreamedMessage&) { return true; };
     QUARRY_TRY(spool::visit_stream(spool_of(arguments), "", go_on, report));
   }

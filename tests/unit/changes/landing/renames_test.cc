@@ -164,7 +164,7 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   const HashName picked = on("other", {{"a", {"a"}}, {"c", {"c"}}});
   const HashName backed_out = on("third", {{"a", {"a"}}, {"d", {"d"}}});
   const HashName tip = world.tip();
-  // `fossil info` shows only the first 40 digits of a hash.
+  // Users can give a prefix of 40 digits, because `fossil info` shows only these.
   const auto prefix_of = [](const HashName& name) {
     return *HashName::parse(name.str().substr(0, 40));
   };
@@ -173,7 +173,7 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
                   {MergeKind::kCherrypick, picked},
                   {MergeKind::kBackout, backed_out},
                   {MergeKind::kMerge, merged},
-                  {MergeKind::kBackout, merged},  // fossil records the merge, too
+                  {MergeKind::kBackout, merged},  // fossil also records a merge that is backed out
                   {MergeKind::kMerge, tip},
                   {MergeKind::kMerge, prefix_of(tip)},
                   {MergeKind::kMerge, prefix_of(merged)}};
@@ -187,7 +187,7 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   CHECK(world.sql("SELECT count(*) FROM plink WHERE NOT isprim") == "1");
   CHECK(world.sql("SELECT count(*) FROM cherrypick") == "3");
 
-  // The branch now contains the merge.
+  // The branch now contains the merge, so it is not recorded again.
   auto again = world.order(5, {{"b", {"b"}}, {"e", {"e"}}});
   again.base = base.str();
   again.merges = {{MergeKind::kMerge, merged}};

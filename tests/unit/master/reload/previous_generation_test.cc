@@ -28,7 +28,8 @@ pid_t start_child() {
   return pid;
 }
 
-/// Returns the lines that are logged when a previous child that was asked to end ends by SIGNAL.
+/// Sends SIGNAL to a child of the previous generation, which dies of it, and returns the logged
+/// lines.
 std::string logged_after(int signal) {
   const Fd log(::memfd_create("log", MFD_CLOEXEC));
   const int before = quarry::base::log_descriptor();

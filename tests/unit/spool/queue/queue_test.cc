@@ -153,7 +153,8 @@ TEST_CASE("disk: undelivered messages persist, whether the consumer heeds its st
       const Ending ending = queue.queue->shutdown();
       CHECK(ending.saved == 6);
       CHECK(ending.lost == 0);
-      // On a slow machine, a consumer that heeds its stop token can also be late.
+      // Do not check the other case, because on a slow machine a consumer can be late although it
+      // heeds its stop token.
       if (stop == TestConsumer::Stop::kIgnored) CHECK(ending.consumers_left == 1);
     }
     CHECK(world.rest_is(4, 9));

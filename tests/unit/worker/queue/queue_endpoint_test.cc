@@ -297,7 +297,7 @@ TEST_CASE("a reply does not contain paths of the server, but the log does") {
   world.read_error = {ErrorCode::kBusy, base + "/tmp/x: locked by another process"};
   check(world.submit(), 503);
   world.read_error.reset();
-  // These operations cannot create or read a file in a folder that is not a folder.
+  // These operations fail, because a file replaces the folder that they need.
   fs::remove_all(base + "/ctrl");
   std::ofstream(base + "/ctrl").close();
   check(world.ask({.method = "POST",
