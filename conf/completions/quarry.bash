@@ -15,7 +15,7 @@ _quarry() {
       words=$(_quarry_words "${command[@]}")
     fi
   done
-  # Without a dash, complete subcommands, or else files.
+  # If the word does not begin with a dash, complete subcommands, or files if there are none.
   [[ $2 == -* ]] || words=$(grep '^[a-z]' <<< "$words")
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
 }

@@ -16,7 +16,7 @@ function __quarry_words
             set words (__quarry_help $command)
         end
     end
-    # Without a dash, complete subcommands and files.
+    # If the word does not begin with a dash, complete subcommands and files.
     string match -q -- '-*' (commandline -ct); or set words (string match -v -- '-*' $words)
     printf '%s\n' $words
 end
