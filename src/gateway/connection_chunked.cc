@@ -51,8 +51,7 @@ void Connection::decode_chunks() {
         return end_chunked();
       case http::ChunkedBody::Status::kTooLarge:
         return refuse({.status = 413,
-                       .text = fmt::format("a body of more than {} bytes exceeds the limit",
-                                           options_.max_body)});
+                       .text = fmt::format("the body is larger than {} bytes", options_.max_body)});
       case http::ChunkedBody::Status::kMalformed:
         return refuse({.status = 400, .text = "the chunked body is malformed"});
     }

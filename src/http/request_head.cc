@@ -89,7 +89,7 @@ Verdict judge_transfer_encoding(const Head& head, bool can_decode) {
     return refuse(400, "Content-Length and Transfer-Encoding cannot be combined");
   }
   if (!can_decode) return refuse(411, "a body needs a Content-Length");
-  if (head.version == "HTTP/1.0") return refuse(400, "HTTP/1.0 does not have Transfer-Encoding");
+  if (head.version == "HTTP/1.0") return refuse(400, "HTTP/1.0 does not allow Transfer-Encoding");
   if (head.transfer_encodings > 1 || !head.is_chunked) {
     return refuse(501, "only the Transfer-Encoding chunked is supported");
   }

@@ -91,7 +91,7 @@ void write_processes(Pools pools, Exposition& out) {
 
 void write_requests(Pools pools, Exposition& out) {
   PoolWriter writer(pools, out);
-  writer.number("quarry_requests_total", "Requests begun, including passed-on page requests.",
+  writer.number("quarry_requests_total", "Requests begun, including page requests passed on.",
                 [](const auto& pool) { return pool.totals.accepted; });
   writer.number("quarry_refused_requests_total", "Requests that a worker answered with an error.",
                 [](const auto& pool) { return pool.totals.refusals; });
@@ -171,8 +171,8 @@ void write_job_metrics(std::span<const JobOverview> jobs, Exposition& out) {
   write("quarry_jobs_failed_total", "Failed runs of background jobs.", &JobFigures::failed);
   write("quarry_jobs_delayed_total", "Runs of background jobs that waited for other jobs.",
         &JobFigures::delayed);
-  write("quarry_jobs_dropped_total", "Requests for background jobs that found a full queue.",
-        &JobFigures::dropped);
+  write("quarry_jobs_dropped_total",
+        "Requests for background jobs dropped because the queue was full.", &JobFigures::dropped);
   write("quarry_jobs_running", "Background jobs that are running.", &JobFigures::running);
   write("quarry_jobs_waiting", "Background jobs that wait for other jobs.", &JobFigures::waiting);
 }

@@ -127,7 +127,7 @@ Result<void> check_outside(const fs::path& source, const fs::path& destination) 
     if (at == at.parent_path()) return {};
   }
   return fail(ErrorCode::kInvalid,
-              "{} is not outside of {}: the next backup would copy the backups "
+              "{} must be outside of {}: the next backup would copy the backups "
               "too; choose another folder",
               destination.string(), source.string());
 }

@@ -33,7 +33,7 @@ constexpr auto kCountersOfPages = std::to_array<PageMetric<PageCounters>>({
     {"quarry_pages_made_total", "Pages started.", &PageCounters::made},
     {"quarry_pages_from_cache_total", "Page requests answered from the cache.",
      &PageCounters::from_cache},
-    {"quarry_pages_shared_total", "Page requests that waited for the page of another request.",
+    {"quarry_pages_shared_total", "Page requests that joined another request for the same page.",
      &PageCounters::shared},
     {"quarry_pages_refused_total", "Page requests refused because too many requests waited.",
      &PageCounters::refused},

@@ -52,7 +52,7 @@ void send_logs_to(pid_t child, const control::Channel& channel, const Service& s
       control::send_logs(channel, service.access_log.get()))
     return;
   base::log(LogLevel::kWarning,
-            "[{}] child {} does not take the reopened logs and keeps the old ones", service.name,
+            "[{}] child {} has not accepted the reopened logs and keeps the old ones", service.name,
             child);
 }
 

@@ -114,7 +114,7 @@ Result<void> set_password(Repository& repository, std::string_view login,
 Result<std::int64_t> remove_user(Repository& repository, std::string_view login) {
   if (std::ranges::find(kPredefined, login) != kPredefined.end()) {
     return fail(ErrorCode::kInvalid,
-                "{} is a user of every repository: take its capabilities away "
+                "{} is a user of every repository: remove its capabilities "
                 "instead",
                 login);
   }

@@ -116,7 +116,7 @@ def test_a_folder_without_repositories(tmp_path, backups):
 def test_a_folder_is_not_backed_up_into_itself(small, backups):
     folder = small.parent
     for inside in (folder, backups, backups / "new" / "folder"):
-        assert f"{inside} is not outside of {folder}" in fails("backup", folder, inside)
+        assert f"{inside} must be outside of {folder}" in fails("backup", folder, inside)
     assert names(backups) == []
 
 
