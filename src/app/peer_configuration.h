@@ -24,7 +24,8 @@ struct PeerSectionOptions {
 /// peer.
 std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name);
 
-/// Returns the path in URL, a URL of [peer NAME], or "" if URL is not the URL of a file.
+/// URL is the URL in a section [peer NAME]. Returns its path if it is the URL of a file, otherwise
+/// "".
 std::string file_in(std::string_view url);
 
 /// A peer, with related values from the rest of the configuration.

@@ -47,8 +47,8 @@ std::string_view method_name(const evhttp_request& request);
 /// Returns whether CLIENT has sent its request over HTTPS, to the gateway or to a trusted proxy.
 bool is_https(const evkeyvalq& headers, const Client& client, bool is_tls);
 
-/// Returns the URL with https and PORT for REQUEST. Errors: kInvalid (the request does not have a
-/// host or a path).
+/// Returns the https URL of REQUEST, with PORT. Errors: kInvalid (the request does not have a host
+/// or a path).
 Result<std::string> https_url(evhttp_request& request, std::uint16_t port);
 
 /// Returns the id of a request with HEADERS: the id that a trusted proxy has sent, or a new id.

@@ -7,7 +7,7 @@ namespace quarry::master {
 namespace {
 
 // Time between SIGTERM and SIGKILL. A child can use this time to finish a commit, so that a
-// write-ahead log is not left next to the repository. The courier needs up to four seconds to end
+// write-ahead log is not left next to the repository. The courier can use up to four seconds to end
 // its programs.
 constexpr std::chrono::milliseconds kTerminateGrace{8000};
 

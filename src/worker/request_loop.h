@@ -21,8 +21,8 @@ struct LoopOptions {
   base::AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log
   int child_accept = -1;  // see WorkerHandles
-  /// Called before the next line after SIGUSR1 (take_reopen_request()), to continue with the
-  /// reopened logs. Can be empty.
+  /// Called after SIGUSR1 (take_reopen_request()), before the next line is logged, to replace the
+  /// logs by the reopened ones. Can be empty.
   std::function<void()> reopen_logs = {};
 };
 

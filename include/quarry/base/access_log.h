@@ -31,8 +31,8 @@ class AccessLog {
   /// Reopens the path, for log rotation. The descriptor keeps its number. After an error, logging
   /// continues to the old file. Errors: kIo.
   Result<void> reopen();
-  /// Continues with FRESH, the file that another process has reopened. The descriptor keeps its
-  /// number. Errors: kIo.
+  /// From now on, writes to FRESH, the file that another process has reopened. The descriptor keeps
+  /// its number. Errors: kIo.
   Result<void> replace(const Fd& fresh);
   void write(const AccessRecord& record);
 

@@ -39,7 +39,7 @@ struct IniFile {
   std::vector<IniMistake> mistakes;  // sorted by line
 };
 
-/// Returns whether a section may have several lines with the same key.
+/// Returns whether SECTION may have several lines with KEY.
 using IsListKey = bool (*)(std::string_view section, std::string_view key);
 
 /// Parses TEXT. IS_LIST can be null.

@@ -40,8 +40,8 @@ Result<void> check_log_file(const std::string& path);
 /// Reopens the log file, for log rotation. The descriptor keeps its number. Does nothing if the log
 /// is not a file. After an error, logging continues to the old file. Errors: kIo.
 Result<void> reopen_log();
-/// Continues with FRESH, the log file that another process has reopened. The descriptor of the log
-/// keeps its number. Does nothing if the log is not a file. Errors: kIo.
+/// From now on, logs to FRESH, the log file that another process has reopened. The descriptor of
+/// the log keeps its number. Does nothing if the log is not a file. Errors: kIo.
 Result<void> replace_log(const Fd& fresh);
 /// Unblocks SIGUSR1, with which the master tells its children to reopen their logs. A child calls
 /// this function after it has installed a handler for the signal.

@@ -9,8 +9,9 @@
 
 namespace quarry::base {
 
-/// Remembers the memory of ARGV, and copies the environment elsewhere. Called once, at the start of
-/// main(), before any thread.
+/// Records the memory of ARGV and of the environment for set_process_title(), and moves the
+/// environment to other memory. Call this function once, at the start of main(), before any thread
+/// is started.
 void prepare_process_title(char** argv);
 /// Sets the title of this process. Does nothing without prepare_process_title().
 void set_process_title(std::string_view title);

@@ -79,8 +79,8 @@ std::string search_path();
 /// Returns the path of the executable NAME. If NAME does not contain a slash, searches the absolute
 /// folders in FOLDERS, separated by ':'. Returns an empty string if the executable is not found.
 std::string find_program(const std::string& name, const std::string& folders = search_path());
-/// Returns the interpreter in the first line of the script PATH if this interpreter is not an
-/// executable file. Returns an empty string otherwise, and if PATH cannot be read.
+/// If the first line of the script PATH names an interpreter that is not an executable file,
+/// returns the interpreter. Otherwise, and if PATH cannot be read, returns an empty string.
 std::string missing_interpreter(const std::string& path);
 
 }  // namespace quarry::base

@@ -4,10 +4,10 @@
 //                       types in needs_approval, separated by spaces
 //   BASE/ctrl/stopped   the reason why the execution daemon has stopped executing jobs; exists
 //                       only while it is stopped
-//   BASE/ctrl/raised    the waiting jobs that go before other jobs because a more urgent job depends
-//                       on them, in order, one per line: the id, a space, and the name of the
-//                       urgent job. Written by the queueing daemon for lists of the queue, and for
-//                       the execution daemon, which does not list queue/ and staging/
+//   BASE/ctrl/raised    the waiting jobs that overtake other jobs because a more urgent job depends
+//                       on them; in order, one per line: the job's id, a space, and the name of
+//                       the urgent job. The queueing daemon writes this file for lists of the
+//                       queue and for the execution daemon, which does not read queue/ and staging/
 #pragma once
 
 #include <cstddef>

@@ -2,10 +2,10 @@
 //
 //   prequeue    checks submitted tarballs, and makes a job from each valid tarball
 //   queueing    finds precursors, fails jobs that can never run, and moves jobs that can run to
-//               pending/. It also moves jobs that wait only for jobs in pending/ or run/: urgent
-//               jobs, because they have to start when a running job ends, and without a gate all
-//               jobs, because one batch can land them in order
-//   execution   starts child processes that land the jobs in pending/, and carry out rollbacks
+//               pending/. Also moves urgent jobs that wait only for jobs in pending/ or run/, so
+//               that they start when a running job ends. Without a gate, it moves all such jobs,
+//               because one batch can land them in order
+//   execution   starts child processes that land the jobs in pending/ and carry out rollbacks
 //
 // Each daemon serves any number of queues. For each queue, only one daemon of each kind runs; it
 // locks a pid file in ctrl/. A daemon runs when its FIFO is written to, and on a timer. A job that
@@ -49,7 +49,7 @@ class Checker {
     Submission submission;
   };
   struct Checked {
-    Meta meta;  // empty if the change set is refused for another reason than its base or branch
+    Meta meta;  // empty if the change set is refused before its base is looked up
     Result<void> verdict;
   };
   /// Returns the metadata and the verdict for each case. After kIo, kBusy and kNoSpace, the tarball

@@ -98,8 +98,8 @@ struct Job {
   /// Returns the time at which the job reached its current stage, or the time of submission if it
   /// does not have a history.
   base::UnixMillis ended() const;
-  /// Returns whether the job has passed the check of the prequeue daemon. The check finds the base
-  /// of every job except a rollback.
+  /// Returns whether the job has passed the check of the prequeue daemon. The check sets the base
+  /// of every job except a rollback, so a job without a base has not passed it.
   bool is_checked() const;
   /// Adds a line of history. Shortens WHY to one line of at most kMaxWhy bytes.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);

@@ -66,8 +66,8 @@ std::expected<std::optional<MergedFile>, MergeConflict> merge_file(const MaybeVe
                                                                    const MergeLabels& labels);
 
 /// Returns the unified diff from BEFORE to AFTER, which are versions of the file NAME. If a version
-/// is binary or larger than kMaxDiffed, the diff only says that the versions differ.
-/// Remarks follow an empty line.
+/// is binary or larger than kMaxDiffed, the diff only says that the versions differ. An empty line
+/// precedes each remark.
 std::string diff_file(const std::string& name, const MaybeVersion& before,
                       const MaybeVersion& after);
 inline constexpr std::size_t kMaxDiffed = std::size_t{256} << 10;  // bytes

@@ -34,8 +34,8 @@ enum class Verb : std::uint8_t {
   kPeer = 5,
   /// A job that the master starts periodically has to run again after this number of seconds.
   kAgain = 6,
-  /// The repository with this number in the master's configuration might have new events, which are
-  /// sent after the delay.
+  /// The repository with this number in the master's configuration might have new events. The
+  /// master starts a job after the delay to send them.
   kEvents = 7,
   /// Figures of the peer that the child syncs with. The number is the total of received artifacts,
   /// the total of sent artifacts, the number of consecutive failures, and the time of the last

@@ -17,7 +17,7 @@ struct CertificateFiles {
   std::string certificate;
   /// The private key of the first certificate in PEM format, without a password.
   std::string key;
-  /// Names of the two files in error messages.
+  /// Names of the certificate file and of the key file in error messages.
   std::string name_of_certificate = "ssl_certificate";
   std::string name_of_key = "ssl_certificate_key";
 };

@@ -23,8 +23,8 @@ class ChunkedBody {
   explicit ChunkedBody(std::size_t max_body) : max_body_(max_body) {}
 
   /// Removes the bytes of the body from BYTES, and appends its decoded content to OUT. After kEnd,
-  /// BYTES is what follows the body. After kTooLarge and kMalformed, the decoder must not be used
-  /// any more.
+  /// BYTES contains the bytes that follow the body. After kTooLarge and kMalformed, the decoder
+  /// must not be used any more.
   Status feed(std::string_view& bytes, std::string& out);
 
  private:
@@ -37,7 +37,7 @@ class ChunkedBody {
   Status on_trailer_field();
 
   std::size_t max_body_;
-  std::size_t size_ = 0;  // of the decoded body, including the current chunk
+  std::size_t size_ = 0;  // size of the decoded body, including the current chunk
   std::size_t left_ = 0;  // of the current chunk
   std::size_t trailer_size_ = 0;
   std::string line_;

@@ -35,7 +35,8 @@ class Listener {
   bool is_ours() const { return is_ours_; }
   /// Returns the file of a Unix socket that is ours and was not replaced; otherwise nullopt.
   const std::optional<base::SocketFile>& file() const { return file_; }
-  /// Returns name_of() the configured address, or "" for an object without a socket.
+  /// Returns the result of name_of() for the configured address, or "" for an object without a
+  /// socket.
   const std::string& asked_for() const { return asked_for_; }
   /// Returns the bound address. If port 0 is configured, the result has the actual port.
   const std::optional<base::SocketAddress>& address() const { return address_; }

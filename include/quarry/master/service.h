@@ -117,7 +117,7 @@ struct Service {
   ServiceKind kind = ServiceKind::kPool;
   ProcessLimits processes;
   Listener listener;
-  /// More listening sockets of children that run a function.
+  /// Additional listening sockets of children that run a function.
   std::vector<Listener> more_listeners = {};
   std::optional<Credentials> run_as;  // nullopt: the master's user
   ProcessSettings process;

@@ -1,6 +1,6 @@
 // Figures of a pool's pages for the status and the metrics, in shared memory:
 //
-//   PageCounters   count on over reloads: the pages processes of all generations add to the same memory
+//   PageCounters   continue after a reload: pages processes of all generations share the memory
 //   PageGauges     the state of one generation's pages process
 //
 // Only pages processes can write to the memory. Readers do not trust the values.

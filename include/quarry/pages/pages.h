@@ -27,7 +27,7 @@ struct Handles {
   const Figures& figures;
   std::string_view pool = {};             // for the access log
   base::AccessLog* access_log = nullptr;  // null if access is not logged
-  /// Called after SIGUSR1, to continue with the reopened logs. Can be empty.
+  /// Called after SIGUSR1, to replace the logs by the reopened ones. Can be empty.
   std::function<void()> reopen_logs = {};
   /// Counts requests that this process refuses. run() calls RefusalTally::begin(). If `refusals` is
   /// null, refusals are not counted.

@@ -24,7 +24,8 @@ struct StatusQuery {
 /// applies.
 StatusQuery parse_status_query(std::string_view query);
 
-/// Returns the content type of FORMAT, which is the same as in PHP-FPM, except for kOpenMetrics.
+/// Returns the content type of FORMAT. PHP-FPM uses the same content types, except for
+/// kOpenMetrics.
 std::string_view content_type_of(StatusFormat format);
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query);

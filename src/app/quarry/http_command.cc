@@ -88,11 +88,11 @@ std::string name_in(const master::PoolConfig& pool, const std::filesystem::path&
   return *relative.begin() == ".." ? "" : relative.parent_path() / relative.stem();
 }
 
-/// The server whose configuration is given, if it serves a repository.
+/// The server of a configuration file, in relation to one repository.
 struct Server {
   /// Options of the pool that serves the repository, or nullopt.
   std::optional<worker::WorkerOptions> pool;
-  std::string name;                  // of the repository in the pool; empty if it is the only one
+  std::string name;                  // name in the pool; empty if the pool serves one file
   std::vector<std::string> courier;  // options for `quarry backoffice`, if there is a courier
 };
 

@@ -102,7 +102,7 @@ class AccessCheck {
   void check_contents(const NeededFile& file) {
     const bool is_secret = file.access == NeededAccess::kReadSecret;
     std::error_code error;
-    // Opening a pipe could block.
+    // Do not open a pipe, because this could block.
     if (fs::is_fifo(file.path, error)) return;
     std::ifstream in(file.path);
     std::string line;

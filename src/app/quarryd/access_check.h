@@ -64,8 +64,8 @@ struct ChildNeeds {
   std::optional<courier::CourierConfig> courier = {};
 };
 
-/// Runs CHECK in a process with SETTINGS that has become RUN_AS. Returns the lines that CHECK returns,
-/// or why the process could not become RUN_AS.
+/// Runs CHECK in a process that has SETTINGS and has become the user RUN_AS. Returns the lines that
+/// CHECK returns, or why the process could not become RUN_AS.
 std::vector<std::string> check_as_child(const master::ProcessSettings& settings,
                                         const std::optional<master::Credentials>& run_as,
                                         const std::function<std::vector<std::string>()>& check);

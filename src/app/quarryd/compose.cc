@@ -241,7 +241,7 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
   return tallies;
 }
 
-/// Publishes the figures of all SERVICES that run jobs in OVERVIEW.
+/// Publishes in OVERVIEW the figures of all SERVICES that run jobs.
 void publish_jobs(std::vector<Service>& services,
                   const std::shared_ptr<scoreboard::Overview>& overview) {
   std::size_t index = 0;

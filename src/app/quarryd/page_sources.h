@@ -19,7 +19,7 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
-/// Returns the sources for all pools of CONFIG and for the courier, without the pools' own figures.
+/// Returns the sources for the queues of all pools of CONFIG, and for the courier.
 pages::ServerSources server_sources(const master::Config& config);
 
 /// TEXT is the last error of a destination. Returns the text that Quarry itself has written: the

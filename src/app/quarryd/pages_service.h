@@ -32,8 +32,8 @@ struct EarlierFigures {
   master::ServiceCounters counters;
   std::vector<master::InheritedMemory> memories;
 
-  /// Returns a duplicate of the memory of SERVICE if it has LAYOUT and the service still runs as
-  /// RUN_AS. Otherwise returns an empty object.
+  /// Returns a duplicate of the descriptor of SERVICE's memory if the memory has LAYOUT and the
+  /// service still runs as RUN_AS. Otherwise returns an empty object.
   base::Fd take_memory(std::string_view service, std::uint64_t layout,
                        const std::optional<master::Credentials>& run_as);
 };

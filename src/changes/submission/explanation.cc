@@ -58,8 +58,7 @@ class Reading {
     const auto job = directories_.read(stage, name);
     if (job) {
       model.put(model_job_of(*job, stage, rules_));
-    } else if (job.error().code !=
-               ErrorCode::kNotFound) {  // a job that has moved counts as missing
+    } else if (job.error().code != ErrorCode::kNotFound) {  // it has moved, so skip it
       ModelJob known;
       known.name = name;
       known.stage = stage;

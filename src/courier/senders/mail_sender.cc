@@ -53,7 +53,7 @@ class MailSender final : public Sender {
                           message,
                           options_.delivery_timeout()};
     for (const std::string& each : recipients) command.words.push_back(each);
-    // Some mail systems deliver the mail in the background.
+    // Let background processes continue, because some mail systems deliver in the background.
     command.background = base::Background::kContinues;
     const auto ended = run_to_deliver(command, is_interrupted_);
     if (!ended) return ended.error();

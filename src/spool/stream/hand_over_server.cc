@@ -216,7 +216,7 @@ void Loop::append_whole() {
   for (Client& one : clients_) {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
     if (base::has_peer_left(one.fd.get())) {
-      one.is_gone = true;  // the client will repeat its request
+      one.is_gone = true;  // do not store: the client repeats its request
       continue;
     }
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));

@@ -75,7 +75,7 @@ def test_programs_end_with_the_page_that_has_started_them(serve, tmp_path):
     left = tmp_path / "fossil-of-ours.left"
     for end in ("the client", "the pages process"):
         with socket.create_connection(("127.0.0.1", visitor.port)) as client:
-            client.sendall(b"GET /leaves HTTP/1.0\r\nHost: x\r\nCookie: is=mine\r\n\r\n")  # a page that is not shared
+            client.sendall(b"GET /leaves HTTP/1.0\r\nHost: x\r\nCookie: is=mine\r\n\r\n")  # not shared: it has a cookie
             wait_until(lambda: left.exists() and left.read_text(), "a program in a session of its own")
             if end == "the pages process":
                 os.kill(server.child("pages www"), signal.SIGKILL)

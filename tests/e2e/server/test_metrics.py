@@ -1,4 +1,5 @@
-"""The metrics of the whole server, read by strict parsers and by a real Prometheus, and the samples that use them."""
+"""The metrics of the whole server, read by strict parsers and by a real Prometheus. Also the sample alerts and
+dashboard."""
 
 import contextlib
 import http.client
@@ -86,7 +87,7 @@ def metrics(start, fresh, tmp_path):
 
 
 def expressions() -> list[str]:
-    """Returns the expressions of the dashboard, and those of the alerts without the comparison at the end."""
+    """Returns the expressions of the dashboard and of the alerts, without the comparison at the end of an alert."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     shown = [target["expr"] for panel in panels for target in panel["targets"]]
     alerts = [re.sub(r" (==|>) [\d.]+$", "", line) for line in re.findall(r"expr: (.*)", RULES.read_text())]
@@ -115,7 +116,7 @@ def test_strict_parsers_accept_the_metrics(metrics):
 
 
 def send_bytes(clients: list[socket.socket], is_enough: Callable[[], bool]) -> None:
-    """Sends a byte of an endless header on each connection every second."""
+    """Every second, sends a byte of an endless header on each of CLIENTS."""
     while not is_enough():
         for client in clients:
             with contextlib.suppress(OSError):
@@ -226,7 +227,7 @@ def test_figures_of_peers_continue_after_a_reload(metrics, tmp_path):
 
 @pytest.mark.parametrize("what", ["sync", "page"])
 def test_a_request_that_ends_after_a_reload_is_counted(metrics, what):
-    """The request belongs to a process of the previous generation."""
+    """A process of the previous generation handles the request."""
     if what == "page":
         name, labels, process_name = "quarry_pages_requests_total", {}, "pages www"
         path, kind, body = "/one/timeline", "application/x-www-form-urlencoded", b"a=b"

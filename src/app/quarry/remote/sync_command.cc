@@ -36,10 +36,10 @@ StoredRemote remote_called(const std::string& name) {
   return {.name = name, .keys = {.url = "sync-url:" + name, .password = "sync-pw:" + name}};
 }
 
-/// Returns the remote that GIVEN, an argument of the command line, refers to: by default the URL of
-/// the last sync. Returns nullopt if GIVEN is a URL or a path. A text with a colon or slash is
-/// never the name of a remote. Otherwise, a user with the setup capability could redirect a sync by
-/// adding a remote whose name is that URL.
+/// GIVEN is an argument of the command line. Returns the remote with this name or, if GIVEN is
+/// empty, the URL of the last sync. Returns nullopt if GIVEN is a URL or a path. A text with a
+/// colon or slash is never the name of a remote. Otherwise, a user with the setup capability could
+/// redirect a sync by adding a remote whose name is that URL.
 std::optional<StoredRemote> remote_given(repository::Repository& file, const std::string& given) {
   StoredRemote remote = remote_called(given);
   const bool can_be_name = !given.empty() && given.find_first_of(":/") == std::string::npos;
