@@ -1,15 +1,14 @@
 #include "quarry/base/access_log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace quarry::base {
 
 Result<AccessLog> AccessLog::open(AccessLogOptions options) {
   AccessLog log;
-  QUARRY_TRY_ASSIGN(log.fd_, open_log_file("access log", options.path));
+  QUARRY_TRY_ASSIGN(log.lost_, LostLines::make());
+  QUARRY_TRY_ASSIGN(Fd fd, open_log_file("access log", options.path));
+  log.stream_ = LogStream(std::move(fd));
   log.options_ = std::move(options);
   return log;
 }
@@ -21,9 +20,7 @@ Result<void> AccessLog::reopen() {
 }
 
 Result<void> AccessLog::replace(const Fd& fresh) {
-  if (is_own_descriptor(options_.path)) return {};
-  if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
-  return fail_errno("cannot reopen the access log {}", options_.path);
+  return is_own_descriptor(options_.path) ? Result<void>() : stream_.replace(fresh);
 }
 
 bool AccessLog::is_suppressed(const AccessRecord& record) const {
@@ -36,8 +33,11 @@ void AccessLog::write(const AccessRecord& record) {
   if (is_suppressed(record)) return;
   line_.clear();
   options_.format.render(record, line_);
-  // Ignore errors, because a log that cannot be written must not stop the server.
-  [[maybe_unused]] const auto ignored = ::write(fd_.get(), line_.data(), line_.size());
+  if (!stream_.write(line_)) return lost_.add();
+  if (const std::uint64_t lost = lost_.take_unreported(); lost > 0) {
+    log(LogLevel::kWarning, "{}",
+        lost_lines_message(fmt::format("access log {}", options_.path), lost));
+  }
 }
 
 }  // namespace quarry::base

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -15,17 +16,19 @@
 
 #include "log_frame.h"
 #include "quarry/base/log_request.h"
+#include "quarry/base/log_stream.h"
 
 namespace quarry::base {
 namespace {
 
 struct Log {
   LogOptions options;
-  int fd = STDERR_FILENO;
-  Fd owned;  // same as fd; empty if fd is standard error or not owned
+  LogStream stream;
+  int fd = STDERR_FILENO;  // that of `stream`; without a stream: not owned, and writes can block
+  LostLines lost;
   std::string prefix;
-  std::string request;         // id of the current request
-  bool has_lost_line = false;  // the daemon has not accepted the last line
+  std::string request;             // id of the current request
+  bool has_lost_datagram = false;  // the daemon has not accepted the last line
 };
 
 Log& the_log() {
@@ -66,45 +69,65 @@ Result<Fd> connect_log_socket(const std::string& path) {
   return fd;
 }
 
-/// Writes BYTES. Errors are ignored, because they cannot be reported and must not stop the server.
-void put(int fd, std::string_view bytes) {
-  [[maybe_unused]] const auto ignored = ::write(fd, bytes.data(), bytes.size());
-}
-
-void put_datagram(Log& log, const std::string& datagram) {
+bool put_datagram(Log& log, std::string_view datagram) {
   // If the daemon has not accepted the last line, do not wait, so that a daemon that hangs delays
   // the server only once.
-  const int flags = MSG_NOSIGNAL | (log.has_lost_line ? MSG_DONTWAIT : 0);
+  const int flags = MSG_NOSIGNAL | (log.has_lost_datagram ? MSG_DONTWAIT : 0);
   const auto send = [&] { return ::send(log.fd, datagram.data(), datagram.size(), flags) >= 0; };
   const auto is_disconnected = [] {
     return errno == ECONNREFUSED || errno == ENOTCONN || errno == ECONNRESET;
   };
-  log.has_lost_line =
+  log.has_lost_datagram =
       !send() && !(is_disconnected() && connect_to_daemon(log.fd, log.options.path) && send());
+  return !log.has_lost_datagram;
+}
+
+/// Writes BYTES. Returns false if they were not written, which must not stop the server.
+bool put(Log& log, std::string_view bytes) {
+  if (is_socket(log.options.target)) return put_datagram(log, bytes);
+  if (log.stream) return log.stream.write(bytes);
+  return ::write(log.fd, bytes.data(), bytes.size()) >= 0;
+}
+
+bool put_next_part(Log& log, LogFrame& frame) {
+  std::string part = frame.next_part();
+  if (!log.options.is_buffered && !is_socket(log.options.target)) {
+    return put(log, frame.head()) && put(log, part) && put(log, frame.tail());
+  }
+  part.insert(0, frame.head());
+  part += frame.tail();
+  return put(log, part);
+}
+
+/// Logs the number of lost lines if the log, which has just accepted a line, has lost some before.
+void report_lost_lines(Log& log) {
+  const std::uint64_t lost = log.lost.take_unreported();
+  if (lost == 0) return;
+  const std::string message = lost_lines_message("log", lost);
+  LogFrame frame(log.options, {now_micros(), LogLevel::kWarning, ::getpid(), {}, message});
+  if (!put_next_part(log, frame)) log.lost.put_back(lost);
 }
 
 void put_lines(Log& log, const LogRecord& record) {
   LogFrame frame(log.options, record);
   while (!frame.is_done()) {
-    std::string part = frame.next_part();
-    if (!log.options.is_buffered && !is_socket(log.options.target)) {
-      put(log.fd, frame.head());
-      put(log.fd, part);
-      put(log.fd, frame.tail());
-      continue;
-    }
-    part.insert(0, frame.head());
-    part += frame.tail();
-    if (is_socket(log.options.target)) {
-      put_datagram(log, part);
+    if (put_next_part(log, frame)) {
+      report_lost_lines(log);
     } else {
-      put(log.fd, part);
+      log.lost.add();
     }
   }
 }
 
+Result<LogStream> open_stream(const LogOptions& options) {
+  if (options.target == LogTarget::kStderr) return LogStream::of_standard_error();
+  QUARRY_TRY_ASSIGN(Fd fd, is_socket(options.target) ? connect_log_socket(options.path)
+                                                     : open_log_file("log", options.path));
+  return LogStream(std::move(fd));
+}
+
 bool is_rotated(const Log& log) {
-  return log.options.target == LogTarget::kFile && log.owned &&
+  return log.options.target == LogTarget::kFile && log.stream &&
          !is_own_descriptor(log.options.path);
 }
 
@@ -125,27 +148,23 @@ std::string_view name_of(LogLevel level) {
 }
 
 Result<Fd> open_log_file(const char* what, const std::string& path) {
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_CREAT, 0640));
+  struct stat status {};
+  // With O_RDWR, a FIFO keeps lines until its reader starts, or starts again.
+  const bool is_fifo =
+      !is_own_descriptor(path) && ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  constexpr int kFlags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_CREAT;
+  Fd fd(::open(path.c_str(), (is_fifo ? O_RDWR : O_WRONLY) | kFlags, 0640));
   if (!fd) return fail_errno("cannot open the {} {}", what, path);
   return fd;
 }
 
 Result<void> open_log(const LogOptions& options) {
   Log& log = the_log();
-  Fd fd;
-  if (options.target == LogTarget::kFile) {
-    QUARRY_TRY_ASSIGN(fd, open_log_file("log", options.path));
-  } else if (is_socket(options.target)) {
-    QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
-  }
-  if (!fd) {
-    // Log to a duplicate of standard error, because children redirect standard error.
-    fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-    if (!fd) return fail_errno("cannot log to standard error");
-  }
+  QUARRY_TRY_ASSIGN(auto lost, LostLines::make());
+  QUARRY_TRY_ASSIGN(log.stream, open_stream(options));
   log.options = options;
-  log.fd = fd.get();
-  log.owned = std::move(fd);
+  log.fd = log.stream.fd();
+  log.lost = std::move(lost);
   return {};
 }
 
@@ -176,11 +195,8 @@ Result<void> reopen_log() {
 }
 
 Result<void> replace_log(const Fd& fresh) {
-  const Log& log = the_log();
-  if (!is_rotated(log)) return {};
-  // Keep the number of the descriptor, because children and libraries might use it.
-  if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
-  return fail_errno("cannot reopen the log {}", log.options.path);
+  Log& log = the_log();
+  return is_rotated(log) ? log.stream.replace(fresh) : Result<void>();
 }
 
 void unblock_reopen_signal() {
@@ -204,11 +220,20 @@ void set_log_descriptor(int fd) {
   Log& log = the_log();
   log.options.target = LogTarget::kStderr;
   log.options.form = LogForm::kText;
-  log.owned.reset();
+  log.stream = {};
   log.fd = fd;
 }
 void set_log_prefix(std::string prefix) {
   the_log().prefix = std::move(prefix);
+}
+
+std::uint64_t lost_log_lines() {
+  return the_log().lost.count();
+}
+
+std::string lost_lines_message(std::string_view what, std::uint64_t lost) {
+  return fmt::format("{} line{} of the {} could not be written and {} lost", lost,
+                     lost == 1 ? "" : "s", what, lost == 1 ? "was" : "were");
 }
 
 LogRequest::LogRequest(std::string id) : outer_(std::exchange(the_log().request, std::move(id))) {}
@@ -236,7 +261,8 @@ void log_bare(LogLevel level, std::string_view message) {
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }
-  put(log.fd, fmt::format("{}\n", message));
+  if (put(log, fmt::format("{}\n", message))) return report_lost_lines(log);
+  log.lost.add();
 }
 
 }  // namespace quarry::base

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "quarry/base/access_log.h"
+#include "quarry/base/log.h"
 #include "quarry/scoreboard/snapshot.h"
 #include "quarry/scoreboard/status.h"
 
@@ -55,6 +57,7 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"backoffice max", facts.backoffice_max},
       {"crashes", facts.crashes},
       {"emergency restart threshold", facts.emergency_restart_threshold},
+      {"lost log lines", base::lost_log_lines()},
       {"previous generation", ordered_json::array()},
       {"services", ordered_json::array()},
       {"pools", ordered_json::array()},
@@ -73,7 +76,8 @@ std::string status_document(control::Question question, const MasterFacts& facts
     auto snapshot = scoreboard::take_snapshot(one->children.board(),
                                               base::ListenQueue::of(service.listener.fd()));
     snapshot.pool = service.pool;
-    document["pools"].push_back(scoreboard::status_json(snapshot, is_full));
+    auto& pool = document["pools"].emplace_back(scoreboard::status_json(snapshot, is_full));
+    if (service.access_log) pool["lost access log lines"] = service.access_log->lost();
   }
   return document.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -2,7 +2,8 @@
 //
 // The master opens the file, and the workers inherit the descriptor. So the pool's user does not
 // need access to the folder. The file is opened for appending and each line is a single write(2),
-// so lines of different workers never mix.
+// so lines of different workers never mix. A line that the reader of a pipe, terminal or socket does
+// not accept is lost (log_stream.h). The number of lost lines is logged in the error log.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@
 #include "quarry/base/access_format.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
+#include "quarry/base/log_stream.h"
 #include "quarry/base/result.h"
 
 namespace quarry::base {
@@ -37,13 +39,16 @@ class AccessLog {
   void write(const AccessRecord& record);
 
   const AccessFormat& format() const { return options_.format; }
-  int fd() const { return fd_.get(); }
+  int fd() const { return stream_.fd(); }
+  /// Returns the number of lines that all processes with this log have lost.
+  std::uint64_t lost() const { return lost_.count(); }
 
  private:
   bool is_suppressed(const AccessRecord& record) const;
 
   AccessLogOptions options_;
-  Fd fd_;
+  LogStream stream_;
+  LostLines lost_;
   std::string line_;  // a member, to avoid an allocation per request
 };
 

@@ -5,7 +5,8 @@
 //   www","message":"…"}
 //
 // Files are opened for appending and each line is written with a single write(2), so lines of
-// different processes never mix. Callers have to escape untrusted text (request paths, user names)
+// different processes never mix. A line that the reader of a pipe, terminal or socket does not accept
+// is lost (log_stream.h). Callers have to escape untrusted text (request paths, user names)
 // with printable(). As a safeguard, the log itself also escapes control characters.
 //
 // The master opens the log before it starts children. Children inherit the descriptor.
@@ -13,6 +14,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +48,11 @@ Result<void> replace_log(const Fd& fresh);
 /// Unblocks SIGUSR1, with which the master tells its children to reopen their logs. A child calls
 /// this function after it has installed a handler for the signal.
 void unblock_reopen_signal();
+/// Returns the number of lines that the log has lost since open_log(), in this process, its parent
+/// and all children.
+std::uint64_t lost_log_lines();
+/// Returns the message that LOST lines of the log WHAT were lost.
+std::string lost_lines_message(std::string_view what, std::uint64_t lost);
 /// Returns the descriptor of the log. A child has to keep this descriptor open.
 int log_descriptor();
 

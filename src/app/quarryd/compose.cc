@@ -343,6 +343,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
     }
     QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers, earlier));
+    if (for_workers.access_log) metrics.access_logs.emplace_back(pool.name, for_workers.access_log);
     if (pages) metrics.pages.emplace_back(pool.name, pages->figures);
     QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
     const auto tallies = tallies_before(of_front, pages);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "quarry/base/log.h"
 #include "quarry/control/reopened_logs.h"
 #include "quarry/gateway/metrics_server.h"
 #include "quarry/http/web_page.h"
@@ -110,6 +111,14 @@ void write_courier(const pages::CourierView& courier, Exposition& out) {
   }
 }
 
+void write_lost_lines(const MetricsSources& sources, Exposition& out) {
+  begin(out, "quarry_log_lost_lines_total", "Lines that a log did not accept.");
+  out.sample({{"log", "error"}}, base::lost_log_lines());
+  for (const auto& [pool, log] : sources.access_logs) {
+    out.sample({{"log", "access"}, {"pool", pool}}, log->lost());
+  }
+}
+
 void write_queues(std::vector<pages::PoolQueues> pools, Exposition& out) {
   std::erase_if(pools, [](const auto& each) { return !each.view.problem.empty(); });
   begin(out, "quarry_change_set_queues", "Queues of change sets.");
@@ -131,6 +140,7 @@ gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view acc
   const auto pools = sources.overview->read();
   scoreboard::write_pool_metrics(pools, out);
   write_failed_logins(sources, pools, out);
+  write_lost_lines(sources, out);
   scoreboard::write_job_metrics(sources.overview->read_jobs(), out);
   if (const auto peers = sources.overview->read_peers(); !peers.empty()) write_peers(peers, out);
   if (!sources.pages.empty()) write_pages(sources, out);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/base/access_log.h"
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
 #include "quarry/master/listener.h"
@@ -21,6 +22,8 @@ struct MetricsSources {
   pages::ServerSources server;  // figures of the queues and the courier
   /// The counters of the pages of each pool that serves pages.
   std::vector<std::pair<std::string, std::shared_ptr<const pages::Figures>>> pages;
+  /// The access logs of the pools that have one.
+  std::vector<std::pair<std::string, std::shared_ptr<const base::AccessLog>>> access_logs = {};
 };
 
 /// Returns the service. The service runs as the user of the first pool, and does not open

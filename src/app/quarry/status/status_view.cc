@@ -196,6 +196,14 @@ Lines server_lines(StatusObject server, std::int64_t now) {
     lines.push_back(fmt::format("recent crashes: {} (after {} crashes, all children are replaced)",
                                 crashes, server.number("emergency restart threshold")));
   }
+  const auto add_lost = [&](const std::string& log, std::uint64_t lost) {
+    if (lost > 0) lines.push_back(fmt::format("lost lines of the {}: {}", log, lost));
+  };
+  add_lost("error log", server.number("lost log lines"));
+  for (const StatusObject pool : server.list("pools")) {
+    add_lost(fmt::format("access log of pool {}", base::printable(pool.text("pool"))),
+             pool.number("lost access log lines"));
+  }
   return lines;
 }
 
