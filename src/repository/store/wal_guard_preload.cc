@@ -2,6 +2,10 @@
 // Fossil has its own SQLite. The library wraps fcntl(2) so that this SQLite keeps the two WAL rules
 // (wal_lock_rules.h).
 //
+// Fossil requests a checkpoint after each commit. Because of rule (a), a checkpoint holds the write
+// lock, and a page of another fossil process fails if its first write finds this lock. Therefore,
+// the library refuses checkpoints of short logs.
+//
 // The library affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm".
 // The library needs only libc, and does not use exceptions or allocate memory.
 #include <dlfcn.h>
@@ -13,6 +17,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <string_view>
 
@@ -103,8 +108,8 @@ bool identify(int fd, ProcessWalLocks::File& file) {
   return true;
 }
 
-/// Returns whether FD is the index of a write-ahead log (a file -shm). Also returns true if this cannot be determined, for example
-/// in a chroot(2) without /proc.
+/// Returns whether FD is the index of a write-ahead log (a file -shm). Also returns true if this
+/// cannot be determined, for example in a chroot(2) without /proc.
 bool is_log_index(int fd) {
   char link[32];
   char path[4096];
@@ -128,6 +133,17 @@ void Guard::begin() {
                    });
 }
 
+/// Returns whether the write-ahead log with the index FD is so short that SQLite would not make a
+/// checkpoint by default. The position of the number of frames is documented in
+/// https://sqlite.org/walformat.html.
+bool is_log_short(int fd) {
+  constexpr off_t kFrameCount = 16;
+  constexpr std::uint32_t kDefaultCheckpoint = 1000;
+  std::uint32_t frames = 0;
+  return ::pread(fd, &frames, sizeof frames, kFrameCount) == sizeof frames &&
+         frames < kDefaultCheckpoint;
+}
+
 int Guard::lock(int fd, int command, struct flock& asked) {
   const LockBytes bytes{static_cast<int>(asked.l_start - kFirstByte),
                         static_cast<int>(asked.l_len)};
@@ -141,6 +157,10 @@ int Guard::lock(int fd, int command, struct flock& asked) {
   const auto thread = static_cast<std::uintptr_t>(::pthread_self());
   const Locked locked(mutex_);
   if (asked.l_type == F_WRLCK) {
+    if (bytes.mask() == kCheckpointByte.mask() && is_log_short(fd)) {
+      errno = EAGAIN;
+      return -1;
+    }
     const int code = locks_.take(file, thread, bytes, EAGAIN, kernel);
     errno = code == 0 ? before : code;
     return code == 0 ? 0 : -1;

@@ -1,5 +1,5 @@
 """Processes that make pages follow the rules for the write-ahead log (src/repository/store/wal_lock_rules.h). These
-processes copy frames of the log into the file only while they hold the write lock."""
+processes copy frames of the log into the file only while they hold the write lock, and only if the log is long."""
 
 import random
 import re
@@ -18,6 +18,8 @@ from support.process import wait_until
 # copies frames.
 WRITE, CHECKPOINT, READERS = 120, 121, range(123, 128)
 CHECKPOINTS = 10
+#: Bytes that take more than 1000 frames.
+LONG = 5 << 20
 
 LOCK = re.compile(r"fcntl\(\d+<[^>]*/fresh\.fossil-shm>, F_SETLK, "
                   r"\{l_type=(\w+), l_whence=SEEK_SET, l_start=(\d+), l_len=(\d+)\}\) = (-?\d+)")
@@ -61,9 +63,12 @@ def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
             wait_until(lambda: not page_processes(server), "the end of its process")
 
         show_page()  # fossil stores its base URL in the file on the first request
-        writer.execute("INSERT INTO config VALUES('one','1',1)")
-        writer.execute("BEGIN IMMEDIATE")
         before = contents(fresh)
+        writer.execute("INSERT INTO config VALUES('one','1',1)")
+        show_page()
+        assert contents(fresh) == before, "the log is short"
+        writer.execute("INSERT INTO config VALUES('long',zeroblob(?),1)", (LONG,))
+        writer.execute("BEGIN IMMEDIATE")
         show_page()
         assert contents(fresh) == before
         writer.execute("ROLLBACK")
@@ -147,7 +152,8 @@ def test_pages_beside_pushes_copy_only_with_the_write_lock(serve, fresh, tmp_pat
     # With -D the tracer is a separate process, and quarryd remains the direct child of the test.
     trace = ["strace", "-D", "-ff", "-qq", "-y", "-s", "0", "-e", "trace=fcntl,pwrite64", "-e", "signal=none",
              "-o", traces / "of"]
-    server, port = serve(command=trace)
+    # Leave the checkpoints to the pages.
+    server, port = serve(pool={"repository.wal_size": "64M"}, command=trace)
     with Crowd(port, fresh) as crowd:
         wait_until(lambda: len(page_checkpoints(server, traces)) >= CHECKPOINTS or crowd.ended.is_set(),
                    "checkpoints by pages", 300, pause=0.5)
