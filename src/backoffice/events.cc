@@ -47,7 +47,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
 /// Stores the position and the deferred arrivals.
 Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
-  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   QUARRY_TRY(Arrivals(repository).defer(batch));
   QUARRY_TRY(receipt.set_config(kMarkRow,
                                 fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
@@ -178,7 +178,7 @@ Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& 
     }
     if (ready.finished.empty()) break;
     QUARRY_TRY(events.hand_over(*options.courier));
-    QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+    QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());
     count += events.size();

@@ -99,7 +99,7 @@ Result<std::size_t> request_hooks(repository::Repository& repository,
   // Store the position only after the courier has stored the events. If fossil's backoffice has run
   // the hooks in the meantime, they run twice, which is better than not at all.
   QUARRY_TRY(events.hand_over(*options.courier));
-  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   if (repository.settings().get_int(kLast, 0) < due.last) {
     QUARRY_TRY(receipt.set_config(kLast, std::to_string(due.last)));
     QUARRY_TRY(receipt.commit());

@@ -39,7 +39,7 @@ bool is_held(std::string_view text, std::int64_t self, std::int64_t now,
 
 /// Releases the claim. A claim that could not be released ends when this process exits.
 void release_claim(repository::Repository& repository) {
-  auto receipt = repository.receive();
+  auto receipt = repository.receive_unsynced();
   if (receipt && receipt->set_config(kClaimRow, std::nullopt)) (void)receipt->commit();
 }
 
@@ -47,7 +47,7 @@ void release_claim(repository::Repository& repository) {
 
 Result<bool> take_claim(repository::Repository& repository, std::int64_t self,
                         const ProcessTable& processes) {
-  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   const std::int64_t now = repository.options().clock->now().value / 1000;
   const std::string held = repository.settings().get(kClaimRow).value_or("");
   if (is_held(held, self, now, processes)) return false;

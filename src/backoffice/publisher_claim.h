@@ -6,6 +6,8 @@
 //                               the end of its claim if that process is on another host
 //
 // The claim is a row and not a write transaction, so a courier that hangs does not block pushes.
+// Claims, positions and leases are not synced to the disk, because a page of fossil fails if its
+// first write finds that another process holds the write lock.
 #pragma once
 
 #include <cstddef>

@@ -131,7 +131,7 @@ Result<Batch> read_batch(repository::Repository& repository, const PublishOption
 }
 
 Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
-  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   if (batch.records_users) QUARRY_TRY(SecurityLog(repository).note_users());
   QUARRY_TRY(
       receipt.set_config(kSecurityRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));

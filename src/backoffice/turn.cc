@@ -68,7 +68,7 @@ Result<Decision> take_turn(repository::Repository& repository, std::int64_t self
     Decision decision = LeaseView(repository, self, options, processes).decision();
     if (decision.turn == Turn::kLeave) return decision;
   }
-  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   const LeaseView view(repository, self, options, processes);
   Decision decision = view.decision();
   if (decision.lease && *decision.lease != view.lease()) {

@@ -29,6 +29,14 @@ Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wai
   });
 }
 
+Result<Receipt> Repository::receive_unsynced() {
+  state_->wait_for_checkpoint();
+  return guarded(state_->path, [&] {
+    return Receipt(
+        std::make_unique<Receipt::State>(*state_, std::make_unique<UnsyncedCommits>(*state_)));
+  });
+}
+
 void Receipt::set_sender(Sender sender) {
   state_->sender = std::move(sender);
   state_->receipt = 0;

@@ -7,12 +7,30 @@
 
 namespace quarry::repository {
 
+/// While this object exists, commits in WAL mode are not synced to the disk. SQLite does not allow
+/// this change inside a transaction, so the object must be created before the transaction and
+/// destroyed after it.
+class UnsyncedCommits {
+ public:
+  explicit UnsyncedCommits(RepositoryState& repository) : database_(repository.database) {
+    database_.execute("PRAGMA synchronous=NORMAL");
+  }
+  ~UnsyncedCommits() { database_.execute("PRAGMA synchronous=FULL"); }
+  UnsyncedCommits(const UnsyncedCommits&) = delete;
+  UnsyncedCommits& operator=(const UnsyncedCommits&) = delete;
+
+ private:
+  Database& database_;
+};
+
 struct Receipt::State {
   // Size of the cache of expanded artifacts, in bytes. The cache usually contains the source of the
   // next delta.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
-  explicit State(Repository::State& repository) : r(repository), transaction(repository.database) {
+  explicit State(Repository::State& repository,
+                 std::unique_ptr<UnsyncedCommits> unsynced_commits = nullptr)
+      : r(repository), unsynced(std::move(unsynced_commits)), transaction(repository.database) {
     r.refresh();
     r.contents.set_cache_size(kCacheSize);
   }
@@ -58,6 +76,7 @@ struct Receipt::State {
   Result<void> verify_all(const CompletionWatch& watch);
 
   Repository::State& r;
+  std::unique_ptr<UnsyncedCommits> unsynced;  // null if the commit is synced
   Transaction transaction;
   Sender sender;
   Rid receipt = 0;

@@ -7,6 +7,7 @@
 
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
+#include "repository_state.h"
 #include "world.h"
 
 using namespace quarry;
@@ -343,4 +344,22 @@ TEST_CASE("rows of the configuration are found by prefix") {
   CHECK(settings.names_with("peer ") ==
         std::vector<std::string>{"peer a", "peer b", "peer \xc3\xbc"});
   CHECK(settings.names_with("no such ").empty());
+}
+
+TEST_CASE("a transaction without a sync is committed, and the next one is synced again") {
+  World world;
+  const auto synchronous = [&] {
+    return world.repository->internals().database.first_integer("PRAGMA synchronous");
+  };
+  constexpr int kNormal = 1;
+  constexpr int kFull = 2;
+  {
+    auto receipt = world.repository->receive_unsynced();
+    REQUIRE(receipt);
+    CHECK(synchronous() == kNormal);
+    REQUIRE(receipt->set_config("position", "7"));
+    REQUIRE(receipt->commit());
+  }
+  CHECK(synchronous() == kFull);
+  CHECK(world.sql("SELECT value FROM config WHERE name='position'") == "7");
 }
