@@ -88,7 +88,7 @@ void Server::finish_shared(Shared& shared) {
   const auto* bytes = reinterpret_cast<const char*>(evbuffer_pullup(shared.body.get(), -1));
   const auto page = CachedPage::make(std::move(shared.header),
                                      std::string_view(bytes, bytes == nullptr ? 0 : size));
-  if (page) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
+  if (page && shared.is_kept) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
   for (PageConnection* const connection : shared.connections) {
     if (page) {
       answer(*connection, page);

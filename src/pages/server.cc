@@ -156,7 +156,7 @@ void Server::on_target(PageConnection& connection, const Target& target) {
   if (shared) {
     ++figures_.counters().shared;
   } else {
-    shared = std::make_shared<Shared>(*key);
+    shared = std::make_shared<Shared>(*key, !changes_state(target.page));
   }
   shared->connections.push_back(&connection);
   if (!shared->is_begun) ask({.network = network_of(connection), .shared = shared});

@@ -60,6 +60,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// page.
   struct Shared {
     std::string key;
+    bool is_kept;  // whether the page is stored in the cache
     std::list<PageConnection*> connections = {};
     std::set<std::string> networks = {};  // networks with a queue entry for this page
     bool is_begun = false;

@@ -28,6 +28,11 @@ constexpr auto kPages = std::to_array<std::string_view>(
      "vpatch",     "wcontent", "wdiff",        "whistory",    "whatis",      "wiki",
      "wiki_rules", "winfo"});
 
+// Pages that fossil makes in a transaction with temporary tables. Whenever such a transaction changes
+// a temporary table, fossil also stores the time of this use of the server's URL in the repository.
+constexpr auto kWritingPages =
+    std::to_array<std::string_view>({"annotate", "blame", "doc", "praise"});
+
 // Parameters on which a page can depend.
 constexpr auto kKeptParameters = std::to_array<std::string_view>(
     {parameter::kRequestScheme, parameter::kHttps, parameter::kHost, parameter::kServerName,
@@ -102,6 +107,10 @@ std::optional<std::string> cache_key(const PageRequest& request, const Target& t
   }
   if (key.size() > kMaxKey) return std::nullopt;
   return key;
+}
+
+bool changes_state(std::string_view page) {
+  return std::ranges::find(kWritingPages, page) != kWritingPages.end();
 }
 
 PageRequest anonymous(const PageRequest& request) {

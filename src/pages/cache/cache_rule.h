@@ -29,6 +29,11 @@ std::string_view canonical(Agent agent);
 std::optional<std::string> cache_key(const PageRequest& request, const Target& target,
                                      bool trust_remote_user);
 
+/// Returns whether making PAGE changes the state of the repository (repository_state.h). Clients
+/// that wait for such a page share it, but a cached copy would never be found, because its key
+/// contains the earlier state.
+bool changes_state(std::string_view page);
+
 /// Returns a copy of REQUEST with only the parameters in its key, for a page that many clients
 /// share. The client's address and user agent are replaced.
 PageRequest anonymous(const PageRequest& request);

@@ -281,6 +281,25 @@ def test_a_hundred_visitors_share_one_page(serve, project):
     assert figures(server)["made"] - before <= 20
 
 
+def test_pages_that_change_the_repository_take_no_room_in_the_cache(serve, project):
+    """fossil writes to the repository when it makes such a page, so a cached copy would never be found."""
+    server, visitor = serve()
+    wait_for_cached_page(server, visitor)
+
+    def at_rest() -> dict:
+        wait_until(lambda: figures(server)["running"] == 0, "all pages to be complete")
+        return figures(server)
+
+    for path in ("/doc/tip/a.txt", "/annotate?filename=a.txt&checkin=tip", "/blame?filename=a.txt&checkin=tip",
+                 "/praise?filename=a.txt&checkin=tip"):
+        before = at_rest()
+        for _ in range(2):
+            assert visitor.get(path).status == 200
+        after = at_rest()
+        assert (after["made"] - before["made"], after["from cache"]) == (2, before["from cache"]), path
+        assert after["cache size"] == before["cache size"], path
+
+
 def test_visitors_while_commits_come(serve, project, fresh, fossil):
     """A page shows at least everything that was committed before the page was requested."""
     server, visitor = serve()
