@@ -59,8 +59,8 @@ end_to_end() {
     echo "Tests that need axe-core are skipped."
   fi
   [ ! -f "$build/axe-core/axe.min.js" ] || export QUARRY_AXE=$build/axe-core/axe.min.js
-  # There are more pytest workers than cores, because tests mostly wait. Tests of a file share servers, so one worker
-  # runs all of them.
+  # There are more pytest workers than cores, because tests mostly wait. The tests in one file use the same servers, so
+  # a single worker runs all tests of the file.
   $python -c 'import xdist' 2> /dev/null && options+=(-n $(($(nproc) + 1)) --dist loadfile)
   QUARRY_BUILD=$build $python -m pytest "${options[@]}" "$@" || true
   $python tests/junit_count.py "$work/e2e.xml" > "$work/e2e.log" || true

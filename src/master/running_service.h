@@ -25,9 +25,9 @@ struct RunningService {
 
 using RunningServices = std::vector<std::unique_ptr<RunningService>>;
 
-/// Called in a new child of ONE, the children of an element of SERVICES. Unmaps the boards of all other services.
-/// Returns the board that the service observes, if any. The observed board is mapped read-only,
-/// unless the service writes to it.
+/// Called in a new child. ONE contains this child, and is the `children` of one of SERVICES. Unmaps
+/// the boards of all other services. Returns the board that the service observes, if any. The
+/// observed board is mapped read-only, unless the service writes to it.
 std::optional<scoreboard::Board> forget_others(const RunningServices& services,
                                                const Children& one);
 

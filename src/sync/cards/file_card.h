@@ -33,7 +33,7 @@ bool is_unversioned_name(std::string_view name);
 
 /// Parses WORD as an mtime in seconds. Returns nullopt if WORD is not valid.
 std::optional<std::int64_t> unversioned_time(std::string_view word);
-/// Returns whether WORD is a hash, or kDeletedHash.
+/// Returns whether WORD is a hash or kDeletedHash.
 bool is_unversioned_hash(std::string_view word);
 
 }  // namespace quarry::sync

@@ -80,9 +80,9 @@ void Pages::add_technote(Rid rid, const Structural& note, double day) {
 }
 
 // Recomputes the events of the technote with TAG, with the same result as fossil. Versions are
-// processed in the order of artifact_order.h. A version gets a row if it is dated later than all
-// versions before it. If this version also refers to its previous version, the rows of all versions
-// before it are removed.
+// processed in the order of artifact_order.h. A version gets a row only if its date is later
+// than the dates of all versions that precede it. If this version also refers to its previous
+// version, the rows of all preceding versions are removed.
 void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;

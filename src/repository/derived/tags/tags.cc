@@ -22,8 +22,8 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
-    // A `tkt-` tag on a ticket change takes effect in the order of the changes, so the whole ticket
-    // is recomputed.
+    // `tkt-` tags on ticket changes take effect in the order of the changes, so the whole ticket is
+    // recomputed.
     if (card.name.starts_with("tkt-")) {
       work_.pending.stale_tickets.emplace(card.name.substr(4));
     }
