@@ -60,10 +60,10 @@ class FastCgiExchange : public BodyReader {
   /// Sends REPLY and ends the request. Returns false if the peer did not read the reply.
   bool send(const Reply& reply);
   /// Returns whether the web server keeps the connection open and the whole request has been read,
-  /// so that the connection can serve another request. Must be called after send().
+  /// so that the connection can serve another request. Valid only after send().
   bool may_keep() const { return is_kept_ && is_drained_; }
   /// Returns whether the peer might still be sending. If so, closing the connection could destroy
-  /// the reply. Must be called after send().
+  /// the reply. Valid only after send().
   bool has_unread() const { return !is_drained_; }
 
  private:

@@ -19,7 +19,8 @@ Result<std::size_t> number_in(std::string_view query, std::string_view name,
   if (text && text->empty()) return otherwise;
   const auto value = text ? base::parse_number<std::uint64_t>(*text) : std::nullopt;
   if (value && *value <= changes::kMaxViewed) return static_cast<std::size_t>(*value);
-  return fail(ErrorCode::kInvalid, "the parameters limit, waiting and over must be numbers up to {}",
+  return fail(ErrorCode::kInvalid,
+              "the parameters limit, waiting and over must be numbers up to {}",
               changes::kMaxViewed);
 }
 
