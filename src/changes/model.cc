@@ -163,6 +163,7 @@ void Model::evaluate(ModelNode& node) {
 void Model::enter_lanes(ModelNode& node) {
   node.is_placed = true;
   if (node.is_waiting()) waiting_.insert(&node);
+  if (node.is_running() && node.is_rollback()) running_rollbacks_.insert(&node);
   if (node.is_queued || node.is_running()) {
     for (const std::string& file : node.known.files) {
       LaneKey key(node.known.branch, file);
@@ -188,6 +189,7 @@ void Model::leave_lanes(ModelNode& node) {
   waiting_.erase(&node);
   ready_.erase(&node);
   doomed_.erase(&node);
+  running_rollbacks_.erase(&node);
   for (ModelLane* lane : std::exchange(node.lanes, {})) {
     lane->waiting.erase(&node);
     lane->running.erase(&node);

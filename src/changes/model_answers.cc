@@ -24,6 +24,26 @@ const ModelLane* lane_behind(const ModelNode& node) {
   return found == node.lanes.end() ? nullptr : *found;
 }
 
+std::string deferral_of(const ModelNode& node) {
+  const std::string& reason = node.known.deferral_reason;
+  return fmt::format("it is deferred until {}{}{}", base::iso_seconds(node.known.not_before),
+                     reason.empty() ? "" : ": ", reason);
+}
+
+/// Returns a sentence that says that a job has to wait for its dependency OTHER.
+std::string why_dependent(const ModelNode& other) {
+  return fmt::format("it depends on {} ({}), which has not landed", other.id.str(),
+                     word_of(other.known.stage));
+}
+
+/// Returns a sentence that says that a job in LANE has to wait for OTHER.
+std::string why_behind(const ModelLane& lane, const ModelNode& other) {
+  return fmt::format("it is waiting for {} ({}), which {} and also changes {} on {}",
+                     other.id.str(), word_of(other.known.name.type),
+                     other.is_running() ? "is running" : "goes first", lane.key.second,
+                     lane.key.first);
+}
+
 /// The landed jobs of each lane. If WILL_LAND is true, also the running jobs.
 class Landings {
  public:
@@ -76,11 +96,6 @@ bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
   const auto found = nodes_.find(id);
   return found != nodes_.end() && ready_.contains(found->second.get()) &&
          !found->second->known.is_deferred(now);
-}
-
-bool Model::is_passive(const ChangeSetId& id) const {
-  const ModelNode* node = known_node(id);
-  return node && node->is_waiting() && !node->is_active;
 }
 
 std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count,
@@ -175,16 +190,49 @@ std::string Model::why_passive(const ModelNode& node) const {
   return {};
 }
 
-/// Returns a sentence that says for which job the other jobs in LANE have to wait.
-std::string Model::why_behind(const ModelLane& lane) const {
-  const bool is_running = !lane.running.empty();
-  const ModelNode& other = is_running ? **lane.running.begin() : **lane.waiting.begin();
-  std::string why =
-      fmt::format("it is waiting for {} ({}), which {} and also changes {} on {}", other.id.str(),
-                  word_of(other.known.name.type), is_running ? "is running" : "goes first",
-                  lane.key.second, lane.key.first);
-  const std::string passive = is_running ? std::string() : why_passive(other);
-  return passive.empty() ? why : fmt::format("{}; {}", why, passive);
+/// Returns the reason why the waiting job NODE cannot run even if no other job waits, or an empty
+/// string.
+std::string Model::why_stopped(const ModelNode& node, base::UnixMillis now) const {
+  std::string why = doom_of(node);
+  if (why.empty()) why = why_passive(node);
+  return why.empty() && node.known.is_deferred(now) ? deferral_of(node) : why;
+}
+
+std::unordered_map<ChangeSetId, std::string> Model::stopped(base::UnixMillis now) const {
+  std::unordered_map<const ModelNode*, const ModelNode*> causes;
+  std::unordered_map<const ModelLane*, const ModelNode*> blocked;  // the first stopped job
+  std::unordered_map<ChangeSetId, std::string> reasons;
+  // Dependencies, and the jobs ahead in each lane, come first in the order.
+  for (const ModelNode* node : waiting_) {
+    std::string why = why_stopped(*node, now);
+    const ModelNode* cause = node;
+    if (why.empty()) {
+      const ModelNode* direct = nullptr;
+      const auto dependency = std::ranges::find_if(
+          node->dependencies, [&](const ModelNode* one) { return causes.contains(one); });
+      const auto lane = std::ranges::find_if(
+          node->lanes, [&](const ModelLane* one) { return blocked.contains(one); });
+      if (dependency != node->dependencies.end()) {
+        direct = *dependency;
+        why = why_dependent(*direct);
+      } else if (lane != node->lanes.end()) {
+        direct = blocked.at(*lane);
+        why = why_behind(**lane, *direct);
+      } else {
+        continue;
+      }
+      cause = causes.at(direct);
+      if (cause != direct) {
+        why += fmt::format(": it is waiting for {} ({})", cause->id.str(),
+                           word_of(cause->known.name.type));
+      }
+      why += ": " + why_stopped(*cause, now);
+    }
+    causes.emplace(node, cause);
+    for (const ModelLane* lane : node->lanes) blocked.emplace(lane, node);
+    reasons.emplace(node->id, std::move(why));
+  }
+  return reasons;
 }
 
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
@@ -204,23 +252,31 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
                                            [](const ModelNode* one) { return !one->has_landed(); });
     if (open == node->dependencies.end()) break;
     node = *open;
-    chain += fmt::format("it depends on {} ({}), which has not landed: ", node->id.str(),
-                         word_of(node->known.stage));
+    chain += why_dependent(*node) + ": ";
     if (!node->is_waiting())
       return chain + (node->is_running() ? "it is running" : std::string(kNotChecked));
   }
-  if (const ModelLane* lane = lane_behind(*node)) return chain + why_behind(*lane);
-  if (node->known.is_deferred(now)) {
-    const std::string& reason = node->known.deferral_reason;
-    return chain + fmt::format("it is deferred until {}{}{}",
-                               base::iso_seconds(node->known.not_before),
-                               reason.empty() ? "" : ": ", reason);
+  if (const ModelLane* lane = lane_behind(*node)) {
+    const bool is_running = !lane->running.empty();
+    const ModelNode& other = is_running ? **lane->running.begin() : **lane->waiting.begin();
+    const std::string stopped = is_running ? std::string() : why_stopped(other, now);
+    return chain + why_behind(*lane, other) + (stopped.empty() ? "" : ": ") + stopped;
   }
-  const bool is_behind_rollback = !ready_.empty() && (*ready_.begin())->is_rollback();
-  if (is_behind_rollback && !node->is_rollback()) {
-    return chain + fmt::format("it is waiting for rollback {}", (*ready_.begin())->id.str());
+  if (node->known.is_deferred(now)) return chain + deferral_of(*node);
+  if (const ModelNode* rollback = rollback_before(*node, now)) {
+    return chain + fmt::format("it is waiting for rollback {}{}", rollback->id.str(),
+                               rollback->is_running() ? ", which is running" : "");
   }
   return chain.empty() ? chain : chain + "it is ready";
+}
+
+/// Returns the rollback for which NODE, which can run otherwise, has to wait, or null.
+const ModelNode* Model::rollback_before(const ModelNode& node, base::UnixMillis now) const {
+  if (!running_rollbacks_.empty()) return *running_rollbacks_.begin();
+  const auto first = std::ranges::find_if(
+      ready_, [&](const ModelNode* one) { return !one->known.is_deferred(now); });
+  const bool is_behind = first != ready_.end() && (*first)->is_rollback() && !node.is_rollback();
+  return is_behind ? *first : nullptr;
 }
 
 std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {

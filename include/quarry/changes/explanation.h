@@ -26,11 +26,13 @@ inline constexpr std::size_t kMaxExplained = 50'000;
 Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                               const ChangeSetId& id, base::UnixMillis now);
 
-/// Sets the remark of each waiting job in VIEW to the reason why it waits. Removes the expected time
-/// of jobs that wait until a user releases or approves a job or thaws a branch. RULES and FROZEN are
-/// the rules and the frozen branches of the queue. Only the jobs in VIEW are known. Therefore, a
-/// remark can be missing if VIEW is a part of the queue.
-void explain(QueueView& view, const Rules& rules, Branches frozen, base::UnixMillis now);
+/// Sets the remark of each waiting job in VIEW, a view of DIRECTORIES, to the reason why it waits.
+/// Removes the expected time of jobs that do not run before a user acts or a cause goes away: see
+/// Model::stopped(); also if the queue has stopped or its disk is full. RULES and FROZEN are the
+/// rules and the frozen branches of the queue. If too many jobs would have to be read, no job has an
+/// expected time or a new remark. Errors: errors from file operations.
+Result<void> explain(QueueView& view, const Directories& directories, const Rules& rules,
+                     Branches frozen, base::UnixMillis now);
 
 /// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
 /// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files), errors from file

@@ -107,7 +107,6 @@ class Model {
   /// Returns the jobs that can run now, in order. The jobs can be in queue/, staging/ or pending/.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  bool is_passive(const ChangeSetId& id) const;
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
   /// in the returned list. The list includes deferred jobs that are already in pending/, because
   /// these jobs start without another move when they are due. Omits jobs that are less urgent than
@@ -123,6 +122,9 @@ class Model {
   std::vector<std::pair<ChangeSetId, std::string>> doomed() const;
   /// Returns a sentence that says what the job waits for, or an empty string if it can run.
   std::string why_not(const ChangeSetId& id, base::UnixMillis now) const;
+  /// Returns the waiting jobs that do not run even if all running jobs finish, each with the reason:
+  /// they can never run, are passive or deferred, or wait for such a job, directly or indirectly.
+  std::unordered_map<ChangeSetId, std::string> stopped(base::UnixMillis now) const;
 
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
@@ -155,13 +157,15 @@ class Model {
   void grant(ModelLane& lane);
   void note(ModelNode& node);
   std::string why_passive(const ModelNode& node) const;
-  std::string why_behind(const ModelLane& lane) const;
+  std::string why_stopped(const ModelNode& node, base::UnixMillis now) const;
+  const ModelNode* rollback_before(const ModelNode& node, base::UnixMillis now) const;
 
   std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>> nodes_;
   std::map<LaneKey, std::unique_ptr<ModelLane>> lanes_;
   NodesInOrder waiting_;
   NodesInOrder ready_;
   NodesInOrder doomed_;
+  std::set<const ModelNode*> running_rollbacks_;
   std::set<std::string, std::less<>> frozen_;
   std::deque<ModelNode*> touched_;
 };

@@ -51,6 +51,8 @@ std::string headline(const Job& job);
 struct QueueView {
   std::array<std::uint64_t, kStages> counts{};  // all jobs in each stage
   std::vector<JobView> jobs;
+  /// All waiting jobs up to the last one in `jobs`, in order. `jobs` can lack some of them.
+  std::vector<JobLocation> waiting;
   /// The bookmarks at which the lists continue. Empty if all jobs are shown.
   std::string more_waiting;
   std::string more_over;

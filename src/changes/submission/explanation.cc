@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "quarry/changes/actions.h"
 #include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/model.h"
@@ -31,62 +33,87 @@ class Reading {
     for (const ChangeSetName& name : *names) QUARRY_TRY(put(stage, name));
     return {};
   }
-  /// Reads the dependencies of known jobs.
-  Result<void> read_unknown() {
-    // Stop when a pass does not reduce the number of unknown jobs. The remaining jobs probably do
-    // not exist.
-    std::size_t left = model.unknown().size();
-    while (left > 0) {
-      for (const ChangeSetId& id : model.unknown()) {
-        QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));
-        if (location) QUARRY_TRY(put(location->stage, location->name));
-      }
-      const std::size_t now = model.unknown().size();
-      if (now >= left) break;
-      left = now;
-    }
-    return {};
-  }
+  /// Reads the waiting jobs of VIEW.
+  Result<void> read(const QueueView& view);
+  /// Reads the dependencies of known jobs. Does not read the dependencies of finished jobs.
+  Result<void> read_unknown();
 
   Model model;
 
  private:
-  Result<void> put(Stage stage, const ChangeSetName& name) {
-    if (++files_ > kMaxExplained) {
-      return fail(ErrorCode::kLimit, "more than {} change sets", kMaxExplained);
-    }
-    const auto job = directories_.read(stage, name);
-    if (job) {
-      model.put(model_job_of(*job, stage, rules_));
-    } else if (job.error().code != ErrorCode::kNotFound) {  // it has moved, so skip it
-      ModelJob known;
-      known.name = name;
-      known.stage = stage;
-      known.is_unreadable = job.error().code != ErrorCode::kBusy;
-      model.put(std::move(known));
-    }
-    return {};
-  }
+  Result<void> put(Stage stage, const ChangeSetName& name, bool with_dependencies = true);
 
   const Directories& directories_;
   const Rules& rules_;
   std::size_t files_ = 0;
 };
 
+Result<void> Reading::put(Stage stage, const ChangeSetName& name, bool with_dependencies) {
+  if (++files_ > kMaxExplained) {
+    return fail(ErrorCode::kLimit, "more than {} change sets", kMaxExplained);
+  }
+  const auto job = directories_.read(stage, name);
+  ModelJob known;
+  if (job) {
+    known = model_job_of(*job, stage, rules_);
+    if (!with_dependencies) known.dependencies.clear();
+  } else if (job.error().code == ErrorCode::kNotFound) {
+    return {};  // it has moved, so skip it
+  } else {
+    known.name = name;
+    known.stage = stage;
+    known.is_unreadable = job.error().code != ErrorCode::kBusy;
+  }
+  model.put(std::move(known));
+  return {};
+}
+
+Result<void> Reading::read(const QueueView& view) {
+  std::map<ChangeSetId, const Job*> viewed;
+  for (const JobView& each : view.jobs) {
+    const bool is_read = !each.is_new && each.remark.empty();
+    if (is_read) viewed.emplace(each.job.name.id, &each.job);
+  }
+  for (const JobLocation& each : view.waiting) {
+    const auto found = viewed.find(each.name.id);
+    if (found == viewed.end()) {
+      QUARRY_TRY(put(each.stage, each.name));
+    } else {
+      model.put(model_job_of(*found->second, each.stage, rules_));
+    }
+  }
+  return read_unknown();
+}
+
+Result<void> Reading::read_unknown() {
+  std::set<ChangeSetId> asked;
+  for (bool is_complete = false; !std::exchange(is_complete, true);) {
+    for (const ChangeSetId& id : model.unknown()) {
+      if (!asked.insert(id).second) continue;
+      is_complete = false;
+      const auto location = find_one(directories_, id.str());
+      if (!location && location.error().code == ErrorCode::kNotFound) continue;
+      if (!location) return std::unexpected(location.error());
+      QUARRY_TRY(put(location->stage, location->name, !is_over(location->stage)));
+    }
+  }
+  return {};
+}
+
 /// Free space, in bytes, below which a disk is treated as full, because a job file needs more
 /// space.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// Returns a remark for waiting jobs if the queue has stopped, otherwise an empty string.
-std::string why_stuck(const Directories& directories) {
-  if (const std::string reason = stop_reason(directories); !reason.empty()) {
-    return "; the queue has stopped: " + reason;
-  }
+/// Returns the reason why the queue does not execute jobs now, or an empty string. IS_ROLLBACK is
+/// whether the job is a rollback. A queue that has stopped still executes rollbacks.
+std::string why_halted(const Directories& directories, bool is_rollback) {
+  const std::string reason = stop_reason(directories);
+  if (!reason.empty() && !is_rollback) return "the queue has stopped: " + reason;
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
   const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   const bool is_full = room < kNoRoom || (disk.f_files > 0 && disk.f_favail == 0);
-  return is_full ? "; the disk of the queue is full: processing continues when space is available"
+  return is_full ? "the disk of the queue is full: processing continues when space is available"
                  : "";
 }
 
@@ -109,37 +136,40 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   QUARRY_TRY(reading.read_unknown());
   QUARRY_TRY_ASSIGN(auto frozen, frozen_branches(directories));
   reading.model.set_frozen(std::move(frozen));
-  std::string why = reading.model.why_not(id, now);
-  if (why.empty()) why = "nothing blocks it: it is ready";
-  return why + why_stuck(directories);
+  const auto stopped = reading.model.stopped(now);
+  const auto found = stopped.find(id);
+  std::string why = found != stopped.end() ? found->second : reading.model.why_not(id, now);
+  const bool is_rollback = reading.model.find(id)->name.type == MoveType::kRollback;
+  const std::string halted = why_halted(directories, is_rollback);
+  if (why.empty()) return halted.empty() ? "nothing blocks it: it is ready" : halted;
+  return halted.empty() ? why : why + "; " + halted;
 }
 
-void explain(QueueView& view, const Rules& rules, Branches frozen, base::UnixMillis now) {
-  std::map<ChangeSetId, JobView*> open;
-  for (JobView& each : view.jobs) {
-    if (!is_over(each.stage)) open.emplace(each.job.name.id, &each);
+Result<void> explain(QueueView& view, const Directories& directories, const Rules& rules,
+                     Branches frozen, base::UnixMillis now) {
+  Reading reading(directories, rules);
+  const auto read = reading.read(view);
+  if (!read && read.error().code != ErrorCode::kLimit) return read;
+  if (!read) {
+    for (JobView& each : view.jobs) each.expected.reset();
+    return {};
   }
-  Model model;
-  for (const auto& [id, each] : open) {
-    ModelJob known = model_job_of(each->job, each->stage, rules);
-    std::erase_if(known.dependencies,
-                  [&](const ChangeSetId& other) { return !open.contains(other); });
-    model.put(std::move(known));
-  }
+  Model& model = reading.model;
   model.set_frozen(std::move(frozen));
-  const auto is_stuck = [&](const ChangeSetId& id) {
-    const auto found = open.find(id);
-    return found != open.end() && !found->second->expected;
-  };
+  const auto stopped = model.stopped(now);
+  const std::string halted = why_halted(directories, /*is_rollback=*/false),
+                    halted_rollback = why_halted(directories, /*is_rollback=*/true);
   for (JobView& each : view.jobs) {
+    if (is_over(each.stage) || each.stage == Stage::kRun) continue;
     const ChangeSetId& id = each.job.name.id;
-    if (is_over(each.stage) || each.stage == Stage::kRun || each.stage == Stage::kPrequeue)
-      continue;
-    if (each.remark.empty()) each.remark = one_line(model.why_not(id, now), kMaxWhy);
-    if (model.is_passive(id) || std::ranges::any_of(each.job.meta.precursors, is_stuck)) {
-      each.expected.reset();
-    }
+    const std::string& halt = each.job.name.type == MoveType::kRollback ? halted_rollback : halted;
+    const auto reason = stopped.find(id);
+    if (reason != stopped.end() || !halt.empty()) each.expected.reset();
+    if (each.stage == Stage::kPrequeue || !each.remark.empty()) continue;
+    each.remark = reason != stopped.end() ? reason->second : model.why_not(id, now);
+    each.remark = one_line(each.remark.empty() ? halt : each.remark, kMaxWhy);
   }
+  return {};
 }
 
 Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,

@@ -199,10 +199,11 @@ bool is_list_of(const ViewOptions& options, bool over) {
   return !options.after || is_over(options.after->stage) == over;
 }
 
-/// Lists the waiting jobs that match OPTIONS, and counts all waiting jobs.
+/// Lists the waiting jobs that match OPTIONS, and counts all waiting jobs. Puts all waiting jobs into
+/// VIEW, in order.
 Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
                                          QueueView& view) {
-  std::vector<JobLocation> waiting;
+  std::vector<JobLocation>& waiting = view.waiting;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Stage::kDone); ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(auto names, names_of(directories, stage));
@@ -219,7 +220,7 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
     if (after && !goes_first(*after, waiting[i])) continue;
-    listed.push_back({.location = std::move(waiting[i]), .rank = i + 1});
+    listed.push_back({.location = waiting[i], .rank = i + 1});
   }
   return listed;
 }
@@ -271,6 +272,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   Page page = page_of(directories, waiting, options, options.max_waiting);
   view.more_waiting = std::move(page.more);
   view.jobs = std::move(page.jobs);
+  view.waiting.resize(view.jobs.empty() ? 0 : view.jobs.back().place);
   if (const auto mean = mean_time(directories, done.take())) {
     for (JobView& each : view.jobs) {
       each.expected = *mean * static_cast<std::int64_t>(each.place);

@@ -31,7 +31,7 @@ Result<void> QueueAnswer::show_queue(base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
   QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
   QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
-  changes::explain(view, options_.rules, frozen, now);
+  QUARRY_TRY(changes::explain(view, directories_, options_.rules, frozen, now));
   if (!wants_json()) return show(queue_page(view, context(), request_.query));
   std::string branches;
   for (const std::string& each : frozen) {

@@ -77,6 +77,24 @@ def test_a_change_set_waits_for_one_before_it_that_waits_for_an_approval(queue):
     assert queue.content() == text(line_3="of the bug fix", line_15="of the change")
 
 
+def test_a_change_set_far_behind_a_stopped_one_has_no_expected_time(queue):
+    """The change sets wait for each other in turn: as a dependency, in the same file, and as a dependency."""
+    queue.lands(queue.submit(line_1="measured"))
+    stopped = queue.submit("BF", line_3="of the bug fix")
+    ids = [stopped]
+    for name, depends in (("b.txt", True), ("b.txt", False), ("c.txt", True)):
+        answer = queue.writer.submit(tarball({name: b"new\n"}, dependencies=ids[-1] if depends else ""), "DC")
+        assert answer.status == 202, answer.body
+        ids.append(answer.json["id"])
+    for id_ in ids:
+        queue.until(id_, "staging")
+    listed = {each["id"]: each for each in queue.writer.get("/queue.json?state=waiting").json["jobs"]}
+    for id_ in ids:
+        assert "expected_ms" not in listed[id_] and "approval" in listed[id_]["remark"], listed[id_]
+    why = queue.writer.get(f"/queue/{ids[-1]}.json?ask=why").json["why"]
+    assert ids[-2] in why and stopped in why and "approval" in why
+
+
 @pytest.mark.parametrize("base", ["", "trunk"])
 def test_a_change_set_is_merged_with_what_came_while_it_waited(queue, work, base):
     one, other = (queue.submit("BF", base, line_3=word) for word in ("of the bug fix", "of another"))

@@ -154,7 +154,7 @@ TEST_CASE("later jobs wait for a job that is held, not approved, or of a frozen 
   CHECK(why(model, 1) == "it is held by bob: not today");
   CHECK(has(why(model, 2), "approval"));
   CHECK(why(model, 3) ==
-        "it is waiting for 0000000000000001 (DC), which goes first and also changes a on trunk; it "
+        "it is waiting for 0000000000000001 (DC), which goes first and also changes a on trunk: it "
         "is held by bob: not today");
   CHECK(numbers_of(model.precursors_of(id_of(3))) == Numbers{2});
   model.put(job_of(4, {"a"}, {}, MoveType::kBugFix));

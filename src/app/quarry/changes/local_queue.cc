@@ -51,7 +51,7 @@ class LocalQueue : public QueueAccess {
     }
     QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
-    changes::explain(view, rules_, frozen, now());
+    QUARRY_TRY(changes::explain(view, directories_, rules_, frozen, now()));
     const nlohmann::json branches(frozen);
     return changes::json_of(
         view, fmt::format("\"frozen\":{},",

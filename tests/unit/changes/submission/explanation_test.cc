@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "quarry/changes/actions.h"
+#include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/frozen.h"
 #include "quarry/changes/options.h"
 #include "world.h"
@@ -31,6 +34,25 @@ ChangeSetName at(std::string_view id, std::int64_t millis) {
 
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+/// Adds the change set NAME in queue/, or changes it if it is in STAGE.
+void put(Queue& queue, const ChangeSetName& name, const std::function<void(Job&)>& change,
+         Stage stage = Stage::kQueue) {
+  if (stage == Stage::kQueue) queue.put(name);
+  auto lock = queue.directories.lock_job(stage, name);
+  REQUIRE(lock);
+  change(lock->job);
+  REQUIRE(lock->update());
+}
+
+/// Returns a view in which each waiting change set had an expected time before the explanation.
+QueueView view_with_times(Queue& queue, const ViewOptions& options) {
+  auto view = view_queue(queue.directories, options);
+  REQUIRE(view);
+  for (JobView& each : view->jobs) each.expected = std::chrono::seconds(1);
+  REQUIRE(explain(*view, queue.directories, {}, {}, kNow));
+  return *view;
 }
 
 }  // namespace
@@ -102,10 +124,9 @@ TEST_CASE("a change set that waits for a user has a reason and no expected time"
   view->jobs[0].job.held = "ann: not now";
   view->jobs[1].job.meta.target = "other";
   view->jobs[2].job.meta.dependencies = {named("a1").id};
-  view->jobs[3].job.meta.precursors = {named("a1").id};
-  view->jobs[4].job.meta.dependencies = {named("ff").id};
+  view->jobs[3].job.meta.files = {"a"};
   view->jobs[5].job.meta.files = {"e"};
-  explain(*view, {}, {"other"}, kNow);
+  REQUIRE(explain(*view, queue.directories, {}, {"other"}, kNow));
   std::vector<bool> has_time;
   for (const JobView& each : view->jobs) has_time.push_back(each.expected.has_value());
   CHECK(has_time == std::vector<bool>{false, false, false, false, true, true});
@@ -116,9 +137,103 @@ TEST_CASE("a change set that waits for a user has a reason and no expected time"
   CHECK(has(view->jobs[5].remark, "also changes e"));
   Rules rules;
   rules.needs_approval = *parse_move_types("DC");
-  explain(*view, rules, {}, kNow);
+  view->jobs[4].remark.clear();
+  REQUIRE(explain(*view, queue.directories, rules, {}, kNow));
   CHECK_FALSE(view->jobs[4].expected);
   CHECK(has(view->jobs[4].remark, "approval"));
+}
+
+TEST_CASE("a change set has no expected time while anything ahead of it is stopped") {
+  Queue queue;
+  const ChangeSetName held = at("a1", 1), dependent = at("a2", 2), behind = at("a3", 3),
+                      last = at("a4", 4), free = at("a5", 5), doomed = at("a6", 6);
+  put(queue, held, [](Job& job) {
+    job.held = "ann: not now";
+    job.meta.target = "other";
+  });
+  put(queue, dependent, [&](Job& job) {
+    job.meta.dependencies = {held.id};
+    job.meta.files = {"b"};
+  });
+  put(queue, behind, [](Job& job) { job.meta.files = {"b", "c"}; });
+  put(queue, last, [&](Job& job) {
+    job.meta.dependencies = {behind.id};
+    job.meta.files = {"d"};
+  });
+  put(queue, free, [](Job& job) { job.meta.files = {"e"}; });
+  put(queue, doomed, [](Job& job) {
+    job.meta.dependencies = {named("ff").id};
+    job.meta.files = {"f"};
+  });
+  const auto view = view_with_times(queue, {.branch = "trunk"});
+  REQUIRE(view.jobs.size() == 5);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_FALSE(view.jobs[i].expected);
+    CHECK(has(view.jobs[i].remark, "it is held by ann: not now"));
+  }
+  CHECK(has(view.jobs[1].remark, "waiting for a200000000000000 (DC)"));
+  CHECK(has(view.jobs[2].remark, "it depends on a300000000000000 (queue)"));
+  CHECK(view.jobs[3].expected);
+  CHECK(view.jobs[3].remark.empty());
+  CHECK_FALSE(view.jobs[4].expected);
+  CHECK(has(view.jobs[4].remark, "does not exist"));
+  CHECK(why(queue, last) == view.jobs[2].remark);
+  CHECK(has(why(queue, last), "waiting for a100000000000000 (DC): it is held by ann"));
+  // The rest of the list does not contain the change sets that stop its own.
+  const auto bookmark = Bookmark{.stage = Stage::kPending, .name = behind};
+  const auto rest = view_with_times(queue, {.after = bookmark});
+  REQUIRE(rest.jobs.size() == 3);
+  CHECK_FALSE(rest.jobs[0].expected);
+  CHECK(rest.jobs[1].expected);
+}
+
+TEST_CASE("a change set has no expected time while one ahead of it is deferred") {
+  Queue queue;
+  const ChangeSetName deferred = at("a1", 1), behind = at("a2", 2);
+  queue.put(deferred, Stage::kPending, "the branch trunk has forked");
+  put(
+      queue, deferred, [](Job& job) { job.deferrals = 1; }, Stage::kPending);
+  queue.put(behind);
+  const auto view = view_with_times(queue, {});
+  for (const JobView& each : view.jobs) {
+    CHECK_FALSE(each.expected);
+    CHECK(has(each.remark, "it is deferred until"));
+    CHECK(has(each.remark, "the branch trunk has forked"));
+  }
+  CHECK(has(why(queue, behind), "it is deferred until"));
+}
+
+TEST_CASE("a stopped queue is the reason why a change set waits") {
+  Queue queue;
+  const ChangeSetName first = at("a1", 1), second = at("a2", 2);
+  const ChangeSetName rollback = named("b1", MoveType::kRollback);
+  queue.put(first);
+  queue.put(second);
+  REQUIRE(note_stop(queue.directories, "the gate cannot be run"));
+  CHECK(why(queue, first) == "the queue has stopped: the gate cannot be run");
+  CHECK(has(why(queue, second), "a100000000000000"));
+  CHECK(has(why(queue, second), "; the queue has stopped"));
+  put(queue, rollback, [](Job& job) { job.meta.files.clear(); });
+  const auto view = view_with_times(queue, {});
+  CHECK(view.jobs[0].expected);
+  CHECK_FALSE(view.jobs[1].expected);
+  CHECK_FALSE(view.jobs[2].expected);
+  CHECK(has(why(queue, rollback), "nothing blocks it"));
+  CHECK(has(why(queue, first), "it is waiting for rollback b100000000000000"));
+}
+
+TEST_CASE("a change set waits for a rollback that is running, but not for a deferred one") {
+  Queue queue;
+  const ChangeSetName first = at("a1", 1), rollback = named("b1", MoveType::kRollback);
+  queue.put(first);
+  put(queue, rollback, [](Job& job) { job.meta.files.clear(); });
+  auto lock = queue.directories.lock_job(Stage::kQueue, rollback);
+  REQUIRE(lock);
+  REQUIRE(lock->move(Stage::kRun, kNow, "rolls back 1 change sets"));
+  CHECK(why(queue, first) == "it is waiting for rollback b100000000000000, which is running");
+  lock->job.deferrals = 1;
+  REQUIRE(lock->move(Stage::kPending, kNow, "the branch trunk has forked"));
+  CHECK(has(why(queue, first), "nothing blocks it"));
 }
 
 TEST_CASE("an action is possible if it changes the change set") {
