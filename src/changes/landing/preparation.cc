@@ -130,8 +130,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 }
 
 /// Adds to merges_ the check-ins that ORDER merges. As in fossil, omits the parent of the new
-/// check-in. Also omits merges that the branch already contains, because another change set might
-/// have landed them since the submission.
+/// check-in. Also omits merges that the branch or an earlier check-in of the prospect already
+/// contains, because another change set might have merged them since the submission.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, sent] : order.merges) {
     // Look up the full hash, because a name with 40 digits can be a prefix of a longer hash.
@@ -140,7 +140,11 @@ Attempt<void> Preparation::find_merges(const LandingOrder& order) {
     const bool is_new = std::ranges::find(merges_, merge) == merges_.end();
     if (!is_new || check_in == *parent_) continue;
     if (kind == MergeKind::kMerge) {
-      QUARRY_TRY_ASSIGN(const bool is_part, check_ins_.is_ancestor(check_in, *prospect_.tip));
+      bool is_part = false;
+      for (std::size_t i = 0; i <= merged_.size() && !is_part; ++i) {
+        const HashName& to = i == 0 ? *prospect_.tip : merged_[i - 1];
+        QUARRY_TRY_ASSIGN(is_part, check_ins_.is_ancestor(check_in, to));
+      }
       if (is_part) continue;
     }
     merges_.push_back(merge);
@@ -314,6 +318,9 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
   repository::Renames renames;
   for (const auto& [new_name, old_name] : change.prior_names()) renames.emplace(old_name, new_name);
   renames_ = repository::joined(std::move(renames_), std::move(renames));
+  for (const MergedCheckIn& merge : merges_) {
+    if (merge.kind == MergeKind::kMerge) merged_.push_back(merge.check_in);
+  }
   prospect_.tree = std::move(change.tree());
   parent_ = check_in.name;
   prospect_.check_ins.push_back(std::move(check_in));

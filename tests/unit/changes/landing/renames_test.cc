@@ -194,6 +194,18 @@ TEST_CASE("merged check-ins are parents, and picked ones have Q cards") {
   const std::string later = world.manifest(world.landed(again));
   CHECK(later.find(fmt::format("\nP {}\n", two.str())) != std::string::npos);
 
+  // Of change sets that land together, only the first one records a merge.
+  const HashName shared = on("shared", {{"a", {"a"}}, {"f", {"f"}}});
+  auto first = world.order(6, {{"f", {"f"}}}), second = world.order(7, {{"g", {"g"}}});
+  first.merges = second.merges = {{MergeKind::kMerge, shared}};
+  const auto both = world.lander.land(std::vector{first, second}, nullptr);
+  REQUIRE(both);
+  REQUIRE(both->size() == 2);
+  const HashName of_first = (*both)[0]->check_in;
+  CHECK(world.manifest(of_first).find(std::string(shared.str())) != std::string::npos);
+  CHECK(world.manifest((*both)[1]->check_in).find(fmt::format("\nP {}\n", of_first.str())) !=
+        std::string::npos);
+
   // fossil records a merge even if it does not change any file.
   auto empty = world.order(3, {});
   empty.merges = {{MergeKind::kMerge, picked}};
