@@ -184,7 +184,7 @@ std::string Model::why_passive(const ModelNode& node) const {
     return fmt::format("it is waiting for an approval, which move type {} needs",
                        word_of(node.known.name.type));
   }
-  if (!node.is_rollback() && frozen_.contains(node.known.branch)) {
+  if (frozen_.contains(node.known.branch)) {
     return fmt::format("branch {} is frozen", node.known.branch);
   }
   return {};
@@ -353,6 +353,14 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     }
     return NodeOrder()(a, b);
   });
+  for (const ModelNode* node : all) {
+    if (!node->has_landed() || node->known.branch == all.front()->known.branch) continue;
+    return fail(ErrorCode::kConflict,
+                "{} landed on the branch {}, and {} on {}: use one rollback per branch, first for "
+                "the dependents",
+                all.front()->id.str(), all.front()->known.branch, node->id.str(),
+                node->known.branch);
+  }
   std::vector<ChangeSetId> ids;
   ids.reserve(all.size());
   for (const ModelNode* node : all) ids.push_back(node->id);

@@ -140,7 +140,7 @@ class Model {
   /// member, it also contains the change sets that landed later and touched one of the member's
   /// files on the same branch. The landed change sets come first, in order of landing. Errors:
   /// kNotFound (one of PRIMARY is unknown, has failed or was rolled back before), kLimit (more than
-  /// LIMIT). With WILL_LAND, assumes that the running change sets land before the rollback.
+  /// LIMIT), kConflict (they landed on several branches). With WILL_LAND, assumes that the running change sets land before the rollback.
   Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                            std::size_t limit, bool will_land = false) const;
 

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/changes/explanation.h"
+
 namespace quarry::changes {
 namespace {
 
@@ -68,6 +70,22 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   return candidate;
 }
 
+/// Sets the branch of the rollback META, if its change sets have landed, so that the rollback waits
+/// while the branch is frozen. Error: kConflict, the change sets cannot be rolled back.
+Result<void> Prequeue::aim(Meta& meta) const {
+  const auto closure = rollback_closure(context_.directories, meta.dependencies,
+                                        context_.options.rules.max_rollback);
+  if (closure && closure->front().stage == Stage::kDone && meta.target.empty()) {
+    const auto job = context_.directories.read(Stage::kDone, closure->front().name);
+    if (job) meta.target = job->meta.target;
+  }
+  if (closure) return {};
+  // The execution of the rollback handles other errors.
+  const ErrorCode code = closure.error().code;
+  const bool is_refused = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
+  return is_refused ? fail(ErrorCode::kConflict, closure.error().message) : Result<void>();
+}
+
 /// Moves the job of CANDIDATE according to CHECKED, the result of its check.
 Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
   Result<void>& verdict = checked.verdict;
@@ -77,6 +95,9 @@ Result<void> Prequeue::judge(Candidate candidate, Checker::Checked checked) {
                .verdict = fail(
                    ErrorCode::kInvalid,
                    "the move type in the meta file differs from the move type in the job's name")};
+  }
+  if (verdict && checked.meta.type == MoveType::kRollback) {
+    if (auto aimed = aim(checked.meta); !aimed) checked = {.meta = {}, .verdict = std::move(aimed)};
   }
   if (!verdict && (!candidate.to_check || verdict.error().code == ErrorCode::kNotFound)) {
     // A file of the queue is missing or was changed, which is not the submitter's fault. Log the

@@ -28,6 +28,7 @@ class Prequeue final : public QueueWorker {
   };
   Result<std::optional<Candidate>> take(const ChangeSetName& name);
   Result<void> check_all(std::span<const ChangeSetName> names);
+  Result<void> aim(Meta& meta) const;
   Result<void> judge(Candidate candidate, Checker::Checked checked);
   Result<void> move(JobLock lock, Stage to, std::string_view why);
   Result<void> commit();

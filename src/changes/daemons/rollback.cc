@@ -102,8 +102,9 @@ Result<void> Rollback::go_on() {
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
   if (auto extended = extend(); !extended) {
-    const bool is_too_much = extended.error().code == ErrorCode::kLimit;
-    if (is_too_much) return undo(Verdict::kFailed, extended.error().message);
+    const ErrorCode code = extended.error().code;
+    const bool is_final = code == ErrorCode::kLimit || code == ErrorCode::kConflict;
+    if (is_final) return undo(Verdict::kFailed, extended.error().message);
     context_.log(extended.error());
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }

@@ -129,8 +129,10 @@ Result<void> QueueAnswer::answer_rollback(const changes::ChangeSetId& id) {
                     changes::rollback_closure(directories_, {id}, options_.rules.max_rollback));
   std::string list;
   for (const changes::JobLocation& each : places) {
-    list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",
-                        json_string(each.name.id.str()), json_string(word_of(each.stage)));
+    const auto job = directories_.read(each.stage, each.name);
+    list += fmt::format("{}{{\"id\":{},\"stage\":{},\"target\":{}}}", list.empty() ? "" : ",",
+                        json_string(each.name.id.str()), json_string(word_of(each.stage)),
+                        json_string(job ? job->meta.target : std::string()));
   }
   reply_.body = fmt::format("{{\"rollback\":[{}]}}\n", list);
   return {};

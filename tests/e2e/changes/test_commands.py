@@ -314,6 +314,19 @@ def test_rollback_lists_dependent_change_sets(queue_command, waiting, fresh):
     assert meta == {"movetype": ["RB"], "dependencies": [first], "comment": ["it broke"]}
 
 
+def test_a_rollback_of_two_branches_is_refused(queue_command, waiting, fresh):
+    queue = Queue.of(fresh)
+    for id_, branch in zip(waiting[:2], ("trunk", "side")):
+        path = next(each for each in (queue.base / "queue").iterdir() if each.name.startswith(id_))
+        text = path.read_text().replace("##target\ntrunk\n", f"##target\n{branch}\n")
+        path.write_text(text + "2026-01-01T00:00:01.000 D landed\n")
+        path.rename(queue.base / "done" / path.name)
+    for options in (["--dry-run"], []):
+        refused = queue_command.refused("rollback", *waiting[:2], *options)
+        assert "use one rollback per branch" in refused and "trunk" in refused and "side" in refused
+    assert not list((queue.base / "prequeue").iterdir())
+
+
 def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
     assert "has no queue of change sets" in quarry.refused("queue", "list", "-R", fresh)
     assert "http: or https:" in quarry.refused("queue", "list", "--to", "file:///tmp/x")

@@ -135,3 +135,19 @@ def test_a_rollback_lists_and_rolls_back_what_landed_later_on_the_same_file(queu
     assert all((each[:8] in errors) == (each in ids[1:]) for each in ids)
     queue.lands(output.strip())
     assert queue.content() == text(line_3="changed")
+
+
+def test_a_rollback_waits_while_its_branch_is_frozen(queue, quarry):
+    id_ = queue.submit(line_3="changed")
+    queue.lands(id_)
+    quarry("queue", "freeze", "trunk", "-R", queue.repository)
+    status, output, errors = quarry.attempt("queue", "rollback", id_, "-R", queue.repository)
+    assert status == 0, errors
+    rollback = output.strip()
+    queue.until(rollback, "pending", *OVER)
+    assert queue.folders.stage_of(rollback) == "pending"
+    assert quarry("queue", "why", rollback, "-R", queue.repository) == "branch trunk is frozen\n"
+    assert queue.content() == text(line_3="changed")
+    quarry("queue", "thaw", "trunk", "-R", queue.repository)
+    queue.lands(rollback)
+    assert queue.content() == text()

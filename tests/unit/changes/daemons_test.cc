@@ -10,6 +10,7 @@
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemon_notes.h"
 #include "quarry/changes/explanation.h"
+#include "quarry/changes/frozen.h"
 #include "quarry/changes/queue_view.h"
 #include "temporary_folder.h"
 #include "watched_files.h"
@@ -705,8 +706,8 @@ TEST_CASE("a failed rollback changes nothing") {
   Queue queue(folder);
   queue.submit(1, {"a"});
   queue.until(1, Stage::kDone);
-  std::ofstream(queue.directories.control("frozen")) << "trunk\n";
-  queue.submit(2, {"b"}, "land", {1});
+  require_approvals_of_emergencies(queue);
+  queue.submit(2, {"b"}, "land", {1}, MoveType::kEmergency);
   queue.until(2, Stage::kStaging);
   queue.submit(3, {}, "fail", {1}, MoveType::kRollback);
   queue.until(3, Stage::kFail);
@@ -714,9 +715,58 @@ TEST_CASE("a failed rollback changes nothing") {
   CHECK(queue.stage_of(2) == Stage::kStaging);
   CHECK_FALSE(queue.job_of(2).rolled_back);
   CHECK_FALSE(queue.job_of(1).rolled_back);
-  std::filesystem::remove(queue.directories.control("frozen"));
-  queue.turn(Scan::kAll);
+  REQUIRE(act(queue.directories, id_of(2), {Action::kApprove, "bob", ""}, queue.clock.now(), {}));
   queue.until(2, Stage::kDone);
+}
+
+TEST_CASE("a rollback waits while its branch is frozen, and then goes first") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kDone);
+  REQUIRE(set_frozen(queue.directories, "trunk", true));
+  queue.submit(2, {"b"});
+  queue.until(2, Stage::kStaging);
+  queue.submit(3, {}, "land", {1}, MoveType::kRollback);
+  queue.until(3, Stage::kPending);
+  for (int i = 0; i < 3; ++i) queue.turn(Scan::kAll);
+  CHECK(queue.stage_of(3) == Stage::kPending);
+  CHECK(queue.job_of(3).history.back().why == "branch trunk is frozen");
+  CHECK_FALSE(queue.job_of(1).rolled_back);
+  // What has not landed can be removed.
+  queue.submit(4, {}, "land", {2}, MoveType::kRollback);
+  queue.until(4, Stage::kDone);
+  CHECK(queue.stage_of(2) == Stage::kAbandon);
+  queue.submit(5, {"c"});
+  queue.until(5, Stage::kStaging);
+  REQUIRE(set_frozen(queue.directories, "trunk", false));
+  queue.until(5, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(1), reversal(1), landing(5)});
+}
+
+TEST_CASE("a rollback that reaches two branches is refused when it is checked") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  Meta meta;
+  meta.target = "side";
+  meta.files = {"b"};
+  meta.dependencies = {id_of(1)};
+  REQUIRE(queue.try_submit(2, meta));
+  queue.until(2, Stage::kDone);
+  queue.submit(3, {}, "land", {1}, MoveType::kRollback);
+  REQUIRE(queue.prequeue.run(Scan::kNew));
+  CHECK(queue.stage_of(3) == Stage::kFail);
+  CHECK(queue.job_of(3).history.back().why ==
+        fmt::format("{} landed on the branch trunk, and {} on side: use one rollback per branch, "
+                    "first for the dependents",
+                    id_of(1).str(), id_of(2).str()));
+  CHECK(rollback_closure(queue.directories, {id_of(1)}, 10).error().code == ErrorCode::kConflict);
+  queue.submit(4, {}, "land", {2}, MoveType::kRollback);
+  queue.until(4, Stage::kDone);
+  REQUIRE(act(queue.directories, id_of(3), {Action::kRetry, "bob", ""}, queue.clock.now(), {}));
+  queue.until(3, Stage::kDone);
+  CHECK(queue.job_of(3).meta.target == "trunk");
 }
 
 TEST_CASE("a rollback whose child dies is repeated, once") {

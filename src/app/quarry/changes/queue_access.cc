@@ -49,6 +49,7 @@ class ServerQueue : public QueueAccess {
   }
   Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
     std::vector<ChangeSetId> all;
+    std::string branch;  // on which they have landed
     for (const ChangeSetId& id : ids) {
       QUARRY_TRY_ASSIGN(const std::string reply,
                         client_.get(fmt::format("/{}", id.str()), "ask=rollback"));
@@ -59,6 +60,16 @@ class ServerQueue : public QueueAccess {
                     "invalid reply from the server: no list of change sets to roll back");
       }
       for (const json& each : *list) {
+        const std::string target = text_in(each, "target");
+        if (text_in(each, "stage") == word_of(changes::Stage::kDone)) {
+          if (!branch.empty() && target != branch) {
+            return fail(ErrorCode::kConflict,
+                        "the change sets landed on the branches {} and {}: use one rollback per "
+                        "branch, first for the dependents",
+                        base::printable(branch), base::printable(target));
+          }
+          branch = target;
+        }
         const auto gone = ChangeSetId::parse(text_in(each, "id"));
         if (gone && std::ranges::find(all, *gone) == all.end()) all.push_back(*gone);
       }
