@@ -265,4 +265,12 @@ FileSystem& FileSystem::real() {
   return system;
 }
 
+Result<std::filesystem::file_type> type_of_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (!error || type == std::filesystem::file_type::not_found) return type;
+  return fail(error == std::errc::permission_denied ? ErrorCode::kDenied : ErrorCode::kIo,
+              "cannot access {}: {}", path.string(), error.message());
+}
+
 }  // namespace quarry::base

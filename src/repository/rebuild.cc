@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
@@ -158,7 +159,8 @@ void Rebuild::extend_private() {
 
 Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options,
                         const Progress& progress, const std::function<bool()>& is_interrupted) {
-  if (!std::filesystem::exists(path)) {
+  QUARRY_TRY_ASSIGN(const auto type, base::type_of_file(path));
+  if (type == std::filesystem::file_type::not_found) {
     return fail(ErrorCode::kNotFound, "{}: no such file", path.string());
   }
   return guarded(path, [&]() -> Result<Rebuilt> {

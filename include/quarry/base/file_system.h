@@ -74,4 +74,9 @@ class FileSystem {
   static FileSystem& real();
 };
 
+/// Returns the type of the file at PATH, after following symbolic links, or file_type::not_found.
+/// Unlike std::filesystem::exists() and is_directory() with an error code, does not treat a missing
+/// permission like a missing file. Errors: kDenied, kIo.
+Result<std::filesystem::file_type> type_of_file(const std::filesystem::path& path);
+
 }  // namespace quarry::base

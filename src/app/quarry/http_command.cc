@@ -126,10 +126,9 @@ Result<Server> server_of(const std::string& config, const std::filesystem::path&
 /// Answers requests for a single repository or a folder of repositories.
 class Service {
  public:
-  explicit Service(const HttpArguments& arguments)
-      : path_(arguments.path),
-        config_(arguments.config),
-        is_folder_(std::filesystem::is_directory(path_)) {
+  /// IS_FOLDER is whether the path of ARGUMENTS is a folder.
+  Service(const HttpArguments& arguments, bool is_folder)
+      : path_(arguments.path), config_(arguments.config), is_folder_(is_folder) {
     options_.all_rights = arguments.is_trusted;
   }
 
@@ -250,8 +249,9 @@ class Service {
       name = server->name;
     }
     const bool is_off = server->pool && !queue.is_enabled;
-    if (is_off || !std::filesystem::is_directory(
-                      changes::queue_base(queue, repository.path(), name), error)) {
+    // If the folder cannot be accessed, the endpoint reports the error.
+    const auto type = base::type_of_file(changes::queue_base(queue, repository.path(), name));
+    if (is_off || (type && *type != std::filesystem::file_type::directory)) {
       return std::unexpected(
           Refusal{.status = 404, .text = "the repository has no queue of change sets"});
     }
@@ -324,8 +324,7 @@ void keep_log_out_of_replies() {
   if (nowhere) ::dup2(nowhere.get(), STDERR_FILENO);
 }
 
-int answer_one(const HttpArguments& arguments) {
-  Service service(arguments);
+int answer_one(Service& service) {
   RequestReader reader(STDIN_FILENO, service.max_body(), kReadTimeout);
   if (is_cgi()) {
     const auto request = reader.cgi();
@@ -346,8 +345,7 @@ int answer_one(const HttpArguments& arguments) {
   return kDone;
 }
 
-int answer_all(const HttpArguments& arguments) {
-  Service service(arguments);
+int answer_all(Service& service) {
   // Do not set a timeout, because the client might wait for its user between two requests.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   for (bool is_sent = true; is_sent;) {
@@ -365,13 +363,18 @@ int answer_all(const HttpArguments& arguments) {
 
 int run_http(const HttpArguments& arguments) {
   keep_log_out_of_replies();
-  const auto became = act_as_owner_of(arguments.path);
-  if (!became) {
+  const auto become_owner_and_look = [&]() -> Result<std::filesystem::file_type> {
+    QUARRY_TRY(act_as_owner_of(arguments.path));
+    return base::type_of_file(arguments.path);
+  };
+  const auto type = become_owner_and_look();
+  if (!type) {
     base::write_all(STDOUT_FILENO,
-                    refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
+                    refuse(refusal_of(type.error(), arguments.is_trusted), !is_cgi()));
     return kFailed;
   }
-  return arguments.is_trusted ? answer_all(arguments) : answer_one(arguments);
+  Service service(arguments, *type == std::filesystem::file_type::directory);
+  return arguments.is_trusted ? answer_all(service) : answer_one(service);
 }
 
 }  // namespace quarry::app

@@ -14,6 +14,7 @@
 #include "front_certificates.h"
 #include "hooks_service.h"
 #include "pool_services.h"
+#include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/base/split.h"
@@ -313,9 +314,9 @@ Lines unreadable_by_metrics(const master::Config& config) {
   const auto courier = courier_config_in(config);
   if (!config.global.metrics_listen || !courier) return {};
   const std::string& spool = courier->options.spool_directory;
-  std::error_code error;
   // The courier creates the folder at its first start, so a missing folder is not a problem.
-  if (!std::filesystem::exists(spool, error)) return {};
+  const auto type = base::type_of_file(spool);
+  if (type && *type == std::filesystem::file_type::not_found) return {};
   ChildNeeds needs;
   needs.files.push_back(
       {"metrics.listen: the metrics of the courier will be missing", spool, NeededAccess::kRead});

@@ -5,21 +5,33 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
+#include <optional>
 
+#include "quarry/base/file_system.h"
 #include "quarry/master/credentials.h"
 
 namespace quarry::master {
 namespace {
 
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
+using std::filesystem::file_type;
+
+/// Returns the type of the file PATH, the value of DIRECTIVE. If the file cannot be accessed, reports
+/// a mistake and returns nullopt.
+std::optional<file_type> type_of(const std::string& path, const char* directive,
+                                 const Findings& findings) {
+  const auto type = base::type_of_file(path);
+  if (type) return *type;
+  findings.mistake(directive, fmt::format("{}: {}", directive, type.error().message));
+  return std::nullopt;
 }
 
-bool is_file(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
+/// Returns whether PATH, the value of DIRECTIVE, is a folder. Otherwise, reports a mistake.
+bool is_folder(const std::string& path, const char* directive, const Findings& findings) {
+  const auto type = type_of(path, directive, findings);
+  if (type && *type != file_type::directory) {
+    findings.mistake(directive, fmt::format("{}: {} is not a folder", directive, path));
+  }
+  return type == file_type::directory;
 }
 
 /// Stores FOUND, the value of DIRECTIVE, in TARGET. If FOUND is an error, reports a mistake.
@@ -47,15 +59,11 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
     // Report a mistake and not only a notice, because the children must not run without the chroot.
     if (!running_as_root) {
       findings.mistake("chroot", "chroot needs root: start quarryd as root, or remove chroot");
-    } else if (!is_folder(settings.chroot)) {
-      findings.mistake("chroot", fmt::format("chroot: {} is not a folder", settings.chroot));
+    } else if (!is_folder(settings.chroot, "chroot", findings)) {
       return;
     }
   }
-  if (!settings.chdir.empty() && !is_folder(settings.chroot + settings.chdir)) {
-    findings.mistake("chdir",
-                     fmt::format("chdir: {} is not a folder", settings.chroot + settings.chdir));
-  }
+  if (!settings.chdir.empty()) is_folder(settings.chroot + settings.chdir, "chdir", findings);
 }
 
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
@@ -134,17 +142,28 @@ void check_status(const PoolConfig& pool, bool has_path, const Findings& finding
 }
 
 void check_repositories(const PoolConfig& pool, const Findings& findings) {
-  const std::string file = pool.process.chroot + pool.repository.string();
-  const std::string folder = pool.process.chroot + pool.repositories.string();
-  if (!pool.repository.empty() && (!is_file(file) || !looks_like_repository(file))) {
-    const char* what = is_folder(file) ? "a folder: set repositories = FOLDER instead"
-                       : is_file(file) ? "not a Fossil repository"
-                                       : "not a file";
-    findings.mistake("repository", fmt::format("repository: {} is {}", file, what));
+  const auto report = [&](const char* directive, const std::string& path, const char* what) {
+    findings.mistake(directive, fmt::format("{}: {} is {}", directive, path, what));
+  };
+  if (!pool.repository.empty()) {
+    const std::string file = pool.process.chroot + pool.repository.string();
+    const auto type = type_of(file, "repository", findings);
+    if (type == file_type::directory) {
+      report("repository", file, "a folder: set repositories = FOLDER instead");
+    } else if (type && type != file_type::regular) {
+      report("repository", file, "not a file");
+    } else if (type && !looks_like_repository(file)) {
+      report("repository", file, "not a Fossil repository");
+    }
   }
-  if (!pool.repositories.empty() && !is_folder(folder)) {
-    const char* what = is_file(folder) ? "a file: set repository = FILE instead" : "not a folder";
-    findings.mistake("repositories", fmt::format("repositories: {} is {}", folder, what));
+  if (!pool.repositories.empty()) {
+    const std::string folder = pool.process.chroot + pool.repositories.string();
+    const auto type = type_of(folder, "repositories", findings);
+    if (type == file_type::regular) {
+      report("repositories", folder, "a file: set repository = FILE instead");
+    } else if (type && type != file_type::directory) {
+      report("repositories", folder, "not a folder");
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,31 @@ def test_a_backup_that_only_root_can_read(home, tmp_path, closed):
         assert done.returncode != 0 and done.stderr == f"quarry: {backup}: Permission denied\n"
     finally:
         shutil.rmtree(folder)
+
+
+def test_commands_report_a_missing_permission(tmp_path, fossil):
+    """A file in a folder of another user is not treated like a file that does not exist."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "closed"
+        (folder / "one.fossil.changes/queue").mkdir(parents=True)
+        repository = folder / "one.fossil"
+        fossil.new(repository)
+        folder.chmod(0o700)
+
+        def refused(*words: object, code: int = 1) -> str:
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", places.program("quarry"),
+                                   *map(str, words)], cwd=name,
+                                  input="GET /xfer HTTP/1.0\r\n\r\n", capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == code, done
+            return done.stderr + done.stdout
+
+        for words in (["list"], ["status"], ["why", "0123456789abcdef"]):
+            assert refused("queue", *words, "-R", repository) == (
+                f"quarry: cannot access {repository}.changes/queue: Permission denied: run the command as root, or as the owner of "
+                "the folder\n")
+        assert refused("rebuild", repository) == f"quarry: cannot access {repository}: Permission denied\n"
+        reply = refused("http", repository)
+        assert f"error: cannot access {repository}: Permission denied" in reply and "HTTP/1.0 404" in reply
+        errors = refused("submit", "--to", "http://127.0.0.1:1", "--target", "trunk", "--comment", "x", "closed/one.fossil")
+        assert errors == "quarry: cannot access closed/one.fossil: Permission denied\n"

@@ -447,6 +447,19 @@ def test_the_files_of_the_only_repository(world):
     is_refused(world, f"[www]: changes: cannot write to {queue}: Permission denied")
 
 
+@as_root
+@needs_open_build
+@pytest.mark.parametrize("word", ["repository", "repositories", "chdir"])
+def test_a_folder_that_quarryd_may_not_search(world, word):
+    closed = world.folder / "closed"
+    (closed / "it").mkdir(parents=True)
+    closed.chmod(0o700)
+    world.set("www", user=None, **{"repository": None, word: closed / "it"} if word != "chdir" else {word: closed / "it"})
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", places.program("quarryd"), "--test",
+                           "--config", world.write()], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and f"{word}: cannot access {closed}/it: Permission denied" in done.stderr, done.stderr
+
+
 def test_a_peer_without_its_repository(world):
     for path in ("missing.fossil", "fresh.fossil"):
         world.set_section("peer other", repository=world.folder / path, url="http://127.0.0.1:1/x")

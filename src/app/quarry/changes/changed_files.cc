@@ -239,6 +239,9 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
     QUARRY_TRY_ASSIGN(const std::string name, name_below(root, path));
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
+    if (status.type() == fs::file_type::none) {
+      return fail(ErrorCode::kIo, "cannot access {}: {}", each, error.message());
+    }
     if (!as_deletions && !fs::exists(status)) {
       return fail(ErrorCode::kNotFound, "{} does not exist; to delete it, use --delete {}", each,
                   each);

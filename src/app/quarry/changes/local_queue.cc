@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "common/owner.h"
@@ -134,8 +133,12 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
   const fs::path base = arguments.folder.empty()
                             ? changes::queue_base({}, fs::absolute(repository), "")
                             : fs::path(arguments.folder);
-  std::error_code error;
-  if (!fs::is_directory(base / "queue", error)) {
+  auto type = base::type_of_file(base / "queue");
+  if (!type && type.error().code == ErrorCode::kDenied) {
+    type.error().message += ": run the command as root, or as the owner of the folder";
+  }
+  if (!type) return std::unexpected(std::move(type).error());
+  if (*type != fs::file_type::directory) {
     return fail(ErrorCode::kNotFound, "{} has no queue of change sets: {} does not exist",
                 repository, (base / "queue").string());
   }
