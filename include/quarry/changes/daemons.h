@@ -137,13 +137,18 @@ struct QueueOptions {
 /// Called after every move of a job. Optional.
 using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
 
+struct FoundQueues {
+  std::vector<QueueOptions> queues;
+  bool is_complete = true;  // false if other queues might exist, because of an error
+};
+
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
-  /// Returns the queues that exist now. They replace `queues`. Returns nullopt if the queues cannot
-  /// be determined now. Called at most once every search_interval. If a queue cannot be opened, the
-  /// error is logged, and the daemon tries again later. If two successive results do not contain a
-  /// queue that is being served, its running jobs get `patience` to finish.
-  std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
+  /// Returns the queues that exist now. They replace `queues`. Called at most once every
+  /// search_interval. If a queue cannot be opened, the error is logged, and the daemon tries again
+  /// later. If two successive complete results do not contain a queue that is being served, its
+  /// running jobs get `patience` to finish.
+  std::function<FoundQueues()> find_queues;
   std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
   bool is_once = false;  // exit when no work is left

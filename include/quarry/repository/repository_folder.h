@@ -8,7 +8,9 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -30,10 +32,19 @@ struct LocatedFile {
 /// folder, or no permission), kIo.
 Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
-/// Returns the names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not
-/// follow symbolic links to folders. Does not check that locate() accepts the names. Skips
-/// unreadable folders.
-std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit);
+enum class FolderLinks : std::uint8_t { kSkip, kFollow };
+
+struct FoundNames {
+  std::vector<RepositoryName> names;  // sorted
+  std::vector<Error> errors;          // one for each folder that cannot be read completely
+};
+
+/// Returns the names of at most LIMIT repositories in FOLDER and its subfolders. Skips the folders of
+/// change-set queues. LINKS says what to do with symbolic links to folders. Does not check that
+/// locate() accepts the names. Codes of the errors: kDenied, kIo, kLimit (too many files).
+FoundNames names_below(const std::filesystem::path& folder,
+                       std::size_t limit = std::numeric_limits<std::size_t>::max(),
+                       FolderLinks links = FolderLinks::kSkip);
 
 struct FoundFiles {
   std::vector<std::filesystem::path> files;  // relative to the folder, sorted

@@ -194,7 +194,7 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
   return queues;
 }
 
-using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
+using ListQueues = std::function<app::FoundQueues()>;
 
 /// Serves the queues that LIST returns. If IS_DYNAMIC, calls LIST periodically.
 quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
@@ -210,10 +210,11 @@ quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::P
   };
   if (is_dynamic) {
     daemon.find_queues = [&] {
-      return list().transform([&](const auto& served) { return queues_as(options, served); });
+      const app::FoundQueues found = list();
+      return changes::FoundQueues{queues_as(options, found.queues), found.is_complete};
     };
   } else {
-    daemon.queues = queues_as(options, list().value_or(std::vector<app::ServedQueue>()));
+    daemon.queues = queues_as(options, list().queues);
     if (daemon.queues.empty()) return {};
   }
   if (line.kind == "prequeue") {
@@ -240,11 +241,11 @@ int run(const app::ChangesCommandLine& line) {
   const auto options = options_of(line);
   if (!options) return failed(options.error());
   const fs::path path = fs::absolute(line.path).lexically_normal();
-  const auto list = [&]() -> std::optional<std::vector<app::ServedQueue>> {
+  const auto list = [&]() -> app::FoundQueues {
     if (line.is_folder) return app::queues_below(path, *options);
     const fs::path base =
         line.queue.empty() ? changes::queue_base(*options, path, "") : fs::path(line.queue);
-    return std::vector<app::ServedQueue>{{.repository = path, .base = base}};
+    return {.queues = {{.repository = path, .base = base}}};
   };
   const auto done = serve(line, *options, list, line.is_folder && !line.is_once);
   return done ? 0 : failed(done.error());

@@ -1,49 +1,28 @@
 #include "queues.h"
 
 #include <algorithm>
-#include <string>
-#include <system_error>
+#include <utility>
 
+#include "quarry/base/file_system.h"
 #include "quarry/repository/repository_folder.h"
-#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
-namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::string_view kEnding = ".fossil";
-constexpr int kMaxDepth = 16;
-
-}  // namespace
-
-std::optional<std::vector<ServedQueue>> queues_below(const fs::path& folder,
-                                                     const changes::PoolOptions& options) {
-  std::vector<ServedQueue> queues;
-  std::error_code error;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    // Skip the folders of a queue, which contain many files but no repositories.
-    const fs::path& path = at->path();
-    std::error_code ignored;
-    if (at->is_directory(ignored)) {
-      if (path.extension() == ".changes" || at.depth() >= kMaxDepth) {
-        at.disable_recursion_pending();
-      }
-      continue;
-    }
-    std::string text = path.lexically_relative(folder).string();
-    if (!text.ends_with(kEnding)) continue;
-    text.resize(text.size() - kEnding.size());
-    const auto name = repository::RepositoryName::parse(text);
-    if (!name) continue;
-    const fs::path base = changes::queue_base(options, path, name->str());
-    if (!fs::is_directory(base, ignored) || !repository::locate(folder, *name)) continue;
-    queues.push_back({.repository = path, .base = base});
+FoundQueues queues_below(const std::filesystem::path& folder, const changes::PoolOptions& options) {
+  FoundQueues found;
+  const auto below = repository::names_below(folder);
+  for (const repository::RepositoryName& name : below.names) {
+    std::filesystem::path path = folder / name.file();
+    std::filesystem::path base = changes::queue_base(options, path, name.str());
+    // Return a queue whose folder cannot be accessed. Opening it reports the error.
+    const auto type = base::type_of_file(base);
+    if (type && *type != std::filesystem::file_type::directory) continue;
+    if (!repository::locate(folder, name)) continue;
+    found.queues.push_back({.repository = std::move(path), .base = std::move(base)});
   }
-  if (error) return std::nullopt;
-  std::ranges::sort(queues, {}, &ServedQueue::repository);
-  return queues;
+  found.is_complete = std::ranges::all_of(
+      below.errors, [](const Error& error) { return error.code == ErrorCode::kDenied; });
+  return found;
 }
 
 }  // namespace quarry::app

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "quarry/changes/options.h"
@@ -16,9 +15,14 @@ struct ServedQueue {
   friend bool operator==(const ServedQueue&, const ServedQueue&) = default;
 };
 
-/// Returns the queues of all repositories below FOLDER that have a queue folder. Returns nullopt if
-/// the folders cannot be listed completely, because of an error or a concurrent change.
-std::optional<std::vector<ServedQueue>> queues_below(const std::filesystem::path& folder,
-                                                     const changes::PoolOptions& options);
+struct FoundQueues {
+  std::vector<ServedQueue> queues;
+  /// False if a folder cannot be read, because of an error or a concurrent change. Folders without
+  /// permission do not count.
+  bool is_complete = true;
+};
+
+/// Returns the queues of all repositories below FOLDER that have a queue folder.
+FoundQueues queues_below(const std::filesystem::path& folder, const changes::PoolOptions& options);
 
 }  // namespace quarry::app

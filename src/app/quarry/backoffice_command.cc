@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -278,24 +279,15 @@ class BackofficeRun {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-// Maximum depth of folders, because symbolic links can form cycles.
-constexpr int kDeepestFolder = 8;
-
 /// Returns the served repositories in FOLDER. If NUMBER is set, returns only those whose
 /// repository::number_of() is NUMBER.
 std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
   std::vector<fs::path> found;
-  std::error_code error;
-  constexpr auto kOptions = fs::directory_options::skip_permission_denied |
-                            fs::directory_options::follow_directory_symlink;
-  for (fs::recursive_directory_iterator at(folder, kOptions, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at.depth() >= kDeepestFolder) at.disable_recursion_pending();
-    if (at->path().extension() != ".fossil") continue;
-    const auto relative = at->path().lexically_relative(folder).replace_extension();
-    const auto name = repository::RepositoryName::parse(relative.string());
-    if (!name || (number && repository::number_of(name->str()) != *number)) continue;
-    if (const auto located = repository::locate(folder, *name)) found.push_back(located->path);
+  for (const auto& name : repository::names_below(folder, std::numeric_limits<std::size_t>::max(),
+                                                  repository::FolderLinks::kFollow)
+                              .names) {
+    if (number && repository::number_of(name.str()) != *number) continue;
+    if (const auto located = repository::locate(folder, name)) found.push_back(located->path);
   }
   std::ranges::sort(found);
   return found;

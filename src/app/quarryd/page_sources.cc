@@ -71,7 +71,7 @@ struct Served {
 std::vector<Served> served_by(const master::PoolConfig& pool) {
   if (!pool.repository.empty()) return {{pool.repository, ""}};
   std::vector<Served> served;
-  for (const auto& name : repository::names_below(pool.repositories, kMaxRepositories)) {
+  for (const auto& name : repository::names_below(pool.repositories, kMaxRepositories).names) {
     if (auto found = repository::locate(pool.repositories, name)) {
       served.push_back({std::move(found->path), name.str()});
     }

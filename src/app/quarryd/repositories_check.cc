@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <string_view>
-#include <system_error>
 
 #include "quarry/base/result.h"
 #include "quarry/repository/repository_folder.h"
@@ -17,9 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxEntries = 100'000;
 constexpr std::size_t kMaxProblems = 50;
-constexpr int kMaxDepth = 16;
 
 /// Returns WHAT and errno.
 std::string with_errno(const std::string& what) {
@@ -35,81 +35,6 @@ bool is_database(const fs::path& file) {
   in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return in && begin == kMagic;
 }
-
-/// Checks the repositories in a folder and below it.
-class FolderCheck {
- public:
-  FolderCheck(const fs::path& folder, const changes::PoolOptions& changes)
-      : folder_(folder), changes_(changes) {}
-
-  std::vector<std::string> run() && {
-    check_folder(folder_, 0);
-    if (seen_ >= kMaxEntries) {
-      found_.resize(std::min(found_.size(), kMaxProblems - 1));
-      found_.push_back(fmt::format("checked only the first {} files and folders in {}", kMaxEntries,
-                                   folder_.string()));
-    } else if (found_.size() > kMaxProblems) {
-      found_.resize(kMaxProblems - 1);
-      found_.push_back(fmt::format("{} has more problems", folder_.string()));
-    }
-    return std::move(found_);
-  }
-
- private:
-  void check_folder(const fs::path& folder, int depth) {
-    std::error_code error;
-    fs::directory_iterator at(folder, error);
-    bool has_repositories = false;
-    for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-      if (++seen_ >= kMaxEntries || found_.size() > kMaxProblems) return;
-      has_repositories = check_entry(*at, depth) || has_repositories;
-    }
-    if (error) {
-      found_.push_back(fmt::format("cannot list {}, so the repositories in it are not checked: {}",
-                                   folder.string(), error.message()));
-    }
-    if (has_repositories && depth > 0 && !may(W_OK | X_OK, folder / ".")) {
-      found_.push_back(with_errno(fmt::format(
-          "pushes will fail: cannot create files beside a repository in {}", folder.string())));
-    }
-  }
-
-  /// Returns whether ENTRY is a repository.
-  bool check_entry(const fs::directory_entry& entry, int depth) {
-    constexpr std::string_view kSuffix = ".fossil";
-    const fs::path& path = entry.path();
-    std::string text = path.lexically_relative(folder_).string();
-    std::error_code ignored;
-    if (entry.symlink_status(ignored).type() == fs::file_type::directory) {
-      // Skip the folders of queues, which contain many files but no repositories.
-      const bool is_served =
-          path.extension() != ".changes" && repository::RepositoryName::parse(text);
-      if (is_served && depth < kMaxDepth) check_folder(path, depth + 1);
-      return false;
-    }
-    if (!text.ends_with(kSuffix)) return false;
-    text.resize(text.size() - kSuffix.size());
-    const auto name = repository::RepositoryName::parse(text);
-    if (!name) return false;
-    if (const auto located = repository::locate(folder_, *name); !located) {
-      found_.push_back(fmt::format("cannot serve {}: {}", path.string(), located.error().message));
-      return false;
-    }
-    for (std::string& each : repository_errors(path, "pushes will fail")) {
-      found_.push_back(std::move(each));
-    }
-    const fs::path queue = changes::queue_base(changes_, path, name->str());
-    if (changes_.is_enabled && !may(R_OK | W_OK | X_OK, queue) && errno != ENOENT) {
-      found_.push_back(with_errno(fmt::format("changes: cannot write to {}", queue.string())));
-    }
-    return true;
-  }
-
-  const fs::path& folder_;
-  const changes::PoolOptions& changes_;
-  std::size_t seen_ = 0;
-  std::vector<std::string> found_;
-};
 
 }  // namespace
 
@@ -144,7 +69,36 @@ std::vector<std::string> repository_errors(const fs::path& file, const std::stri
 
 std::vector<std::string> errors_in_folder(const fs::path& folder,
                                           const changes::PoolOptions& changes) {
-  return FolderCheck(folder, changes).run();
+  std::vector<std::string> found;
+  std::set<fs::path> subfolders;
+  const auto below = repository::names_below(folder);
+  for (const repository::RepositoryName& name : below.names) {
+    const fs::path path = folder / name.file();
+    if (found.size() > kMaxProblems) break;
+    if (const auto located = repository::locate(folder, name); !located) {
+      found.push_back(fmt::format("cannot serve {}: {}", path.string(), located.error().message));
+      continue;
+    }
+    std::ranges::move(repository_errors(path, "pushes will fail"), std::back_inserter(found));
+    const fs::path queue = changes::queue_base(changes, path, name.str());
+    if (changes.is_enabled && !may(R_OK | W_OK | X_OK, queue) && errno != ENOENT) {
+      found.push_back(with_errno(fmt::format("changes: cannot write to {}", queue.string())));
+    }
+    if (path.parent_path() != folder) subfolders.insert(path.parent_path());
+  }
+  for (const Error& error : below.errors) {
+    found.push_back(error.message + "; the repositories in it are not checked");
+  }
+  for (const fs::path& each : subfolders) {
+    if (may(W_OK | X_OK, each / ".")) continue;
+    found.push_back(with_errno(fmt::format(
+        "pushes will fail: cannot create files beside a repository in {}", each.string())));
+  }
+  if (found.size() > kMaxProblems) {
+    found.resize(kMaxProblems - 1);
+    found.push_back(fmt::format("{} has more problems", folder.string()));
+  }
+  return found;
 }
 
 }  // namespace quarry::app

@@ -115,15 +115,17 @@ Result<void> Loop::begin() {
 void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
-  if (const auto queues = options_.find_queues()) {
-    // Open the new queues immediately after the search, because opening a queue creates its
-    // folders. If the daemon waited, it could restore a queue that was removed in the meantime.
-    take_new(*queues);
-    finish_missing(*queues);
+  const FoundQueues found = options_.find_queues();
+  // Open the new queues immediately after the search, because opening a queue creates its folders.
+  // If the daemon waited, it could restore a queue that was removed in the meantime.
+  take_new(found.queues);
+  if (found.is_complete) {
+    finish_missing(found.queues);
     failed_searches_ = 0;
   } else if (++failed_searches_ == kMaxFailedSearches) {
     base::log(base::LogLevel::kError,
-              "cannot search the repository folder for new queues; known queues are still served");
+              "cannot search the whole repository folder for new queues; known queues are still "
+              "served");
   }
   // Spend at most a twentieth of the time on searches, even if they are slow.
   const base::UnixMillis end = base::system_clock().now();
@@ -151,8 +153,9 @@ void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
         queues_, [&](const auto& managed) { return managed->options.base == queue.base; });
-    std::error_code error;
-    if (is_ours || !std::filesystem::exists(queue.base, error)) continue;
+    if (is_ours) continue;
+    const auto type = base::type_of_file(queue.base);
+    if (type && *type == std::filesystem::file_type::not_found) continue;
     const auto taken = take(queue);
     if (taken) {
       errors_.erase(queue.base);

@@ -44,7 +44,7 @@ FileState state_of(const std::string& path) {
 /// empty list if the path contains a link.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
                                                  std::string_view below, std::size_t max) {
-  if (below.empty()) return repository::names_below(folder, max);
+  if (below.empty()) return repository::names_below(folder, max).names;
   if (!repository::RepositoryName::parse(below)) return {};
   std::filesystem::path place = folder;
   for (const auto& part : std::filesystem::path(below)) {
@@ -54,7 +54,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
     if (error || status.type() != std::filesystem::file_type::directory) return {};
   }
   std::vector<repository::RepositoryName> names;
-  for (const repository::RepositoryName& each : repository::names_below(place, max)) {
+  for (const repository::RepositoryName& each : repository::names_below(place, max).names) {
     auto name = repository::RepositoryName::parse(fmt::format("{}/{}", below, each.str()));
     if (name) names.push_back(std::move(*name));
   }

@@ -40,13 +40,16 @@ std::unexpected<Error> fail_looking(std::string message) {
 }
 
 constexpr std::string_view kSuffix = ".fossil";
+// Maximum depth of folders if links are followed, because they can form cycles.
+constexpr std::ptrdiff_t kMaxLinkDepth = 8;
 
-/// Reads FOLDER and its subfolders. Calls ENTERS with the path of each subfolder, and reads the
-/// subfolder if ENTERS returns true. Calls FOUND with the path of each file whose name ends in
-/// kSuffix. Calls FAILED with each folder that cannot be read, and the reason. The paths that
-/// ENTERS and FOUND get are relative to FOLDER.
+/// Reads FOLDER and its subfolders. LINKS says whether to follow symbolic links to folders. Calls
+/// ENTERS with the path of each subfolder, and reads the subfolder if ENTERS returns true. Calls
+/// FOUND with the path of each file whose name ends in kSuffix. Calls FAILED with an error for each
+/// folder that cannot be read. The paths that ENTERS and FOUND get are relative to FOLDER.
 template <typename Enters, typename Found, typename Failed>
-void walk(const std::filesystem::path& folder, Enters&& enters, Found&& found, Failed&& failed) {
+void walk(const std::filesystem::path& folder, FolderLinks links, Enters&& enters, Found&& found,
+          Failed&& failed) {
   // Maximum number of entries of any kind to read. The folder might be the root of a disk.
   constexpr std::size_t kMaxEntries = 1'000'000;
   std::vector<std::filesystem::path> folders{{}};
@@ -59,17 +62,24 @@ void walk(const std::filesystem::path& folder, Enters&& enters, Found&& found, F
     std::filesystem::directory_iterator entry(place, error);
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
       if (++entries > kMaxEntries) {
-        return failed(place, fmt::format("more than {} files were found", kMaxEntries));
+        return failed({ErrorCode::kLimit,
+                       fmt::format("cannot read the folder {}: more than {} files were found",
+                                   folder.string(), kMaxEntries)});
       }
       const std::string path = below / entry->path().filename();
       std::error_code ignored;
-      if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
-        if (enters(path)) folders.emplace_back(path);
+      const bool is_link = entry->is_symlink(ignored);
+      if (entry->is_directory(ignored) && (!is_link || links == FolderLinks::kFollow)) {
+        const bool is_deep =
+            links == FolderLinks::kFollow && std::ranges::count(path, '/') >= kMaxLinkDepth;
+        if (!is_deep && enters(path)) folders.emplace_back(path);
       } else if (path.ends_with(kSuffix)) {
         found(path);
       }
     }
-    if (error) failed(place, error.message());
+    if (!error) continue;
+    failed({error == std::errc::permission_denied ? ErrorCode::kDenied : ErrorCode::kIo,
+            fmt::format("cannot read the folder {}: {}", place.string(), error.message())});
   }
 }
 
@@ -100,31 +110,31 @@ Result<LocatedFile> locate(const std::filesystem::path& folder, const Repository
   return LocatedFile{folder / name.file(), status.st_dev, status.st_ino};
 }
 
-std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
-  std::vector<RepositoryName> names;
+FoundNames names_below(const std::filesystem::path& folder, std::size_t limit, FolderLinks links) {
+  FoundNames found;
   walk(
-      folder,
-      // Skip a folder that is hidden, or whose name cannot be part of a repository name.
-      [](const std::string& path) { return RepositoryName::parse(path).has_value(); },
-      [&](const std::string& path) {
-        if (names.size() >= limit) return;
-        auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
-        if (name) names.push_back(std::move(*name));
+      folder, links,
+      // Skip a folder that is hidden, or whose name cannot be part of a repository name. Queues
+      // contain many files but no repositories.
+      [](const std::string& path) {
+        return !path.ends_with(".changes") && RepositoryName::parse(path).has_value();
       },
-      [](const std::filesystem::path&, const std::string&) {});
-  std::ranges::sort(names, {}, &RepositoryName::str);
-  return names;
+      [&](const std::string& path) {
+        if (found.names.size() >= limit) return;
+        auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
+        if (name) found.names.push_back(std::move(*name));
+      },
+      [&](Error error) { found.errors.push_back(std::move(error)); });
+  std::ranges::sort(found.names, {}, &RepositoryName::str);
+  return found;
 }
 
 FoundFiles files_below(const std::filesystem::path& folder) {
   FoundFiles found;
   walk(
-      folder, [](const std::string&) { return true; },
+      folder, FolderLinks::kSkip, [](const std::string&) { return true; },
       [&](const std::string& path) { found.files.emplace_back(path); },
-      [&](const std::filesystem::path& unread, const std::string& why) {
-        found.errors.push_back(
-            {ErrorCode::kIo, fmt::format("cannot read the folder {}: {}", unread.string(), why)});
-      });
+      [&](Error error) { found.errors.push_back(std::move(error)); });
   std::ranges::sort(found.files);
   return found;
 }

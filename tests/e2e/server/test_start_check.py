@@ -411,7 +411,7 @@ def test_repositories_in_a_folder_that_cannot_be_used(world):
                 f"cannot read the write-ahead log {make('wal.fossil-wal', 0o600, b'')}{denied}",
                 f"pushes will fail: cannot write to {make('shm.fossil-shm', 0o444, b'')}{denied}",
                 f"pushes will fail: cannot create files beside a repository in {make('fixed/one.fossil', 0o666).parent}{denied}",
-                f"cannot list {make('closed/one.fossil', 0o666).parent}, so the repositories in it are not checked{denied}",
+                f"cannot read the folder {make('closed/one.fossil', 0o666).parent}{denied}; the repositories in it are not checked",
                 f"changes: cannot write to {served}/queue.fossil.changes{denied}",
                 f"cannot serve {served}/link.fossil: no such repository"]
     (served / "fixed").chmod(0o755)

@@ -52,11 +52,11 @@ class FolderDaemons {
   FolderDaemons() {
     options_.scan_interval = std::chrono::minutes(10);  // the daemons only react to triggers
     options_.search_interval = std::chrono::milliseconds(10);
-    options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
+    options_.find_queues = [this]() -> FoundQueues {
       // Simulates searches that fail or do not find any queue.
-      if (++searches_ % 5 == 0) return std::nullopt;
+      if (++searches_ % 5 == 0) return {.queues = {}, .is_complete = false};
       std::vector<QueueOptions> queues;
-      if (searches_ % 7 == 0) return queues;
+      if (searches_ % 7 == 0) return {};
       std::error_code error;
       for (const auto& entry : fs::directory_iterator(folder.path(), error)) {
         if (entry.path().extension() != ".changes") continue;
@@ -65,7 +65,7 @@ class FolderDaemons {
         queue.patience = std::chrono::milliseconds(100);
         queues.push_back(std::move(queue));
       }
-      return queues;
+      return {.queues = std::move(queues)};
     };
     start([this] {
       return run_prequeue(options_, [](const QueueOptions&) {
