@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -254,14 +255,25 @@ void log_line(LogLevel level, std::string_view message) {
   put_lines(log, record);
 }
 
-void log_bare(LogLevel level, std::string_view message) {
+void log_bare(LogLevel level, std::string_view line) {
   Log& log = the_log();
+  std::string_view message = line;
+  // A line of a text log: "[TIME] LEVEL: MESSAGE".
+  const std::size_t begin = line.starts_with('[') ? line.find("] ") : line.npos;
+  const std::size_t colon = begin == line.npos ? line.npos : line.find(": ", begin);
+  if (colon != line.npos) {
+    const auto name = std::ranges::find(kNames, line.substr(begin + 2, colon - begin - 2));
+    if (name != kNames.end()) {
+      level = static_cast<LogLevel>(name - kNames.begin());
+      message.remove_prefix(colon + 2);
+    }
+  }
   if (level < log.options.level) return;
   // A line to a daemon needs a frame, and a line of a JSON log must be an object.
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }
-  if (put(log, fmt::format("{}\n", message))) return report_lost_lines(log);
+  if (put(log, fmt::format("{}\n", line))) return report_lost_lines(log);
   log.lost.add();
 }
 

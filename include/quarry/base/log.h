@@ -65,8 +65,10 @@ void set_log_descriptor(int fd);
 void set_log_prefix(std::string prefix);
 
 void log_line(LogLevel level, std::string_view message);
-/// Logs MESSAGE without a prefix, unless LEVEL is below the minimum level.
-void log_bare(LogLevel level, std::string_view message);
+/// Logs LINE, which another process has printed, without a prefix. If LINE is a line of a text log,
+/// its level replaces LEVEL, and a log in another format gets only its message. Skips the line if the
+/// level is below the minimum level.
+void log_bare(LogLevel level, std::string_view line);
 
 template <typename... Args>
 void log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {

@@ -142,6 +142,17 @@ def test_log_format_json_is_one_object_a_line(start):
     assert {(each["child"], each["pid"]) for each in objects if "child" in each} == {("pool www", server.child())}
 
 
+def test_lines_of_the_courier_have_the_format_of_the_log(start, tmp_path):
+    server = start(settings={"log_format": "json"}, more=section(
+        "courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
+        + section("destination file", {"type": "file", "path": tmp_path / "events"}))
+    server.wait_for_log("[courier] ready")
+    server.stop()
+    objects = [json.loads(line) for line in lines(server.log_path)]
+    last = [each for each in objects if "[courier]" in each["message"]][-1]
+    assert (last["level"], last["message"]) == ("notice", "[courier] stopping")
+
+
 def test_lines_go_to_syslog_with_facility_and_ident(start, daemon):
     server = start(settings={"error_log": f"syslog:{daemon.path}", "syslog.facility": "local3",
                              "syslog.ident": "fossils"})
