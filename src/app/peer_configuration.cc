@@ -23,6 +23,7 @@ using master::Text;
 using master::Timeout;
 
 constexpr std::string_view kPeer = "peer ";
+constexpr std::string_view kProgram = "?fossil=";
 
 /// A URL. The server checks only the scheme and the user, because a full check needs libcurl, which
 /// the server does not load. The first sync reports all other errors.
@@ -189,7 +190,13 @@ std::string file_in(std::string_view url) {
   if (!PeerUrl::is_file(url)) return {};
   if (!url.starts_with("file:")) return std::string(url);
   const std::string_view file = PeerUrl::file_of(url);
-  return http::form_decode_leniently(file.substr(0, file.rfind("?fossil=")));
+  return http::form_decode_leniently(file.substr(0, file.rfind(kProgram)));
+}
+
+std::string program_in(std::string_view url) {
+  const std::size_t at = url.rfind(kProgram);
+  if (!url.starts_with("file:") || at == std::string_view::npos) return {};
+  return http::form_decode_leniently(url.substr(at + kProgram.size()));
 }
 
 PeersReading peers_in(const master::Config& config) {

@@ -28,6 +28,9 @@ std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name);
 /// "".
 std::string file_in(std::string_view url);
 
+/// Returns the program in URL that the server executes to read the file of URL, or "".
+std::string program_in(std::string_view url);
+
 /// A peer, with related values from the rest of the configuration.
 struct ConfiguredPeer {
   backoffice::PeerOptions options;

@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "quarry/base/access_log.h"
+#include "quarry/base/result.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
 #include "quarry/scoreboard/login_limiter.h"
@@ -45,5 +47,9 @@ struct Handles {
 /// Serves until SIGTERM (aborts in-flight requests) or SIGQUIT (finishes them). SIGUSR1 reopens the
 /// logs. Returns the exit code: 0, or 1 after a fatal error. The error is logged.
 int run(const Options& options, const ServedRepositories& served, const Handles& handles);
+
+/// Returns the version that `PROGRAM version` prints, such as "2.21". Waits at most a few seconds.
+/// Errors: kNotFound, kIo, kInvalid (PROGRAM is not fossil).
+Result<std::string> version_of(const std::string& program);
 
 }  // namespace quarry::pages

@@ -15,6 +15,7 @@
 #include "quarry/base/spawn.h"
 #include "quarry/base/split.h"
 #include "quarry/master/process_settings.h"
+#include "quarry/pages/pages.h"
 #include "quarry/repository/repository.h"
 #include "repositories_check.h"
 
@@ -142,13 +143,22 @@ class AccessCheck {
     std::string why = "it is not installed, or its permissions do not allow it";
     if (!path.empty()) {
       const std::string interpreter = base::missing_interpreter(path);
-      if (interpreter.empty()) return;
+      if (interpreter.empty()) return check_fossil(program);
       why = fmt::format("its interpreter {} does not exist", base::printable(interpreter));
     }
     found_.push_back(fmt::format("{}{}cannot execute {}: {}", program.directive,
                                  program.directive.empty() ? "" : ": ", program.name, why));
   }
 
+  void check_fossil(const NeededProgram& program) {
+    if (!program.is_fossil) return;
+    const auto version = pages::version_of(program.name);
+    if (!version) {
+      found_.push_back(fmt::format("{}: {}", program.directive, version.error().message));
+    }
+  }
+
+  /// Checks that REMOTE exists. Its URL must be one for http or https, as in `quarry peer run`.
   void check_remote(const NeededRemote& remote) {
     if (!repository_errors(remote.repository, "").empty()) return;  // which is reported
     const auto file = repository::Repository::open(remote.repository);
@@ -158,10 +168,16 @@ class AccessCheck {
       return;
     }
     const std::string row = remote.name == "default" ? "last-sync-url" : "sync-url:" + remote.name;
-    if ((*file)->settings().get(row)) return;
-    found_.push_back(fmt::format("{}: {} does not have a remote {}; see `fossil remote list`",
-                                 remote.directive, remote.repository,
-                                 base::printable(remote.name)));
+    const auto url = (*file)->settings().get(row);
+    if (url && (url->starts_with("http://") || url->starts_with("https://"))) return;
+    // The message does not contain the URL, because the URL might contain a password.
+    found_.push_back(fmt::format(
+        "{}: {} {}", remote.directive, remote.repository,
+        url ? fmt::format("has a URL for the remote {} that is not an http: or https: URL: set url "
+                          "in this section instead of remote",
+                          base::printable(remote.name))
+            : fmt::format("does not have a remote {}; see `fossil remote list`",
+                          base::printable(remote.name))));
   }
 
   void check(const courier::CourierConfig& config) {

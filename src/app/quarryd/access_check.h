@@ -24,6 +24,7 @@ struct ConnectedSocket {
 struct NeededProgram {
   std::string directive;  // for messages, such as "pages.program"; "" for our own programs
   std::string name;
+  bool is_fossil = false;  // whether the program must be fossil
 };
 
 enum class NeededAccess : std::uint8_t {

@@ -231,7 +231,7 @@ class Check {
       }
     }
     if (options.pages.source != pages::Source::kNone) {
-      needs.programs.push_back({"pages.program", options.pages.program});
+      needs.programs.push_back({"pages.program", options.pages.program, /*is_fossil=*/true});
     }
     if (options.pages.source != pages::Source::kNone && options.pages.is_confined) {
       for (const std::string& path : options.pages.allow_write) {
@@ -249,6 +249,7 @@ class Check {
       const std::string url = fmt::format("[peer {}] url", peer.options.name);
       if (peer.options.url.starts_with("ssh://")) needs.programs.push_back({url, "ssh"});
       needs.files.push_back({url, file_in(peer.options.url), NeededAccess::kRead});
+      needs.programs.push_back({url, program_in(peer.options.url)});
       if (!peer.options.remote.empty()) {
         needs.remotes.push_back(
             {fmt::format("[peer {}] remote", peer.options.name), peer.file, peer.options.remote});

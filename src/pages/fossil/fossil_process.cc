@@ -22,6 +22,7 @@
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
+#include "quarry/pages/pages.h"
 
 namespace quarry::pages {
 namespace {

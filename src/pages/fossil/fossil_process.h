@@ -55,10 +55,6 @@ class FossilProcess {
   base::Fd errors_;
 };
 
-/// Returns the version that `PROGRAM version` prints, such as "2.21". Waits at most a few seconds.
-/// Errors: kNotFound, kIo, kInvalid (PROGRAM is not fossil).
-Result<std::string> version_of(const std::string& program);
-
 /// Returns the names of the pages in PROGRAM. Waits at most a few seconds. Errors: kNotFound, kIo,
 /// kInvalid (PROGRAM does not list its pages).
 Result<PageNames> pages_of(const std::string& program);

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -280,9 +281,10 @@ WRONG_FILES = [
     ("peer other", {"url": "https://127.0.0.1:1/x"}, "ca_file", "plain", "certificate", "{}: the file does not contain a certificate"),
     ("destination it", {"type": "syslog"}, "socket", "missing", "log.sock", "cannot reach the logging daemon at {}: No such file"),
     ("destination it", {"type": "journald"}, "socket", "plain", "log.sock", "cannot reach the logging daemon at {}: "),
+    ("www", {"pages": "fossil"}, "pages.program", "/bin/true", shutil.which("fossil"), "{} is not fossil: its version is \"\""),
     ("peer other", {}, "url", "missing", "fresh.fossil", "cannot read {}: No such file or directory"),
-    ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_execute", "missing", "/bin/true", "cannot access {}"),
-    ("www", {"pages": "fossil", "pages.program": "/bin/true"}, "pages.allow_write", "missing", "folder", "cannot access {}"),
+    ("www", {"pages": "fossil", "pages.program": shutil.which("fossil")}, "pages.allow_execute", "missing", "/bin/true", "cannot access {}"),
+    ("www", {"pages": "fossil", "pages.program": shutil.which("fossil")}, "pages.allow_write", "missing", "folder", "cannot access {}"),
     ("www", {"changes": "yes", "changes.gate": "/bin/true"}, "changes.gate_read", "missing", "folder", "cannot access {}"),
 ]
 
@@ -473,7 +475,20 @@ def test_a_peer_whose_remote_does_not_exist(world, name, row):
     repository = world.folder / "fresh.fossil"
     world.set_section("peer other", repository=repository, remote=name)
     is_refused(world, f"[www]: [peer other] remote: {repository} does not have a remote {name}; see `fossil remote list`")
+    for url in ("off", "file:/srv/other.fossil", "ssh://host/other.fossil", "file:/srv/x.fossil?fossil=/bin/sh"):
+        repofile.set_config(repository, row, url)
+        is_refused(world, f"[www]: [peer other] remote: {repository} has a URL for the remote {name} that is not an http: or https: "
+                          "URL: set url in this section instead of remote")
     repofile.set_config(repository, row, "http://127.0.0.1:1/x")
+    assert world.test().returncode == 0, world.test().stderr
+
+
+def test_a_peer_with_a_program_that_does_not_exist(world):
+    repository = world.folder / "fresh.fossil"
+    url = f"file:{repository}?fossil="
+    world.set_section("peer other", repository=repository, url=f"{url}/nowhere/fossil")
+    is_refused(world, "[www]: [peer other] url: cannot execute /nowhere/fossil: it is not installed")
+    world.set_section("peer other", url=url + shutil.which("fossil"))
     assert world.test().returncode == 0, world.test().stderr
 
 
