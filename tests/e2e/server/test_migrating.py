@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import shutil
+import subprocess
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from support import places, repofile, servers
 from support.fossil import Fossil, clone_and_open
 from support.process import Process, free_port, port_answers, socket_answers, wait_until
+from support.program import quarry, quarryd
 
 pytestmark = [pytest.mark.ours("the other server is part of the test"),
               pytest.mark.skipif(os.geteuid() != 0 or not places.is_open_to_others(),
@@ -164,6 +166,27 @@ def test_the_same_clone_syncs_before_and_after_each_move(site, old, new, path, t
         assert is_ours == bool((site.folder / "run" / "quarry" / "www.sock").exists())
     site.stop()
     assert fossil.integrity(site.repository) == ""
+
+
+def test_the_options_and_directives_in_the_table_exist(site, tmp_path):
+    manual = (places.TOP / "man" / "quarry-migrating.7").read_text()
+    table = manual.partition("correspond to commands")[2].partition("Serve static files")[0]
+    options, directives = re.findall(r"Fl Fl ([a-z-]+)", table), re.findall(r"^\.Va ([a-z_.]+)", table, re.MULTILINE)
+    assert {"repolist", "th-trace"} <= set(options) and {"index", "ssl_certificate_key"} <= set(directives)
+
+    def is_unknown(option: str) -> bool:
+        done = subprocess.run(["fossil", "server", f"--{option}", "--no-such-option", "/nowhere"], cwd=tmp_path, text=True,
+                              env=site.fossil.environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert done.returncode != 0
+        return f"missing argument: --{option}\n" in done.stdout + done.stderr
+    assert is_unknown("bogus")
+    assert not [option for option in options if is_unknown(option)]
+    config = tmp_path / "quarry.conf"
+    config.write_text(site.adapted(CONFIGURATION + OUR_HTTP))
+    dumped = quarryd("--config", config, "-tt").stdout
+    assert not [name for name in directives if not re.search(rf"^;?{re.escape(name)} =", dumped, re.MULTILINE)]
+    commands = re.findall(r"^\.Cm quarry (\w+)", table, re.MULTILINE)
+    assert commands and all(quarry(command, "--help").returncode == 0 for command in commands)
 
 
 def test_leaving_the_write_ahead_log(site, fossil):
