@@ -24,7 +24,6 @@ namespace quarry::gateway {
 namespace {
 
 using base::LogLevel;
-using base::SocketAddress;
 
 constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kAcceptPause{100};
@@ -35,15 +34,6 @@ constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::size_t kMaxOfPage = std::size_t{64} << 10;
 constexpr std::size_t kFewOfPage = std::size_t{32} << 10;
 constexpr std::string_view kTooLong = "it sent more than its Content-Length";
-
-std::uint16_t local_port(int descriptor) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  auto* address = reinterpret_cast<sockaddr*>(&storage);
-  if (::getsockname(descriptor, address, &size) != 0) return 0;
-  const auto local = SocketAddress::of(address, size);
-  return local ? local->port() : 0;
-}
 
 struct ReplyStart {
   http::ReplyHeader header;
@@ -245,9 +235,8 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
     return redirect(exchange, *request);
   }
   evbuffer* body = evhttp_request_get_input_buffer(request);
-  const auto params =
-      params_of(*request, exchange.client, exchange.id,
-                {.port = local_port(connection.descriptor()), .is_tls = connection.is_tls()});
+  const auto params = params_of(*request, exchange.client, exchange.id,
+                                {.port = connection.socket().port, .is_tls = connection.is_tls()});
   if (!params) return answer_error(exchange, 400, params.error().message, "");
   base::EventBufferPtr bytes(evbuffer_new());
   if (!bytes || !append_request(bytes.get(), *params, body)) {
@@ -262,7 +251,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
 
 void Server::redirect(Exchange& exchange, evhttp_request& request) {
   const auto tls = std::ranges::find_if(options_.listeners, &FrontSocket::is_tls);
-  const std::uint16_t port = tls == options_.listeners.end() ? 0 : local_port(tls->descriptor);
+  const std::uint16_t port = tls == options_.listeners.end() ? 0 : tls->port;
   auto url = https_url(request, port);
   if (!url) return answer_error(exchange, 400, url.error().message, "");
   // Use 308 for a POST, because clients repeat a POST as a GET after 301.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ namespace quarry::gateway {
 struct FrontSocket {
   /// Bound, listening and non-blocking. The caller has to close the socket.
   int descriptor = -1;
+  std::uint16_t port = 0;
   /// Whether clients connect with TLS.
   bool is_tls = false;
   /// Whether clients are redirected to the first socket with TLS.

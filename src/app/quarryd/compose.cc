@@ -187,6 +187,7 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
         auto listener,
         master::Listener::open(*listen.address, {.is_ipv6_only = listen.is_ipv6_only}, &inherited));
     options.listeners.push_back({.descriptor = listener.fd(),
+                                 .port = listener.address()->port(),
                                  .is_tls = listen.is_tls,
                                  .redirects = listen.redirects,
                                  .has_proxy_protocol = listen.has_proxy_protocol});

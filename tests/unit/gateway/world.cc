@@ -158,7 +158,9 @@ Gateway::Gateway(const std::string& pool, GatewayOptions options) {
   const base::Fd listener = free_listener();
   port_ = value_of(base::local_address(listener)).port();
   options.pool = value_of(base::SocketAddress::parse(pool));
-  options.listeners = {{.descriptor = listener.get(), .is_tls = !options.certificates.empty()}};
+  options.listeners = {{.descriptor = listener.get(),
+                        .port = static_cast<std::uint16_t>(port_),
+                        .is_tls = !options.certificates.empty()}};
   const base::Fd log(
       ::open((folder_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   std::cout.flush();
