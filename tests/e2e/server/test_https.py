@@ -380,6 +380,7 @@ def test_handshakes_that_stop_do_not_block_others(start, authority):
     daemon = start({**authority.issue("front").directives(), "client_timeout": "2s", "max_connections": 200})
     front = daemon.child("gateway")
     before = process.sockets(front)
+    began = time.monotonic()
     silent = []
     for number in range(1000):
         connection = socket.socket()
@@ -400,6 +401,8 @@ def test_handshakes_that_stop_do_not_block_others(start, authority):
         connection.close()
     wait_until(lambda: process.sockets(front) == before, "all connections are closed")
     assert daemon.children("gateway") == [front]
+    # A line at most every 5 seconds about each of: late handshakes, and connections above the limit.
+    assert daemon.log().count("client 127.") <= 2 * (1 + (time.monotonic() - began) / 5)
 
 
 def test_plain_http_is_redirected(start, authority, fossil, fresh, tmp_path):
