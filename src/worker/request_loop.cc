@@ -169,6 +169,8 @@ class Server {
     {
       FastCgiExchange exchange(connection.fd, options_.timeouts);
       if (auto head = exchange.await_head(); !head) {
+        const bool is_late = head.error().code == ErrorCode::kBusy;
+        if (is_late && options_.parks_incomplete) return acceptor_.park(std::move(connection));
         return log_bad_connection(connection.fd, head.error());
       }
       if (handler_.may_pass_on() && pass_on(exchange)) return acceptor_.forget(connection);
@@ -180,7 +182,7 @@ class Server {
       has_unread = exchange.has_unread();
     }
     if (may_keep) return acceptor_.keep(std::move(connection));
-    if (has_unread) drain(connection.fd.get());
+    if (has_unread && !options_.parks_incomplete) drain(connection.fd.get());
   }
   /// Continues with the reopened logs, if there was a SIGUSR1.
   void take_reopened_logs() const {

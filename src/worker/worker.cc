@@ -46,12 +46,13 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   Site site(options, handles.board, base::ListenQueue::of(handles.listener), handles.control);
-  const LoopOptions loop{{options.head_timeout, options.read_timeout},
-                         options.max_requests,
-                         options.access_log.get(),
-                         options.pool,
-                         handles.child_accept,
-                         [&] { control::take_logs(handles.control, options.access_log.get()); }};
+  const LoopOptions loop{
+      .timeouts = {options.head_timeout, options.read_timeout},
+      .max_requests = options.max_requests,
+      .access_log = options.access_log.get(),
+      .pool = options.pool,
+      .child_accept = handles.child_accept,
+      .reopen_logs = [&] { control::take_logs(handles.control, options.access_log.get()); }};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }
@@ -61,10 +62,10 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   StatusServer server(options.status, handles.pool_board, options.queue);
-  // Use short timeouts: a web server that stalls must not block the status pages for long, because
-  // only one process serves them.
+  // A web server that stalls must not block the status pages, because only one process serves them.
   LoopOptions loop;
-  loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
+  loop.parks_incomplete = true;
+  loop.timeouts = {std::chrono::seconds(0), std::chrono::seconds(2)};
   loop.reopen_logs = [&] { control::take_logs(handles.control, nullptr); };
   serve_requests(*acceptor, server, handles.slot, loop);
   return 0;

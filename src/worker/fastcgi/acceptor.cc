@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/socket.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -58,11 +59,11 @@ Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   return acceptor;
 }
 
-Result<void> Acceptor::watch(int fd, std::uint32_t events) {
+Result<void> Acceptor::watch(int fd, std::uint32_t events, int operation) {
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  if (::epoll_ctl(epoll_.get(), operation, fd, &event) == 0) return {};
   return fail_errno("cannot watch a descriptor");
 }
 
@@ -178,6 +179,16 @@ void Acceptor::keep(Connection connection) {
   if (is_ending_ || kept_.size() >= kMaxKept) return;
   const int fd = connection.fd.get();
   if (!connection.is_watched && !watch(fd, EPOLLIN | EPOLLRDHUP)) return;
+  kept_[fd] = std::move(connection.fd);
+}
+
+void Acceptor::park(Connection connection) {
+  const int fd = connection.fd.get();
+  if (is_ending_ || base::has_peer_left(fd)) return;
+  // Edge-triggered, because the part of the request that has arrived keeps the socket readable.
+  const int operation = connection.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (!watch(fd, EPOLLIN | EPOLLRDHUP | EPOLLET, operation)) return;
+  if (kept_.size() >= kMaxKept) kept_.erase(kept_.begin());
   kept_[fd] = std::move(connection.fd);
 }
 

@@ -62,12 +62,15 @@ class Acceptor {
   /// Takes back a connection after a request if the web server keeps it open. Closes the connection
   /// if too many are kept, or if the worker is about to exit.
   void keep(Connection connection);
+  /// Takes back a connection whose request is incomplete. next() returns it when more of the request
+  /// has arrived. If too many are kept, closes another one.
+  void park(Connection connection);
   /// Stops watching CONNECTION, because another process keeps it open.
   void forget(const Connection& connection);
 
  private:
   Acceptor() = default;
-  Result<void> watch(int fd, std::uint32_t events);
+  Result<void> watch(int fd, std::uint32_t events, int operation = EPOLL_CTL_ADD);
   std::optional<Connection> accept_one();
   std::optional<Connection> take(int fd);
   bool is_allowed(const base::SocketAddress& peer) const;

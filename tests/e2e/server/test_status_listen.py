@@ -82,6 +82,23 @@ def test_a_silent_client_does_not_block_the_status_address(start_pool, status_so
         assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
 
 
+@pytest.mark.parametrize("sent", [b"", fastcgi.request(fastcgi.params_for("/ping"))[:-20],
+                                  fastcgi.head("POST", "/ping", CONTENT_LENGTH="1000")], ids=["nothing", "head", "body"])
+def test_clients_that_send_slowly_do_not_block_the_status_address(start_pool, status_socket, sent):
+    """If the process waited 2 seconds for each client, no answer would arrive in time."""
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket, "listen.backlog": 200})
+    before = process.sockets(pool.child("status www"))
+    with contextlib.ExitStack() as held:
+        slow = [held.enter_context(fastcgi.connect(status_socket)) for _ in range(100)]
+        for at in range(0, len(sent), 16):
+            for connection in slow:
+                with contextlib.suppress(OSError):  # closed in favor of another one
+                    connection.send(sent[at:at + 16])
+            assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
+        assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
+    wait_until(lambda: process.sockets(pool.child("status www")) == before, "all connections are closed")
+
+
 def test_status_process_is_replaced_when_it_dies(start_pool, status_socket):
     pool = start_pool({**PAGES, "pm.status_listen": status_socket})
     pid = pool.child("status www")
