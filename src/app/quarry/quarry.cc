@@ -295,11 +295,26 @@ constexpr Command kCommands[] = {
     {"queue", "Show or change a queue of change sets, local or on a server", add_queue},
 };
 
+/// Refuses empty files and names, which no command can use. Only the LETTERS of capabilities can be
+/// empty.
+void refuse_empty_words(CLI::App& command) {
+  const auto check = [](const std::string& word) {
+    return word.empty() ? std::string("must not be empty") : std::string();
+  };
+  for (CLI::Option* each : command.get_options()) {
+    const std::string& name = each->get_name();
+    if ((each->get_positional() && name != "LETTERS") || name == "--user") each->check(check);
+  }
+  for (CLI::App* each : command.get_subcommands({})) refuse_empty_words(*each);
+}
+
 /// Adds all commands. To save time, adds options only to the commands in WORDS.
 void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words) {
   for (const Command& each : kCommands) {
     CLI::App* command = app.add_subcommand(each.name, each.description);
-    if (std::ranges::find(words, each.name) != words.end()) each.add_words(*command, run);
+    if (std::ranges::find(words, each.name) == words.end()) continue;
+    each.add_words(*command, run);
+    refuse_empty_words(*command);
   }
 }
 
