@@ -5,7 +5,6 @@
 #include <csignal>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <string>
 
@@ -62,11 +61,6 @@ void Loop::take_signals() {
 void Loop::second_passed() {
   if (master_state_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
-  }
-  // Repeat a failed reload after 1, 2, 4 … 32 seconds and then every 64 seconds. The delay
-  // increases, because each attempt logs its error.
-  if (reload_.keeps_previous && (std::has_single_bit(++kept_seconds_) || kept_seconds_ % 64 == 0)) {
-    reloading_->ask(false);
   }
   reloading_->escalate();
   previous_generation_.escalate();
@@ -229,7 +223,6 @@ void Loop::stop(bool is_graceful) {
             is_graceful ? " after in-flight requests" : (is_first ? "" : " immediately"));
   reloading_->abandon();
   master_state_.is_running = false;
-  if (is_graceful && reload_.keeps_previous) previous_generation_.ask();
   go_on_stopping();
 }
 
@@ -280,16 +273,14 @@ CheckedProgram Loop::program_to_check() const {
       program.inheritable += each.asked_for() + "\n";
     }
   }
-  for (const InheritedSocket& each : reload_.sockets) program.inheritable += each.address + "\n";
   program.inheritable += control_.listener.asked_for() + "\n";
   return program;
 }
 
 void Loop::execute_again() {
   Handover handover;
-  handover.generation = master_state_.generation + (reload_.keeps_previous ? 0 : 1);
+  handover.generation = master_state_.generation + 1;
   handover.notes = reload_.notes;
-  if (reload_.keeps_previous) hand_over(reload_, handover);
   hand_over(control_.listener, handover);
   for (const auto& one : services_) {
     hand_over(one->service().listener, handover);

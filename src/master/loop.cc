@@ -124,13 +124,17 @@ Result<void> Loop::set_up() {
   deadline_ = base::Event(base_.get(), -1, 0, [this] { stop_timed_out(); });
   milliseconds smallest{0};
   for (const auto& one : services_) {
+    std::vector<PreviousChild> programs;
+    if (reload_.keeps_programs && one->service().program) {
+      programs = previous_generation_.take_latest(one->service().name);
+    }
     QUARRY_TRY(set_up_board(one->children, reload_.boards, previous_generation_));
+    for (PreviousChild& program : programs) one->children.adopt(std::move(program));
     QUARRY_TRY(one->starter->set_up());
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  if (!reload_.keeps_previous)
-    reload_.boards.clear();  // the remaining boards belong to pools that were removed
+  reload_.boards.clear();  // the remaining boards belong to pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
         pass_to_jobs(from, message);  // ignore messages other than requests for jobs
@@ -206,10 +210,6 @@ void Loop::notify_ready() {
   if (const auto interval = base::watchdog_interval()) {
     every(std::chrono::duration_cast<milliseconds>(*interval / 3),
           [] { base::notify_service_manager("WATCHDOG=1"); });
-  }
-  if (reload_.keeps_previous) {
-    base::notify_service_manager("READY=1\nSTATUS=not reloaded: see the log");
-    return;
   }
   previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));

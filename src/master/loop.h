@@ -89,8 +89,7 @@ class Loop {
   Stopping stopping_;
   StatusLine status_line_;
   MasterFacts facts_;
-  std::uint64_t kept_seconds_ = 0;  // since the start; see Reload::keeps_previous
-  std::optional<Error> failure_;    // the reason why run() fails
+  std::optional<Error> failure_;  // the reason why run() fails
   base::Fd signals_;
   RunningServices services_;
   std::optional<Reloading> reloading_;

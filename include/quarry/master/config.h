@@ -138,8 +138,8 @@ struct Config {
 };
 
 /// Returns CONFIG as the text of a file, with all directives of all sections and their defaults.
-/// Directives without a value are commented out.
-std::string dump(const Config& config);
+/// Directives without a value are commented out. Unless HAS_SECRETS, passwords in URLs are masked.
+std::string dump(const Config& config, bool has_secrets = false);
 
 /// Returns whether the file PATH starts with SQLite's header. Also returns true if the file cannot
 /// be read.
@@ -156,6 +156,8 @@ struct ConfigReading {
 struct ReadingOptions {
   /// Whether the master will run as root. If so, every child needs a user.
   bool running_as_root = false;
+  /// Whether the configuration is already in use. Repositories and programs are then not checked.
+  bool is_in_use = false;
   /// The absolute folder to which relative paths refer. If the prefix is empty, relative paths are
   /// rejected.
   std::filesystem::path prefix{};

@@ -82,10 +82,9 @@ struct InheritedBoard {
   scoreboard::PoolState state;
 };
 
-/// A service's shared memory, in which the children of several generations count
-/// (Service::kept_memory).
+/// Memory that a service passes on (Service::kept_memories).
 struct InheritedMemory {
-  std::string service;
+  std::string name;
   base::Fd fd;
   std::uint64_t layout = 0;
   BoardWriter writer;

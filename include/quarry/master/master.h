@@ -37,12 +37,9 @@ struct Reload {
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
   ServiceCounters counters;
-  /// Whether this program failed to start its services after the execve(2). The master then starts
-  /// no children, and does not ask the previous children to exit. It keeps `sockets` and
-  /// `memories`, and repeats the reload until it succeeds.
-  bool keeps_previous = false;
-  std::vector<InheritedSocket> sockets;
-  std::vector<InheritedMemory> memories;
+  /// Whether the services have the configuration of the previous generation. The children that run
+  /// a program then continue, because a new one would read the configuration file, which is wrong.
+  bool keeps_programs = false;
 };
 
 /// The socket on which the master answers `quarry status`.

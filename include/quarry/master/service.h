@@ -105,8 +105,9 @@ struct ServiceFigures {
   std::vector<std::pair<std::string, std::uint64_t>> numbers;
 };
 
-/// Shared memory in which the children of several generations count.
+/// Memory that a reload passes on, such as the counters of all generations of a service.
 struct KeptMemory {
+  std::string name;  // unique in the server
   int fd = -1;
   std::uint64_t layout = 0;  // version of the layout
 };
@@ -131,9 +132,8 @@ struct Service {
   SlowLogConfig slow_log;
   /// Additional descriptors that children keep open. Not used for programs.
   std::vector<int> kept_descriptors;
-  /// Memory in which children of the previous generation and new children count; a reload passes it
-  /// on (InheritedMemory). nullopt: none.
-  std::optional<KeptMemory> kept_memory = {};
+  /// Memory that a reload passes on (InheritedMemory).
+  std::vector<KeptMemory> kept_memories = {};
   /// Runs in the child and returns its exit code. Exactly one of `run`, `program` and `on_request`
   /// is set.
   std::function<int(ChildContext&)> run;

@@ -164,12 +164,35 @@ Result<Service> status_service(const master::PoolConfig& pool, const Service& ob
   return service;
 }
 
+/// Returns the name of the memory with certificate NUMBER of the HTTP front (Service::kept_memories).
+std::string certificate_memory(std::size_t number) {
+  return fmt::format("certificate {}", number);
+}
+
+/// Returns the certificates of the HTTP front, which runs as RUN_AS. If START continues the previous
+/// configuration, they are in EARLIER. Errors: kInvalid, kNotFound.
+Result<std::vector<gateway::Certificate>> certificates_for(
+    const master::Config& config, const std::optional<master::Credentials>& run_as, Start start,
+    EarlierFigures& earlier) {
+  if (start != Start::kContinue) {
+    auto [certificates, errors] = read_certificates(config);
+    if (!errors.empty()) return fail(ErrorCode::kInvalid, errors.front());
+    return std::move(certificates);
+  }
+  std::vector<gateway::Certificate> kept(gateway_options_in(*config.http).certificate_files.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    kept[i].memory = earlier.take_memory(certificate_memory(i), 0, run_as);
+    if (!kept[i].memory) return fail(ErrorCode::kNotFound, "certificate {} was not inherited", i);
+  }
+  return kept;
+}
+
 /// Returns the HTTP front for POOL. POOL_ADDRESS is the address of POOL.
 Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                              const base::SocketAddress& pool_address,
                              const std::optional<PagesService>& pages,
-                             std::shared_ptr<scoreboard::RefusalTally> refusals,
-                             Inherited& inherited) {
+                             std::shared_ptr<scoreboard::RefusalTally> refusals, Start start,
+                             Inherited& inherited, EarlierFigures& earlier) {
   const master::HttpConfig& http = *config.http;
   if (http.listens.empty()) return fail(ErrorCode::kInvalid, "[http] needs listen");
   Service service;
@@ -177,8 +200,7 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
   service.process = http.process;
-  auto [certificates, errors] = read_certificates(config);
-  if (!errors.empty()) return fail(ErrorCode::kInvalid, errors.front());
+  QUARRY_TRY_ASSIGN(auto certificates, certificates_for(config, service.run_as, start, earlier));
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
@@ -197,6 +219,8 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
         std::move(listener);
   }
   for (const gateway::Certificate& each : certificates) {
+    service.kept_memories.push_back(
+        {.name = certificate_memory(options.certificates.size()), .fd = each.memory.get()});
     options.certificates.push_back(each.memory.get());
     service.kept_descriptors.push_back(each.memory.get());
     for (const std::string& warning : each.warnings) {
@@ -361,7 +385,8 @@ Result<std::vector<Service>> compose(const master::Config& config,
     base::log(base::LogLevel::kNotice, "[{}] listening on {}", service.name, address_text(service));
     const auto& address = service.listener.address();
     if (of_front && address) {
-      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
+      QUARRY_TRY_ASSIGN(
+          front, http_service(config, pool, *address, pages, of_front, start, inherited, earlier));
     }
     std::optional<Service> status;
     if (pool.status_listen) {

@@ -13,8 +13,10 @@
 
 namespace quarry::app {
 
-/// Whether the server starts or reloads. An unusable log prevents a start, but not a reload.
-enum class Start { kFirst, kReload };
+/// Whether the server starts, reloads, or continues with the previous configuration after a reload
+/// that has failed. An unusable log prevents only a start. Certificates are not read again if the
+/// server continues.
+enum class Start { kFirst, kReload, kContinue };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
 /// or from the command line if PATH is "". Sockets in INHERITED and memory in EARLIER are reused.

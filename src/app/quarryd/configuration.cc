@@ -122,7 +122,9 @@ master::ConfigReading read_configuration(const std::filesystem::path& path,
 
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
                                           master::ReadingOptions options) {
-  return checked(master::parse_config(text, path, with_words(std::move(options))));
+  const bool is_in_use = options.is_in_use;
+  master::ConfigReading reading = master::parse_config(text, path, with_words(std::move(options)));
+  return is_in_use ? std::move(reading) : checked(std::move(reading));
 }
 
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool) {

@@ -160,7 +160,8 @@ Result<master::Service> metrics_service(const master::Config& config, MetricsSou
   // The previous service must exit first, so that a scraper does not read older figures after newer
   // ones.
   service.starts_alone = true;
-  service.kept_memory = {sources.overview->fd(), scoreboard::Overview::kLayout};
+  service.kept_memories.push_back(
+      {service.name, sources.overview->fd(), scoreboard::Overview::kLayout});
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*config.global.metrics_listen, {}, &inherited));
   service.run = [sources = std::move(sources)](master::ChildContext& child) {

@@ -68,11 +68,10 @@ std::function<void(std::uint32_t, bool)> background_requests(const control::Chan
 
 }  // namespace
 
-base::Fd EarlierFigures::take_memory(std::string_view service, std::uint64_t layout,
+base::Fd EarlierFigures::take_memory(std::string_view name, std::uint64_t layout,
                                      const std::optional<master::Credentials>& run_as) {
   const auto found = std::ranges::find_if(memories, [&](const auto& each) {
-    return each.service == service && each.layout == layout &&
-           each.writer == master::writer_for(run_as);
+    return each.name == name && each.layout == layout && each.writer == master::writer_for(run_as);
   });
   if (found == memories.end()) return {};
   return base::Fd(::fcntl(found->fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -106,7 +105,8 @@ Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool
                                          .repositories = pool.repositories,
                                          .trust_remote_user = all.trust_remote_user};
   QUARRY_TRY_ASSIGN(const auto figures, figures_of(service, earlier));
-  service.kept_memory = {figures->counters_fd(), pages::PageCounters::kLayout};
+  service.kept_memories.push_back(
+      {service.name, figures->counters_fd(), pages::PageCounters::kLayout});
   service.kept_descriptors.push_back(figures->counters_fd());
   service.kept_descriptors.push_back(figures->gauges_fd());
   QUARRY_TRY_ASSIGN(const auto refusals,

@@ -27,14 +27,14 @@ struct PagesService {
 };
 
 /// The figures that a reload passes on: their values, and the memory that processes of earlier
-/// generations still use.
+/// generations still use. The memory of the certificates is among it (compose.cc).
 struct EarlierFigures {
   master::ServiceCounters counters;
   std::vector<master::InheritedMemory> memories;
 
-  /// Returns a duplicate of the descriptor of SERVICE's memory if the memory has LAYOUT and the
-  /// service still runs as RUN_AS. Otherwise returns an empty object.
-  base::Fd take_memory(std::string_view service, std::uint64_t layout,
+  /// Returns a duplicate of the memory NAME if it has LAYOUT and its service still runs as RUN_AS.
+  /// Otherwise returns an empty object.
+  base::Fd take_memory(std::string_view name, std::uint64_t layout,
                        const std::optional<master::Credentials>& run_as);
 };
 

@@ -46,8 +46,8 @@ constexpr int kWrongUsage = 2;
 
 constexpr const char* kFolderNote = "serve folder";
 constexpr const char* kPidFileNote = "pid file";
-constexpr const char* kLogNote = "error log";
-constexpr const char* kJsonLogNote = "error log is JSON";
+// The configuration of the running services.
+constexpr const char* kConfigurationNote = "configuration";
 
 int failed(const std::string& message) {
   fmt::print(stderr, "quarryd: {}\n", message);
@@ -110,37 +110,44 @@ void remove_files(const std::vector<master::InheritedSocket>& sockets) {
   }
 }
 
+master::ReadingOptions reading_options(const CommandLine& line) {
+  master::ReadingOptions options{.running_as_root = ::geteuid() == 0};
+  if (!line.prefix.empty()) {
+    options.prefix = std::filesystem::absolute(line.prefix).lexically_normal();
+  }
+  return options;
+}
+
+int run(const master::Config& config, const CommandLine& line,
+        std::optional<master::Handover>& handover, app::Start start,
+        const std::filesystem::path& folder = {}, const std::vector<std::string>& notices = {});
+
 /// Handles ERRORS, which prevent this program from starting. On a first start, prints them. In a
-/// reload, a file has changed after the check. The previous children then continue to serve, and
-/// the master repeats the reload.
+/// reload, a file has changed after the check. The server then continues with the configuration of
+/// the previous generation.
 int could_not_start(const CommandLine& line, std::optional<master::Handover>& handover,
                     const std::vector<std::string>& errors) {
-  if (!handover) {
+  const std::string previous =
+      handover ? std::exchange(handover->notes[kConfigurationNote], {}) : std::string();
+  if (previous.empty()) {
     for (const std::string& each : errors) failed(each);
     return kFailed;
   }
-  base::LogOptions log;
-  if (handover->notes[kJsonLogNote] == "yes") log.form = base::LogForm::kJson;
-  auto opened = base::set_log_target(log, handover->notes[kLogNote]);
-  if (opened) opened = base::open_log(log);
-  if (!opened) base::log(base::LogLevel::kError, "{}", opened.error().message);
+  master::ReadingOptions options = reading_options(line);
+  options.is_in_use = true;
+  const master::ConfigReading reading =
+      app::parse_configuration(previous, "the previous configuration", options);
+  if (!reading.mistakes.empty()) return could_not_start(line, handover, reading.mistakes);
+  if (const auto log = base::open_log(reading.config.global.log); !log) {
+    base::log(base::LogLevel::kError, "{}", log.error().message);
+  }
   base::log(base::LogLevel::kError,
-            "not reloaded: the configuration has become invalid since its check; the previous "
-            "children continue, no new children are started, and the reload is repeated");
+            "not reloaded: the configuration has become invalid since its check; the server "
+            "continues with the previous configuration");
   for (const std::string& each : errors) {
     base::log(base::LogLevel::kError, "  {}", base::printable(each, 1000));
   }
-  block_signals();
-  const std::vector<master::InheritedSocket> sockets = handover->sockets;
-  master::GlobalConfig global;
-  global.pid_file = handover->notes[kPidFileNote];
-  master::Reload reload = reload_of(line, handover);
-  reload.keeps_previous = true;
-  reload.sockets = sockets;
-  reload.memories = std::move(handover->memories);
-  const auto done = master::run_master(global, {}, std::move(reload));
-  remove_files(sockets);
-  return done ? 0 : failed(done.error().message);
+  return run(reading.config, line, handover, app::Start::kContinue);
 }
 
 bool goes_to_background(const CommandLine& line, const master::Config& config) {
@@ -179,8 +186,8 @@ void detach_from_terminal(base::Fd waiting) {
 }
 
 int run(const master::Config& config, const CommandLine& line,
-        std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
-        const std::vector<std::string>& notices = {}) {
+        std::optional<master::Handover>& handover, app::Start start,
+        const std::filesystem::path& folder, const std::vector<std::string>& notices) {
   // Shared, because std::function requires copyable captures.
   std::shared_ptr<base::Fd> waiting;
   if (goes_to_background(line, config) && !handover) {
@@ -191,7 +198,6 @@ int run(const master::Config& config, const CommandLine& line,
     if (!background) return failed(background.error().message);
     waiting = std::make_shared<base::Fd>(std::move(*background));
   }
-  const app::Start start = handover ? app::Start::kReload : app::Start::kFirst;
   if (auto log = base::open_log(config.global.log); !log) {
     if (start == app::Start::kFirst) return failed(log.error().message);
     base::log(base::LogLevel::kError, "{}; logging to standard error", log.error().message);
@@ -222,7 +228,10 @@ int run(const master::Config& config, const CommandLine& line,
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   base::set_process_title(fmt::format("quarry: master process ({})", about));
   auto control = app::open_control(config, about, inherited);
-  if (!control) return could_not_start(line, handover, {control.error().message});
+  if (!control) {
+    services->clear();  // close the new sockets
+    return could_not_start(line, handover, {control.error().message});
+  }
   // Remove the inherited sockets that are not used any more, because their pools were removed.
   remove_files(inherited);
   inherited.clear();
@@ -236,8 +245,8 @@ int run(const master::Config& config, const CommandLine& line,
   if (!old_pid_file.empty() && old_pid_file != config.global.pid_file) {
     ::unlink(old_pid_file.c_str());
   }
-  reload.notes[kLogNote] = base::log_target_of(config.global.log);
-  reload.notes[kJsonLogNote] = config.global.log.form == base::LogForm::kJson ? "yes" : "no";
+  reload.notes[kConfigurationNote] = dump(config, /*has_secrets=*/true);
+  reload.keeps_programs = start == app::Start::kContinue;
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
   if (waiting) reload.on_ready = [waiting] { detach_from_terminal(std::move(*waiting)); };
   for (master::Service& service : *services) {
@@ -246,6 +255,10 @@ int run(const master::Config& config, const CommandLine& line,
   const auto done = master::run_master(config.global, std::move(*services), std::move(reload),
                                        std::move(*control));
   return done ? 0 : failed(done.error().message);
+}
+
+app::Start start_of(const std::optional<master::Handover>& handover) {
+  return handover ? app::Start::kReload : app::Start::kFirst;
 }
 
 /// Returns the conditions for the start check. If a master runs this check before a reload, the
@@ -276,11 +289,7 @@ bool could_start(const CommandLine& line, const master::Config& config) {
 }
 
 int run_config(const CommandLine& line, std::optional<master::Handover>& handover) {
-  master::ReadingOptions options{.running_as_root = ::geteuid() == 0};
-  if (!line.prefix.empty()) {
-    options.prefix = std::filesystem::absolute(line.prefix).lexically_normal();
-  }
-  const master::ConfigReading reading = app::read_configuration(line.config, options);
+  const master::ConfigReading reading = app::read_configuration(line.config, reading_options(line));
   if (!reading.mistakes.empty() && handover) {
     return could_not_start(line, handover, reading.mistakes);
   }
@@ -295,7 +304,7 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
                line.config);
     return 0;
   }
-  return run(reading.config, line, handover, {}, reading.notices);
+  return run(reading.config, line, handover, start_of(handover), {}, reading.notices);
 }
 
 /// Returns TEXT, the value of OPTION, as an address to listen on. If TEXT is not an address, prints
@@ -340,7 +349,7 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
     fmt::print("{} can be served\n", line.serve);
     return 0;
   }
-  return run(*config, line, handover, **folder);
+  return run(*config, line, handover, start_of(handover), **folder);
 }
 
 int run_command_line(int argc, char** argv) {

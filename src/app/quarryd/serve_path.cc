@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -89,6 +90,8 @@ Result<master::Config> config_to_serve(const ServeOptions& options, const Privat
     }
     pool.listen_options.owner = user.uid;
     pool.listen_options.group = user.gid;
+    pool.user = std::to_string(user.uid);
+    pool.group = std::to_string(user.gid);
     pool.run_as = user;
   } else if (!options.user.empty()) {
     return fail(ErrorCode::kDenied, "--user requires root: start quarryd as root, or omit --user");

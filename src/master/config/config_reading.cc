@@ -290,7 +290,7 @@ class Checker {
                                   : "needs repository = FILE or repositories = FOLDER";
       return report(pool.line, fmt::format("[{}] {}", pool.name, what));
     }
-    check_repositories(pool, findings(lines));
+    if (!options_.is_in_use) check_repositories(pool, findings(lines));
   }
 
   void check_sections_together() {

@@ -300,11 +300,13 @@ std::vector<ShownDirective> shown_directives(const Section& section) {
 }
 
 template <typename Section>
-void add_section(std::string& text, std::string_view name, const Section& section) {
+void add_section(std::string& text, std::string_view name, const Section& section,
+                 bool has_secrets) {
   text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", name);
   for (const ShownDirective& directive : shown_directives(section)) {
     for (const std::string& value : directive.values) {
-      text += base::ini_line(directive.name, base::with_masked_secrets(value));
+      text +=
+          base::ini_line(directive.name, has_secrets ? value : base::with_masked_secrets(value));
     }
     if (directive.values.empty()) text += fmt::format(";{} =\n", directive.name);
   }
@@ -312,12 +314,13 @@ void add_section(std::string& text, std::string_view name, const Section& sectio
 
 }  // namespace
 
-std::string dump(const Config& config) {
+std::string dump(const Config& config, bool has_secrets) {
   std::string text;
-  add_section(text, "global", config.global);
-  if (config.http) add_section(text, "http", *config.http);
-  for (const PoolConfig& pool : config.pools) add_section(text, pool.name, pool);
-  for (const CarriedSection& section : config.carried) add_section(text, section.name, section);
+  add_section(text, "global", config.global, has_secrets);
+  if (config.http) add_section(text, "http", *config.http, has_secrets);
+  for (const PoolConfig& pool : config.pools) add_section(text, pool.name, pool, has_secrets);
+  for (const CarriedSection& section : config.carried)
+    add_section(text, section.name, section, has_secrets);
   return text;
 }
 

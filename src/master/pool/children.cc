@@ -91,30 +91,44 @@ bool Children::start(const StartOptions& options) {
   auto child = std::make_unique<Child>();
   child->pid = spawned->pid;
   child->slot = slot;
-  child->started = steady_clock::now();
-  child->stage_since = child->started;
   child->number = options.number;
   child->control = std::move(spawned->control);
-  if (child->control.fd() >= 0) {
-    child->on_control = base::Event(dependencies_.base, child->control.fd(), EV_READ | EV_PERSIST,
-                                    [this, c = child.get()] { read_control(*c); });
-    child->on_control.wait();
-  }
+  std::optional<CaughtOutput> output;
   if (spawned->output) {
-    child->output = std::make_unique<ChildOutput>(
-        dependencies_.base, fmt::format("[{}] child {}", service_.name, child->pid),
-        CaughtOutput{{std::move(spawned->output->out.reading)},
-                     {std::move(spawned->output->err.reading)},
-                     service_.process.decorate_output});
+    output = CaughtOutput{{std::move(spawned->output->out.reading)},
+                          {std::move(spawned->output->err.reading)},
+                          service_.process.decorate_output};
   }
   base::log(LogLevel::kDebug, "[{}] child {} started", service_.name, child->pid);
   if (!std::exchange(start_failure_, {}).empty()) {
     base::log(LogLevel::kNotice, "[{}] children can be started again", service_.name);
   }
-  children_.push_back(std::move(child));
-  watch_.child_started(children_.size());
+  add(std::move(child), std::move(output));
   if (dependencies_.bound != nullptr) dependencies_.bound->started();
   return true;
+}
+
+void Children::adopt(PreviousChild adopted) {
+  auto child = std::make_unique<Child>();
+  child->pid = adopted.pid;
+  if (adopted.control) child->control = control::Channel(std::move(adopted.control));
+  add(std::move(child), std::move(adopted.output));
+}
+
+void Children::add(std::unique_ptr<Child> child, std::optional<CaughtOutput> output) {
+  child->started = child->stage_since = steady_clock::now();
+  if (child->control.fd() >= 0) {
+    child->on_control = base::Event(dependencies_.base, child->control.fd(), EV_READ | EV_PERSIST,
+                                    [this, c = child.get()] { read_control(*c); });
+    child->on_control.wait();
+  }
+  if (output) {
+    child->output = std::make_unique<ChildOutput>(
+        dependencies_.base, fmt::format("[{}] child {}", service_.name, child->pid),
+        std::move(*output));
+  }
+  children_.push_back(std::move(child));
+  watch_.child_started(children_.size());
 }
 
 void Children::log_start_failure(std::string why) {

@@ -21,6 +21,7 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/base/result.h"
 #include "quarry/control/channel.h"
+#include "quarry/master/handover.h"
 #include "quarry/master/service.h"
 
 namespace quarry::master {
@@ -112,6 +113,8 @@ class Children {
   /// Starts a child. Returns false if a limit is reached, or if the start fails. A failure is
   /// logged.
   bool start(const StartOptions& options);
+  /// Continues with CHILD, which runs a program and was started by the previous master.
+  void adopt(PreviousChild child);
   /// Returns whether process.max permits another child.
   bool has_room() const {
     return dependencies_.bound == nullptr || dependencies_.bound->has_room();
@@ -136,6 +139,8 @@ class Children {
   void escalate_overdue();
 
  private:
+  /// Adds CHILD, whose pid and channel are set. OUTPUT is its captured output, if any.
+  void add(std::unique_ptr<Child> child, std::optional<CaughtOutput> output);
   void log_start_failure(std::string why);
   void read_control(Child& child);
   /// Returns whether the child has finished at least one request.

@@ -140,7 +140,7 @@ Result<InheritedBoard> read_board(const json& from) {
 
 Result<json> write_memory(const InheritedMemory& memory) {
   QUARRY_TRY(keep_open(memory.fd.get()));
-  return json{{"service", memory.service},
+  return json{{"service", memory.name},
               {"fd", memory.fd.get()},
               {"layout", memory.layout},
               {"writer", {memory.writer.user, memory.writer.group}}};
@@ -149,7 +149,7 @@ Result<json> write_memory(const InheritedMemory& memory) {
 Result<InheritedMemory> read_memory(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
   const json& writer = from.at("writer");
-  return InheritedMemory{.service = from.value("service", ""),
+  return InheritedMemory{.name = from.value("service", ""),
                          .fd = std::move(fd),
                          .layout = from.value("layout", std::uint64_t{0}),
                          .writer = {writer.at(0), writer.at(1)}};

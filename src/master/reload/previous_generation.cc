@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "pool/children.h"
@@ -20,6 +21,17 @@ using base::LogLevel;
 constexpr std::int64_t kTerminateMicros = 5'000'000;
 
 }  // namespace
+
+std::vector<PreviousChild> PreviousGeneration::take_latest(const std::string& service) {
+  const auto taken = std::ranges::stable_partition(children_, [&](const PreviousChild& child) {
+    return child.service != service || child.asked_at != 0 ||
+           child.generation + 1 != master_state_.generation;
+  });
+  std::vector<PreviousChild> latest(std::move_iterator(taken.begin()),
+                                    std::move_iterator(taken.end()));
+  children_.erase(taken.begin(), taken.end());
+  return latest;
+}
 
 void PreviousGeneration::go_on_listening(event_base* base, OnMessage on_message) {
   on_message_ = std::move(on_message);

@@ -40,6 +40,9 @@ class PreviousGeneration {
   PreviousGeneration(std::vector<PreviousChild> children, const MasterState& master_state)
       : children_(std::move(children)), master_state_(master_state) {}
 
+  /// Removes the children of SERVICE in the latest generation that were not asked to exit, and
+  /// returns them. Called before go_on_listening().
+  std::vector<PreviousChild> take_latest(const std::string& service);
   /// Continues to capture the children's output, and passes their messages to ON_MESSAGE. BASE must
   /// outlive this object.
   void go_on_listening(event_base* base, OnMessage on_message);

@@ -10,7 +10,8 @@
 // (previous_generation.h): idle children end immediately, others after their request, within
 // process_control_timeout. If a reload is requested during a check, the check is repeated. A reload
 // that is requested during a stop is ignored. If execve(2) fails, the master continues as before.
-// If the new master cannot start its services, it repeats the reload (Reload::keeps_previous).
+// If the new program cannot start its services, because a file has changed after the check, it
+// starts them with the previous configuration, which it has inherited.
 //
 // This class only makes decisions, which its caller carries out.
 #pragma once

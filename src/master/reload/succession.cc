@@ -74,32 +74,16 @@ void hand_over(const Listener& listener, Handover& handover) {
                               listener.is_ours(), listener.file()});
 }
 
-void hand_over(const Reload& kept, Handover& handover) {
-  for (const InheritedSocket& socket : kept.sockets) {
-    handover.sockets.push_back({socket.address, std::make_shared<base::Fd>(socket.fd->get()),
-                                socket.is_ours, socket.file});
-  }
-  for (const InheritedBoard& board : kept.boards) {
-    handover.boards.push_back(
-        {board.service, base::Fd(board.fd.get()), board.layout, board.writer, board.state});
-  }
-  for (const InheritedMemory& memory : kept.memories) {
-    handover.memories.push_back(
-        {memory.service, base::Fd(memory.fd.get()), memory.layout, memory.writer});
-  }
-  handover.counters = kept.counters;
-}
-
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover) {
   handover.boards.push_back({.service = service.service().name,
                              .fd = base::Fd(service.board().fd()),
                              .layout = service.board().layout(),
                              .writer = writer_for(service.service().run_as),
                              .state = service.watch().state()});
-  if (const auto& memory = service.service().kept_memory) {
-    handover.memories.push_back({.service = service.service().name,
-                                 .fd = base::Fd(memory->fd),
-                                 .layout = memory->layout,
+  for (const KeptMemory& memory : service.service().kept_memories) {
+    handover.memories.push_back({.name = memory.name,
+                                 .fd = base::Fd(memory.fd),
+                                 .layout = memory.layout,
                                  .writer = writer_for(service.service().run_as)});
   }
   for (const auto& child : service.living()) {

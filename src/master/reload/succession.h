@@ -24,15 +24,12 @@
 #include "previous_generation.h"
 #include "quarry/base/result.h"
 #include "quarry/master/handover.h"
-#include "quarry/master/master.h"
 
 namespace quarry::master {
 
 /// Adds the listening socket of LISTENER, if any, to HANDOVER.
 void hand_over(const Listener& listener, Handover& handover);
-/// Adds to HANDOVER everything that KEPT contains: sockets, boards, memories and counters.
-void hand_over(const Reload& kept, Handover& handover);
-/// Adds the board, the kept memory and the children of SERVICE to HANDOVER. GENERATION is the current
+/// Adds the board, the kept memories and the children of SERVICE to HANDOVER. GENERATION is the current
 /// generation.
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover);
 

@@ -8,12 +8,14 @@ import shutil
 import signal
 import socket
 import stat
+from pathlib import Path
 
 import pytest
 
-from support import fastcgi, places, process
+from support import daemon, fastcgi, places, process, tls, wire
 from support.daemon import WITHOUT_HANDLERS, Daemon
 from support.process import free_port, wait_until
+from support.program import quarry
 from support.tls import Authority
 from test_fastcgi_protocol import kept
 
@@ -164,56 +166,95 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
     assert len(set(seen)) == 20
 
 
+def run_after_check(program: Path, command: str) -> None:
+    """Replaces PROGRAM by a script that runs COMMAND after a successful check, before the master executes the program
+    again."""
+    real, script = program.with_suffix(".real"), program.with_suffix(".script")
+    script.write_text(f"#!/bin/sh\n{real} \"$@\" || exit 1\n{command}\nmv {real} {program}\n")
+    script.chmod(0o755)
+    program.rename(real)
+    script.rename(program)
+
+
 @pytest.fixture
 def start_replaced(start, tmp_path, monkeypatch):
-    """Returns a function that starts a server, and then replaces the program by a script. When a reload has checked the
-    configuration successfully, the script runs COMMAND before the master executes the program again."""
+    """Returns a function that starts a server, and then calls run_after_check() with COMMAND."""
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
-    monkeypatch.setattr(places, "program", lambda name: program)
+    (tmp_path / "quarry-courier").symlink_to(places.program("quarry-courier"))
+    programs = places.program
+    monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else programs(name))
 
     def begin(command: str, *args: object, **options: object) -> Daemon:
         server = start(*args, **options)
-        script = tmp_path / "script"
-        script.write_text(f"#!/bin/sh\n{tmp_path}/real \"$@\" || exit 1\n{command}\nmv {tmp_path}/real {program}\n")
-        script.chmod(0o755)
-        program.rename(tmp_path / "real")
-        script.rename(program)
+        run_after_check(program, command)
         return server
     return begin
 
 
 @pytest.mark.parametrize("change", ["a mistake", "no file", "an address in use", "a removed key"])
-def test_a_file_that_changes_after_the_check_does_not_end_the_server(start_replaced, tmp_path, change):
-    issued = Authority(tmp_path / "authority").issue("localhost")
+def test_a_server_continues_with_its_configuration_if_a_file_changes_after_the_check(start_replaced, tmp_path, change):
+    authority = Authority(tmp_path / "authority")
+    issued = authority.issue("localhost")
     port = free_port()
     other = tmp_path / "other.conf"
+    control = tmp_path / "control"
     server = start_replaced(f"mv {other} {tmp_path / 'daemon-0' / 'quarryd.conf'}" if change != "a removed key" else f"rm {issued.key}",
-                            http={"listen": f"127.0.0.1:{port} ssl", **issued.directives()})
+                            settings={"control.socket": control}, http={"listen": f"127.0.0.1:{port} ssl", **issued.directives()},
+                            more=f"[courier]\nsocket = {tmp_path}/events\nspool.directory = {tmp_path}/spool\n")
     good = server.config.read_text()
     key = issued.key.read_bytes()
+    courier = server.child("quarry-courier")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         other.write_text({"a mistake": "[global]\nnonsense = 1\n" + good, "no file": good + "\n[more]\ninclude = /no/file\n"}.get(
             change, good.replace(f"127.0.0.1:{port}", f"127.0.0.1:{taken.getsockname()[1]}")))
-        before = server.children()
         server.main.send(signal.SIGUSR2)
-        server.wait_for_log("has become invalid since its check")
-        assert server.main.is_running() and server.is_served()
-        assert server.children() == before
-        server.wait_for_log("--test")
+        server.wait_for_log("the children of earlier generations have exited")
+        assert "has become invalid since its check" in server.log()
+        worker = server.child()
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: server.children() not in ([], [worker]), "a new worker")
         assert server.is_served()
+        front = server.child("gateway")
+        os.kill(front, signal.SIGKILL)
+        wait_until(lambda: server.children("gateway") not in ([], [front]), "a new front")
+        tls.connect(port, authority.context()).close()
+        shown = json.loads(quarry("status", "--json", "--socket", control).stdout)
+        assert shown["state"] == "running" and shown["pools"][0]["pool"] == "www"
+        # A new courier would read the wrong configuration.
+        assert next(each["children"] for each in shown["services"] if each["service"] == "courier") == [courier]
     server.config.write_text(good)
     issued.key.write_bytes(key)
-    ready = server.log().count("ready: ")
-    wait_until(lambda: server.log().count("ready: ") > ready, "the repeated reload")
-    wait_until(lambda: not set(before) & set(server.children()), "the end of the previous children")
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: server.log().count("ready: process") == 3, "the reload")
+    wait_until(lambda: server.children("quarry-courier") not in ([], [courier]), "a new courier")
     assert server.is_served()
     server.stop()
     assert not server.socket.exists()
 
 
+def test_a_served_repository_that_vanishes_after_the_check_does_not_end_the_server(fresh, tmp_path):
+    program, served, moved = tmp_path / "quarryd", tmp_path / "one.fossil", tmp_path / "moved"
+    shutil.copy(places.program("quarryd"), program)
+    (tmp_path / "quarry").symlink_to(places.program("quarry"))
+    shutil.copy(fresh, served)
+    port = free_port()
+    server = process.Process([program, *daemon.serve(served), "--http", f"127.0.0.1:{port}"], tmp_path / "output")
+    try:
+        wait_until(lambda: "ready: " in server.output(), "quarryd")
+        run_after_check(program, f"mv {served} {moved}")
+        server.send(signal.SIGUSR2)
+        wait_until(lambda: server.output().count("ready: ") == 2, "the previous configuration")
+        assert "has become invalid since its check" in server.output()
+        moved.rename(served)
+        assert wire.Peer(port).post(wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", "clone 3 1"), wire.PLAIN).status == 200
+        assert server.stop() == 0
+    finally:
+        server.kill_group()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
-def test_a_server_that_keeps_the_previous_children_can_be_stopped(start_replaced, tmp_path, number):
+def test_a_server_that_continues_with_its_configuration_can_be_stopped(start_replaced, tmp_path, number):
     server = start_replaced(f"rm {tmp_path / 'daemon-0' / 'quarryd.conf'}")
     server.main.send(signal.SIGUSR2)
     server.wait_for_log("has become invalid since its check")

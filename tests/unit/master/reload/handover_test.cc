@@ -68,7 +68,7 @@ TEST_CASE("kept memory arrives with its layout and its writer") {
   handover.memories.push_back({"pages www", some_fd(), 3, {1000, 100}});
   const Handover taken = handed_over(handover);
   REQUIRE(taken.memories.size() == 1);
-  CHECK(taken.memories[0].service == "pages www");
+  CHECK(taken.memories[0].name == "pages www");
   CHECK(is_closed_on_exec(taken.memories[0].fd.get()));
   CHECK(taken.memories[0].layout == 3);
   CHECK(taken.memories[0].writer == BoardWriter{1000, 100});

@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quarry/base/log.h"
@@ -62,4 +63,20 @@ std::string logged_after(int signal) {
 TEST_CASE("a child that ends by its quit signal is not a reason for a warning") {
   CHECK_FALSE(logged_after(SIGTERM).contains("warning"));
   CHECK(logged_after(SIGKILL).contains("warning: [events www] child"));
+}
+
+TEST_CASE("the latest children of a service can be taken, unless they were asked to end") {
+  MasterState state;
+  state.generation = 3;
+  std::vector<PreviousChild> children;
+  children.push_back({.pid = 1001, .service = "courier", .generation = 1});
+  children.push_back({.pid = 1002, .service = "courier", .generation = 2});
+  children.push_back({.pid = 1003, .service = "courier", .generation = 2, .asked_at = 1});
+  children.push_back({.pid = 1004, .service = "pool www", .generation = 2});
+  PreviousGeneration previous(std::move(children), state);
+  const auto taken = previous.take_latest("courier");
+  REQUIRE(taken.size() == 1);
+  CHECK(taken.front().pid == 1002);
+  CHECK(previous.count() == 3);
+  CHECK(previous.count_of("courier") == 2);
 }
