@@ -75,7 +75,15 @@ class BoundAddresses {
       return;
     }
     if (ignores_used_ && listener.error().code == ErrorCode::kBusy) return;
-    const std::string& why = listener.error().message;
+    std::string why = listener.error().message;
+    const auto ours = std::ranges::find_if(inheritable_, [&](const std::string& each) {
+      const auto other = base::SocketAddress::parse(each.substr(0, each.find(' ')));
+      return address->port() != 0 && other && other->port() == address->port();
+    });
+    if (listener.error().code == ErrorCode::kBusy && ours != inheritable_.end()) {
+      why = fmt::format("cannot listen on {}, because this server listens on {}: restart it",
+                        address->str(), *ours);
+    }
     failures_.push_back(location.empty() ? why : fmt::format("{}: {}", location, why));
   }
 

@@ -56,6 +56,15 @@ def test_an_address_in_use_prevents_a_reload(start, tmp_path):
         assert pool.socket.exists()
 
 
+def test_an_address_that_overlaps_the_servers_own_address_requires_a_restart(start):
+    port = free_port()
+    pool = start({"listen": f"127.0.0.1:{port}", "ping.path": "/ping"})
+    pool.change(f"listen = 127.0.0.1:{port}", f"listen = 0.0.0.0:{port}")
+    pool.main.send(signal.SIGUSR2)
+    pool.wait_for_log(f"cannot listen on 0.0.0.0:{port}, because this server listens on 127.0.0.1:{port}: restart it")
+    assert fastcgi.ask(port, "/ping").body == b"pong"
+
+
 def test_a_program_that_cannot_run_prevents_a_reload(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
