@@ -42,6 +42,29 @@ void append(std::string& out, std::string_view name, std::string_view value) {
   out += '\0';
 }
 
+/// Returns the path of REQUEST as fossil expects it. Fossil decodes % and + after the name of the page.
+/// Only the URL shows whether a + in the path stands for a blank.
+std::string encoded_path(const PageRequest& request) {
+  std::string_view url = request.get(parameter::kRequestUri);
+  url = url.substr(0, url.find('?'));
+  const std::string_view path = request.path();
+  const auto decoded = http::percent_decode(url);
+  const bool is_of_url = decoded && decoded->ends_with(path);
+  std::string reversed;
+  for (const char c : path | std::views::reverse) {
+    const bool was_encoded = is_of_url && url.size() > 2 && url[url.size() - 3] == '%';
+    if (is_of_url) url.remove_suffix(was_encoded ? 3 : 1);
+    if (c == '%') {
+      reversed += "52%";
+    } else if (c == '+' && was_encoded) {
+      reversed += "B2%";
+    } else {
+      reversed += c;
+    }
+  }
+  return {reversed.rbegin(), reversed.rend()};
+}
+
 }  // namespace
 
 std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
@@ -50,7 +73,7 @@ std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
   append(pairs, "SCGI", "1");
   const bool is_split = !request.get(parameter::kPathInfo).empty();
   append(pairs, parameter::kScriptName, is_split ? request.get(parameter::kScriptName) : "");
-  append(pairs, parameter::kPathInfo, request.path());
+  append(pairs, parameter::kPathInfo, encoded_path(request));
   // Pass on only the last value of each parameter, which is also the value that get() returns.
   // Fossil would use the first value.
   std::set<std::string_view> names;

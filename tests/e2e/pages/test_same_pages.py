@@ -12,7 +12,9 @@ from support.tls import self_signed
 
 PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree", "/brlist", "/taglist", "/wcontent", "/forum",
          "/reportlist", "/login", "/help", "/style.css", "/nowhere", "/tarball/tip/x.tar.gz", "/doc/tip/README", "/info/tip",
-         "/timeline.rss", "/tree?ci=tip", "/leaves", "/sitemap", "/favicon.ico", "/stat", "/setup")
+         "/timeline.rss", "/tree?ci=tip", "/leaves", "/sitemap", "/favicon.ico", "/stat", "/setup",
+         # The pages show which name fossil has understood.
+         "/doc/tip/c%2B%2B.txt", "/doc/tip/a+b.txt", "/doc/tip/p%2541.txt", "/wiki/C%2B%2B%20notes")
 
 
 @pytest.fixture

@@ -37,6 +37,21 @@ TEST_CASE("a path that the web server has not split is passed as PATH_INFO") {
             .contains("|SCRIPT_NAME|/code|PATH_INFO|/a|"));
 }
 
+TEST_CASE("a path is encoded as in the URL, because fossil decodes it") {
+  const auto path_of = [](const char* url, const char* path) {
+    const std::string head = head_of(request_with({{"REQUEST_URI", url}, {"PATH_INFO", path}}));
+    const std::string rest = head.substr(head.find("|PATH_INFO|") + 11);
+    return rest.substr(0, rest.find('|'));
+  };
+  CHECK(path_of("/doc/c%2B%2B%20x%41?a+b", "/doc/c++ xA") == "/doc/c%2B%2B xA");
+  CHECK(path_of("/doc/c++", "/doc/c++") == "/doc/c++");
+  CHECK(path_of("/code/p%2541%25", "/p%41%") == "/p%2541%25");
+  // The web server has changed the path, or does not pass on the URL.
+  CHECK(path_of("/elsewhere%2B", "/doc/c+%") == "/doc/c+%25");
+  CHECK(path_of("", "/doc/c+%") == "/doc/c+%25");
+  CHECK(path_of("/%2", "/%2") == "/%252");
+}
+
 TEST_CASE("headers are passed on, but nothing that could be mistaken for something else") {
   const auto request = request_with({{"PATH_INFO", "/"},
                                      {"HTTP_COOKIE", "c"},
