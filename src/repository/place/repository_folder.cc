@@ -45,8 +45,9 @@ constexpr std::ptrdiff_t kMaxLinkDepth = 8;
 
 /// Reads FOLDER and its subfolders. LINKS says whether to follow symbolic links to folders. Calls
 /// ENTERS with the path of each subfolder, and reads the subfolder if ENTERS returns true. Calls
-/// FOUND with the path of each file whose name ends in kSuffix. Calls FAILED with an error for each
-/// folder that cannot be read. The paths that ENTERS and FOUND get are relative to FOLDER.
+/// FOUND with the path of each file whose name ends in kSuffix, except kSuffix itself: this is the
+/// name of fossil's settings in a user's home folder. Calls FAILED with an error for each folder that
+/// cannot be read. The paths that ENTERS and FOUND get are relative to FOLDER.
 template <typename Enters, typename Found, typename Failed>
 void walk(const std::filesystem::path& folder, FolderLinks links, Enters&& enters, Found&& found,
           Failed&& failed) {
@@ -73,7 +74,7 @@ void walk(const std::filesystem::path& folder, FolderLinks links, Enters&& enter
         const bool is_deep =
             links == FolderLinks::kFollow && std::ranges::count(path, '/') >= kMaxLinkDepth;
         if (!is_deep && enters(path)) folders.emplace_back(path);
-      } else if (path.ends_with(kSuffix)) {
+      } else if (path.ends_with(kSuffix) && entry->path().filename() != kSuffix) {
         found(path);
       }
     }

@@ -82,6 +82,8 @@ def test_a_folder_with_names_that_cannot_be_served(small, tmp_path, backups):
     for name in files:
         (served / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(small, served / name)
+    # fossil's settings, in the home folder of the user who serves the folder
+    (served / ".fossil").write_text("")
     succeeds("backup", "--no-verify", "--quiet", served, backups)
     assert sorted(str(each.relative_to(backups)) for each in backups.rglob("*.fossil")) == files
 
