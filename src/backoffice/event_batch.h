@@ -23,6 +23,8 @@ class EventBatch {
   void add(const std::string& key, event::Record record, base::UnixMillis time);
   void add(const std::string& key, event::Record record) { add(key, std::move(record), now_); }
   base::UnixMillis now() const { return now_; }
+  /// Returns the public URL of the repository, or "".
+  const std::string& url() const { return head_.url; }
   std::size_t size() const { return messages_.size(); }
   /// Sends all events to COURIER, in one or more requests. After an error, some of the events might
   /// have arrived. Errors: the same as for HandOver::hand_over().

@@ -1,11 +1,10 @@
 // Publishes new content as events (quarry-events(7)) to the courier.
 //
-//   config   quarry-told       RECEIPT ARTIFACT SEEN: the position (repository::ArrivalMark)
+//   config   quarry-told       RECEIPT ARTIFACT SEEN PUSHED: the position (repository::ArrivalMark)
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "event_batch.h"
@@ -14,6 +13,7 @@
 #include "quarry/base/number.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
+#include "quarry/repository/push_contents.h"
 #include "quarry/repository/receipt.h"
 #include "redaction.h"
 
@@ -34,13 +34,15 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
   ArrivalMark mark;
   std::string_view rest = *text;
   int numbers = 0;
-  for (std::int64_t* number : {&mark.receipt, &mark.artifact, &mark.seen}) {
+  for (std::int64_t* number : {&mark.receipt, &mark.artifact, &mark.seen, &mark.pushed}) {
     const auto read = base::take_number<std::int64_t>(rest);
     if (!read) break;
     *number = *read;
     ++numbers;
   }
-  // Accept two numbers, because earlier versions did not store the third one.
+  // Earlier versions published the artifacts up to the mark as a push, and did not store the last
+  // number. Still earlier versions stored only two numbers.
+  if (numbers < 4) mark.pushed = mark.artifact;
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
@@ -49,8 +51,8 @@ Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& b
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   QUARRY_TRY(Arrivals(repository).defer(batch));
-  QUARRY_TRY(receipt.set_config(kMarkRow,
-                                fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
+  QUARRY_TRY(receipt.set_config(
+      kMarkRow, fmt::format("{} {} {} {}", mark.receipt, mark.artifact, mark.seen, mark.pushed)));
   return receipt.commit();
 }
 
@@ -103,33 +105,91 @@ void add_artifact(const repository::ReceivedArtifact& artifact, base::UnixMillis
   events.add(fmt::format("artifact/{}", artifact.name.str()), std::move(record), time);
 }
 
-void add_received(const repository::Received& received, EventBatch& events) {
-  event::Push push{.login = received.login,
-                   .address = received.address,
-                   .artifacts = received.artifacts.size(),
-                   .check_ins = 0,
-                   .branches = {}};
-  std::set<std::string> branches;
-  for (const repository::ReceivedArtifact& artifact : received.artifacts) {
-    add_artifact(artifact, received.time, events);
-    if (artifact.kind != repository::ArtifactKind::kCheckIn) continue;
-    ++push.check_ins;
-    if (artifact.entry && branches.size() < event::kMaxNames) {
-      branches.insert(artifact.entry->branch);
-    }
-  }
-  if (received.artifacts.empty()) return;
-  push.branches.assign(branches.begin(), branches.end());
-  // A large push is published as several events, so the key also contains the first artifact of
-  // each event.
-  events.add(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
-             std::move(push), received.time);
+/// Returns the URL of the page about the artifact NAME, or "" if the repository's URL is not known.
+std::string url_of(const artifact::HashName& name, std::string_view repository) {
+  while (repository.ends_with('/')) repository.remove_suffix(1);
+  return repository.empty() ? "" : fmt::format("{}/info/{}", repository, name.str());
 }
 
-EventBatch events_about(const std::vector<repository::Received>& all,
-                        repository::Repository& repository, const PublishOptions& options) {
+std::vector<std::string> hashes_of(const std::vector<artifact::HashName>& names) {
+  std::vector<std::string> hashes;
+  for (const auto& each : names) hashes.emplace_back(each.str());
+  return hashes;
+}
+
+event::Commit commit_of(repository::PushedCheckIn& check_in, std::string_view url) {
+  auto& [entry, parents, files] = check_in;
+  event::Commit commit{.hash = std::string(entry.name.str()),
+                       .branch = std::move(entry.branch),
+                       .parents = hashes_of(parents),
+                       .user = std::move(entry.user),
+                       .time = entry.time,
+                       .comment = std::move(entry.comment),
+                       .url = url_of(entry.name, url),
+                       .files = files.count,
+                       .added = std::move(files.added),
+                       .modified = std::move(files.modified),
+                       .removed = std::move(files.removed)};
+  for (auto& [from, to] : files.renamed) commit.renamed.push_back({std::move(from), std::move(to)});
+  return commit;
+}
+
+event::Push push_of(repository::PushContents contents, const repository::Received& received,
+                    std::string_view url) {
+  event::Push push{.login = received.login,
+                   .address = received.address,
+                   .artifacts = contents.artifacts,
+                   .check_ins = contents.check_ins,
+                   .branches = {contents.branches.begin(), contents.branches.end()},
+                   .others_total = contents.others,
+                   .truncated = contents.is_truncated};
+  for (const auto kind : contents.kinds) {
+    if (const auto published = published_kind(kind)) push.kinds.emplace_back(name_of(*published));
+  }
+  for (auto& each : contents.listed) push.commits.push_back(commit_of(each, url));
+  for (repository::MovedName& each : contents.names) {
+    event::Ref ref{.kind = each.is_branch ? "branch" : "tag", .name = std::move(each.name)};
+    if (each.before) ref.before = each.before->str();
+    if (each.after) ref.after = each.after->str();
+    push.refs.push_back(std::move(ref));
+  }
+  for (const repository::ReceivedArtifact& each : contents.other_artifacts) {
+    const auto kind = published_kind(each.kind);
+    if (!kind) continue;
+    event::OtherArtifact other{.kind = std::string(name_of(*kind)),
+                               .hash = std::string(each.name.str()),
+                               .url = url_of(each.name, url)};
+    if (each.entry) {
+      other.title = title_in(*each.entry);
+      if (other.title.empty()) other.title = each.entry->comment;
+      other.user = each.entry->user;
+    }
+    push.others.push_back(std::move(other));
+  }
+  return push;
+}
+
+/// Adds an event for each artifact, and an event for the push if RECEIVED completes it.
+Result<void> add_received(const repository::Received& received, repository::Repository& repository,
+                          EventBatch& events) {
+  for (const repository::ReceivedArtifact& artifact : received.artifacts) {
+    add_artifact(artifact, received.time, events);
+  }
+  if (received.pushed.empty()) return {};
+  QUARRY_TRY_ASSIGN(auto contents, push_contents(repository, received.pushed));
+  // Artifacts of a request that could not be reported at first are a push of their own, so the key
+  // also contains an artifact.
+  const std::string key = fmt::format("push/{}/{}", received.receipt, contents.first);
+  events.add(key, push_of(std::move(contents), received, events.url()), received.time);
+  return {};
+}
+
+Result<EventBatch> events_about(const std::vector<repository::Received>& all,
+                                repository::Repository& repository, const PublishOptions& options) {
   EventBatch events(repository, options);
-  for (const repository::Received& received : all) add_received(received, events);
+  for (const repository::Received& received : all) {
+    QUARRY_TRY(add_received(received, repository, events));
+  }
   return events;
 }
 
@@ -149,7 +209,7 @@ Result<std::size_t> publish_new(JobContext& context, const PublishOptions& optio
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kArrivalBatch));
-      events = events_about(batch.received, repository, options);
+      QUARRY_TRY_ASSIGN(events, events_about(batch.received, repository, options));
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
@@ -174,7 +234,7 @@ Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& 
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
-      events = events_about(ready.received, repository, options);
+      QUARRY_TRY_ASSIGN(events, events_about(ready.received, repository, options));
     }
     if (ready.finished.empty()) break;
     QUARRY_TRY(events.hand_over(*options.courier));

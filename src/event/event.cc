@@ -33,12 +33,49 @@ void visit_fields(auto& fields, Artifact& artifact) {
   fields("tags", artifact.tags);
   fields("size", artifact.size);
 }
+void visit_fields(auto& fields, Rename& rename) {
+  fields("from", rename.from, kMaxName);
+  fields("to", rename.to, kMaxName);
+}
+void visit_fields(auto& fields, Commit& commit) {
+  fields("hash", commit.hash, kMaxName);
+  fields("branch", commit.branch, kMaxName);
+  fields("parents", commit.parents);
+  fields("user", commit.user, kMaxName);
+  fields("time", commit.time);
+  fields("comment", commit.comment, kMaxComment);
+  fields("url", commit.url, kMaxName);
+  fields("files", commit.files);
+  fields("added", commit.added);
+  fields("modified", commit.modified);
+  fields("removed", commit.removed);
+  fields("renamed", commit.renamed);
+}
+void visit_fields(auto& fields, Ref& ref) {
+  fields("kind", ref.kind, kMaxName);
+  fields("name", ref.name, kMaxName);
+  fields("before", ref.before, kMaxName);
+  fields("after", ref.after, kMaxName);
+}
+void visit_fields(auto& fields, OtherArtifact& other) {
+  fields("kind", other.kind, kMaxName);
+  fields("hash", other.hash, kMaxName);
+  fields("title", other.title, kMaxName);
+  fields("user", other.user, kMaxName);
+  fields("url", other.url, kMaxName);
+}
 void visit_fields(auto& fields, Push& push) {
   fields("login", push.login, kMaxName);
   fields("address", push.address, kMaxName);
   fields("artifacts", push.artifacts);
   fields("check_ins", push.check_ins);
   fields("branches", push.branches);
+  fields("kinds", push.kinds);
+  fields("commits", push.commits);
+  fields("refs", push.refs);
+  fields("others", push.others);
+  fields("others_total", push.others_total);
+  fields("truncated", push.truncated);
 }
 void visit_fields(auto& fields, ChangeSet& change_set) {
   fields("id", change_set.id, kMaxName);
@@ -139,15 +176,32 @@ class Writer {
   void operator()(const char* name, const std::string& text, std::size_t limit) const {
     to_[name] = cuts_ ? cut(text, limit) : text;
   }
+  void operator()(const char* name, const std::optional<std::string>& text,
+                  std::size_t limit) const {
+    to_[name] = text ? json(cut(*text, limit)) : json();
+  }
   void operator()(const char* name, std::uint64_t number) const { to_[name] = number; }
+  void operator()(const char* name, bool value) const { to_[name] = value; }
   void operator()(const char* name, base::UnixMillis time) const { to_[name] = shown(time); }
-  void operator()(const char* name, const std::vector<std::string>& names) const {
+  void operator()(const char* name, std::vector<std::string>& names) const {
     json list = json::array();
     for (const std::string& each : names) {
       if (list.size() == kMaxNames) break;
       list.push_back(cut(each, kMaxName));
     }
     if (names.size() > kMaxNames) list.back() = kCutMark;
+    to_[name] = std::move(list);
+  }
+  template <typename Part>
+  void operator()(const char* name, std::vector<Part>& parts) const {
+    json list = json::array();
+    for (Part& each : parts) {
+      if (list.size() == kMaxNames) break;
+      json members = json::object();
+      const Writer writer(members, cuts_);
+      visit_fields(writer, each);
+      list.push_back(std::move(members));
+    }
     to_[name] = std::move(list);
   }
 
@@ -166,6 +220,16 @@ class Reader {
     if (value == nullptr) return;
     if (!value->is_string()) return note(ErrorCode::kInvalid, name, "is not a string");
     take(name, *value, text, limit);
+  }
+  void operator()(const char* name, std::optional<std::string>& text, std::size_t limit) {
+    const json* value = find(name);
+    if (value != nullptr && !value->is_null()) (*this)(name, text.emplace(), limit);
+  }
+  void operator()(const char* name, bool& flag) {
+    const json* value = find(name);
+    if (value == nullptr) return;
+    if (!value->is_boolean()) return note(ErrorCode::kInvalid, name, "is not true or false");
+    flag = value->get<bool>();
   }
   void operator()(const char* name, std::uint64_t& number) {
     const json* value = find(name);
@@ -193,6 +257,20 @@ class Reader {
       if (!each.is_string())
         return note(ErrorCode::kInvalid, name, "has an entry that is not a string");
       take(name, each, names.emplace_back(), kMaxName);
+    }
+  }
+  template <typename Part>
+  void operator()(const char* name, std::vector<Part>& parts) {
+    const json* value = find(name);
+    if (value == nullptr) return;
+    if (!value->is_array()) return note(ErrorCode::kInvalid, name, "is not a list");
+    if (value->size() > kMaxNames) return note(ErrorCode::kLimit, name, "has too many entries");
+    for (const json& each : *value) {
+      if (!each.is_object())
+        return note(ErrorCode::kInvalid, name, "has an entry that is not an object");
+      Reader reader(each);
+      visit_fields(reader, parts.emplace_back());
+      if (!error_) error_ = reader.error_;
     }
   }
   /// Fails if the member NAME is missing.

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,8 +32,10 @@ inline constexpr std::size_t kMaxKey = 255;
 inline constexpr std::size_t kMaxName = 1024;
 /// Maximum size of any other text in bytes.
 inline constexpr std::size_t kMaxText = std::size_t{64} << 10;
-/// Maximum number of names in a list.
+/// Maximum number of names, or of records, in a list.
 inline constexpr std::size_t kMaxNames = 1000;
+/// Maximum size in bytes of a comment in a Commit.
+inline constexpr std::size_t kMaxComment = 4096;
 /// Maximum size of Hook::input in bytes.
 inline constexpr std::size_t kMaxInput = std::size_t{6} << 20;
 /// Maximum size of an event as JSON in bytes.
@@ -75,13 +78,67 @@ struct Artifact {
   friend bool operator==(const Artifact&, const Artifact&) = default;
 };
 
-/// "push": a client has pushed these artifacts in one session.
+/// A renamed file.
+struct Rename {
+  std::string from = {};
+  std::string to = {};
+
+  friend bool operator==(const Rename&, const Rename&) = default;
+};
+
+/// A check-in in a push, with the files that differ from its first parent.
+struct Commit {
+  std::string hash = {};
+  std::string branch = {};
+  std::vector<std::string> parents = {};
+  std::string user = {};
+  base::UnixMillis time = {};
+  std::string comment = {};
+  std::string url = {};     // of its page; may be empty
+  std::uint64_t files = 0;  // number of changed files, including those that are not listed
+  std::vector<std::string> added = {};
+  std::vector<std::string> modified = {};
+  std::vector<std::string> removed = {};
+  std::vector<Rename> renamed = {};
+
+  friend bool operator==(const Commit&, const Commit&) = default;
+};
+
+/// A branch or tag that a push has moved. A hash is null if the branch or tag did not exist before,
+/// or does not exist any more.
+struct Ref {
+  std::string kind = {};  // "branch" or "tag"
+  std::string name = {};
+  std::optional<std::string> before = std::nullopt;
+  std::optional<std::string> after = std::nullopt;
+
+  friend bool operator==(const Ref&, const Ref&) = default;
+};
+
+/// An artifact in a push that is neither a check-in nor a file.
+struct OtherArtifact {
+  std::string kind = {};  // see name_of(ArtifactKind)
+  std::string hash = {};
+  std::string title = {};
+  std::string user = {};
+  std::string url = {};
+
+  friend bool operator==(const OtherArtifact&, const OtherArtifact&) = default;
+};
+
+/// "push": a client has pushed these artifacts in one request.
 struct Push {
   std::string login = {};
   std::string address = {};
   std::uint64_t artifacts = 0;
   std::uint64_t check_ins = 0;
   std::vector<std::string> branches = {};
+  std::vector<std::string> kinds = {};  // names of the artifacts' kinds, without duplicates
+  std::vector<Commit> commits = {};     // oldest first; the newest ones if there are too many
+  std::vector<Ref> refs = {};
+  std::vector<OtherArtifact> others = {};
+  std::uint64_t others_total = 0;  // including those that are not listed
+  bool truncated = false;          // whether any list is incomplete
 
   friend bool operator==(const Push&, const Push&) = default;
 };

@@ -41,6 +41,7 @@ struct ArrivalMark {
   std::int64_t receipt = 0;   // rcvfrom.rcvid
   std::int64_t artifact = 0;  // blob.rid of the last artifact seen in that request
   std::int64_t seen = 0;      // highest blob.rid when the mark was made; 0 if unknown
+  std::int64_t pushed = 0;    // blob.rid up to which Received::pushed has covered that request
   friend bool operator==(const ArrivalMark&, const ArrivalMark&) = default;
 };
 
@@ -60,6 +61,9 @@ struct Received {
   base::UnixMillis time = {};
   std::string address = {};  // address of the sender; may be empty
   std::vector<ReceivedArtifact> artifacts = {};
+  /// The artifacts of the whole request, including those that earlier calls returned. Empty if the
+  /// next call continues the request.
+  std::vector<Rid> pushed = {};
 };
 
 struct ArrivalBatch {

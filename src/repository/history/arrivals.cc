@@ -15,8 +15,6 @@ namespace {
 
 // Maximum number of requests before the last reported request that are searched for late artifacts.
 constexpr std::int64_t kOpenRequests = 100;
-// Maximum number of tags reported for a check-in.
-constexpr std::size_t kMaxReceivedTags = 100;
 
 struct ReceivedRow {
   std::int64_t receipt = 0;
@@ -53,17 +51,6 @@ Received sender_of(Database& database, std::int64_t receipt) {
   return received;
 }
 
-ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& name,
-                          std::int64_t size) {
-  std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
-  const ArtifactKind kind = kind_of(state, rid, entry);
-  if (entry) entry->kind = kind;
-  std::vector<std::string> tags;
-  if (kind == ArtifactKind::kCheckIn) tags = state.names.symbolic_tags(rid, kMaxReceivedTags);
-  return {
-      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
-}
-
 bool is_after(const ArrivalMark& position, const ArrivalMark& mark) {
   return std::tie(position.receipt, position.artifact) > std::tie(mark.receipt, mark.artifact);
 }
@@ -85,6 +72,7 @@ void add_received(Repository::State& state, const ReceivedRow& row, std::vector<
     received.push_back(sender_of(state.database, row.receipt));
   }
   received.back().artifacts.push_back(describe(state, row.rid, *name, row.size));
+  received.back().pushed.push_back(row.rid);
   reported.push_back(row.rid);
 }
 
@@ -172,6 +160,55 @@ std::vector<Rid> read_deferred(Database& database) {
       " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
 }
 
+/// Returns the artifacts of the request in MARK that earlier calls have returned, but not as a part
+/// of Received::pushed.
+std::vector<Rid> rows_before(RepositoryState& state, const ArrivalMark& mark) {
+  std::vector<ReceivedRow> rows;
+  Query query = state.database.query(
+      "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
+      " WHERE rcvid=?1 AND rid>?2 AND rid<=?3 ORDER BY rid",
+      mark.receipt, mark.pushed, mark.artifact);
+  read_rows(query, rows);
+  std::vector<Rid> found;
+  const bool has_any_deferred = has_deferred(state.database);
+  for (const ReceivedRow& row : rows) {
+    if (readiness_of(state, row) != Readiness::kReady) continue;
+    const bool is_deferred =
+        has_any_deferred &&
+        state.database.has_row("SELECT 1 FROM fx_quarry_untold WHERE rid=?1", row.rid);
+    if (!is_deferred) found.push_back(row.rid);
+  }
+  return found;
+}
+
+/// Completes Received::pushed and the mark in BATCH, which begins after FROM.
+void complete_pushes(RepositoryState& state, const ArrivalMark& from, ArrivalBatch& batch) {
+  ArrivalMark& mark = batch.mark;
+  const bool is_whole =
+      batch.is_at_end ||
+      !state.database.has_row(
+          "SELECT 1 FROM blob INDEXED BY fx_quarry_received WHERE rcvid=?1 AND rid>?2",
+          mark.receipt, mark.artifact);
+  auto& received = batch.received;
+  if (!is_whole && !received.empty() && received.back().receipt == mark.receipt) {
+    received.back().pushed.clear();
+  }
+  const bool is_continued = mark.receipt == from.receipt;
+  if (from.pushed < from.artifact && (is_whole || !is_continued)) {
+    const std::vector<Rid> before = rows_before(state, from);
+    if (received.empty() || received.front().receipt != from.receipt) {
+      received.insert(received.begin(), sender_of(state.database, from.receipt));
+    }
+    auto& pushed = received.front().pushed;
+    pushed.insert(pushed.begin(), before.begin(), before.end());
+  }
+  if (is_whole) {
+    mark.pushed = mark.artifact;
+  } else if (!is_continued) {
+    mark.pushed = 0;
+  }
+}
+
 /// Reads the row RID. If the row no longer exists in `blob`, the hash in the result is empty.
 ReceivedRow read_row(Database& database, Rid rid) {
   Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
@@ -204,7 +241,8 @@ Result<ArrivalMark> Arrivals::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
     // The mark is after all artifacts of the last request, which is complete.
-    return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    return ArrivalMark{last, kAll, last_row(state.database), kAll};
   });
 }
 
@@ -220,14 +258,16 @@ Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit)
     batch.mark = mark;
     batch.is_at_end = rows.size() < limit;
     const Rid last = last_row(state.database);
-    if (rows.empty() && last == mark.seen) return batch;
+    if (rows.empty() && last == mark.seen && mark.pushed >= mark.artifact) return batch;
     add_late_rows(state.database, mark, batch.deferred);
     add_phantoms(state.database, batch.deferred);
     for (const ReceivedRow& row : rows) {
       add(state, row, batch);
-      batch.mark = {row.receipt, row.rid};
+      batch.mark.receipt = row.receipt;
+      batch.mark.artifact = row.rid;
     }
     batch.mark.seen = last;
+    complete_pushes(state, mark, batch);
     return batch;
   });
 }

@@ -8,6 +8,9 @@ using artifact::HashName;
 
 namespace {
 
+// Maximum number of tags reported for a check-in.
+constexpr std::size_t kMaxReceivedTags = 100;
+
 ArtifactKind kind_of_type(std::string_view type) {
   if (type == "ci") return ArtifactKind::kCheckIn;
   if (type == "w") return ArtifactKind::kWiki;
@@ -75,6 +78,17 @@ ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<Time
   if (entry) return entry->kind;
   if (has_tag(state.database, rid, kTagCluster)) return ArtifactKind::kCluster;
   return is_technote(state.database, rid) ? ArtifactKind::kTechnote : ArtifactKind::kData;
+}
+
+ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& name,
+                          std::int64_t size) {
+  std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
+  const ArtifactKind kind = kind_of(state, rid, entry);
+  if (entry) entry->kind = kind;
+  std::vector<std::string> tags;
+  if (kind == ArtifactKind::kCheckIn) tags = state.names.symbolic_tags(rid, kMaxReceivedTags);
+  return {
+      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
 }
 
 std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_view> branch) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quarry/repository/arrivals.h"
 #include "quarry/repository/check_ins.h"
 #include "quarry/repository/project_history.h"
 #include "repository_state.h"
@@ -27,6 +28,10 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 
 /// Returns the kind of RID, whose timeline entry is ENTRY. Throws SqliteError.
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry);
+
+/// Describes the artifact RID, which has the hash NAME and SIZE bytes. Throws SqliteError.
+ReceivedArtifact describe(Repository::State& state, Rid rid, const artifact::HashName& name,
+                          std::int64_t size);
 
 /// A check-in without a child on its own branch.
 struct Leaf {

@@ -56,6 +56,92 @@ def test_artifacts_are_described(published, fresh, fossil, tmp_path):
     assert published() == events, "once"
 
 
+def pushes(events):
+    return [each["push"] for each in by_type(events, "push")]
+
+
+def test_a_push_lists_its_check_ins(published, fresh, fossil, tmp_path):
+    fossil("settings", "email-url", "https://example.org/one/", "-R", fresh)
+    checkout = Checkout(fossil, fresh, tmp_path / "work")
+    root = checkout.head()
+    checkout.write("a.txt", "one\n")
+    checkout.write("old name.txt", "a text that does not change\n")
+    checkout("add", "a.txt", "old name.txt")
+    checkout.commit("The first of all")
+    first = checkout.head()
+    push, = pushes(published())
+    commit, = push["commits"]
+    assert commit["url"] == f"https://example.org/one/info/{first}" and commit["user"] and commit["time"] >= "2026"
+    assert (commit["hash"], commit["branch"], commit["parents"]) == (first, "trunk", [root])
+    assert (commit["comment"], commit["files"]) == ("The first of all", 2)
+    assert commit["added"] == ["a.txt", "old name.txt"] and not (commit["modified"] or commit["removed"] or commit["renamed"])
+    assert push["refs"] == [{"kind": "branch", "name": "trunk", "before": root, "after": first}]
+    assert push["check_ins"] == 1 and push["kinds"] == ["check-in"] and push["truncated"] is False
+
+    checkout.write("a.txt", "one\nand two\n")
+    checkout("mv", "--hard", "old name.txt", "new.txt")
+    checkout.commit("Renamed", "--branch", "feature")
+    second = checkout.head()
+    checkout("rm", "--hard", "a.txt")
+    checkout.commit("Removed", "--tag", "v1")
+    third = checkout.head()
+    push = pushes(published())[-1]
+    assert push["commits"][0]["removed"] == ["a.txt"]
+    assert push["refs"] == [{"kind": "branch", "name": "feature", "before": second, "after": third},
+                            {"kind": "tag", "name": "v1", "before": None, "after": third}]
+    push = pushes(published())[-2]
+    assert push["commits"][0]["renamed"] == [{"from": "old name.txt", "to": "new.txt"}]
+    assert push["commits"][0]["modified"] == ["a.txt"] and push["commits"][0]["files"] == 2
+    assert push["refs"] == [{"kind": "branch", "name": "feature", "before": None, "after": second}]
+
+    checkout("update", "trunk")
+    checkout("merge", "feature")
+    checkout.commit("Merged")
+    merge = checkout.head()
+    assert pushes(published())[-1]["commits"][0]["parents"] == [first, third]
+    fossil("tag", "add", "v1", merge, "-R", fresh)
+    assert pushes(published())[-1]["refs"] == [{"kind": "tag", "name": "v1", "before": third, "after": merge}]
+    fossil("tag", "cancel", "v1", merge, "-R", fresh)
+    assert pushes(published())[-1]["refs"] == [{"kind": "tag", "name": "v1", "before": merge, "after": None}]
+
+
+def test_a_push_lists_other_artifacts(published, fresh):
+    page, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+    hidden, = mail.store(fresh, documents.wiki_page("A secret page", "2026-01-01T00:00:00", "text"))
+    mail.hold_back(fresh, hidden)
+    events = published()
+    push, = pushes(events)
+    assert push["others"] == [{"kind": "wiki", "hash": page, "title": "A page", "user": "hand", "url": ""}]
+    assert push["others_total"] == 1 and push["kinds"] == ["wiki"] and not push["commits"] and not push["refs"]
+    assert hidden not in json.dumps(events) and "secret" not in json.dumps(events)
+
+
+def test_a_large_push_is_one_event_with_its_newest_check_ins(published, fresh):
+    content = b"some content\n"
+    made = [artifacts.manifest(f"check-in {number}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "ann",
+                               {f"{number}.txt": content}) for number in range(1200)]
+    mail.store(fresh, *reversed(made))
+    mail.store(fresh, artifacts.manifest("one more", "2026-01-02T00:00:00", "ann", {}))
+    first, second = pushes(published())
+    assert (first["artifacts"], first["check_ins"], first["truncated"]) == (1200, 1200, True)
+    assert [each["comment"] for each in first["commits"]] == [f"check-in {number}" for number in range(700, 1200)]
+    assert (second["check_ins"], second["truncated"], second["commits"][0]["comment"]) == (1, False, "one more")
+    assert len(by_type(published(), "artifact.check-in")) == 1201
+    assert len(pushes(published())) == 2, "once"
+
+
+def test_the_lists_of_a_push_have_limits(published, fresh):
+    """The repository's texts are as long as possible, and each byte is escaped in JSON."""
+    long = "\x01" * 20_000
+    made = [artifacts.manifest(f"{number} {long}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "\x02" * 900,
+                               {}, tags=[f"*branch * {number}{'b' * 900}", f"*sym-{number}{'b' * 900} *"]) for number in range(200)]
+    mail.store(fresh, *made, *[documents.wiki_page(f"{number}{'p' * 90}", "2026-01-01T00:00:00", "x") for number in range(200)])
+    push, = pushes(published())
+    assert push["truncated"] and push["check_ins"] == 200 and push["others_total"] == 200
+    assert 10 < len(push["commits"]) < 200 and len(push["others"]) == 100 and len(push["refs"]) == 100
+    assert all(len(each["comment"].encode()) <= 4096 for each in push["commits"])
+
+
 def test_changes_of_users_are_published_without_passwords(published, fresh, fossil):
     fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)
     fossil("user", "capabilities", "ann", "ei", "-R", fresh)

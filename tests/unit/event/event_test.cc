@@ -36,7 +36,25 @@ std::vector<Record> every_record() {
            .address = "192.0.2.1",
            .artifacts = 12,
            .check_ins = 3,
-           .branches = {"trunk", "feature"}},
+           .branches = {"trunk", "feature"},
+           .kinds = {"check-in", "wiki"},
+           .commits = {{.hash = "cafe",
+                        .branch = "trunk",
+                        .parents = {"beef", "f00d"},
+                        .user = "ann",
+                        .time = {1'000},
+                        .comment = "A\nchange",
+                        .url = "https://example.org/info/cafe",
+                        .files = 4,
+                        .added = {"a"},
+                        .modified = {"b"},
+                        .removed = {"c"},
+                        .renamed = {{.from = "d", .to = "e"}}}},
+           .refs = {{.kind = "branch", .name = "trunk", .before = "beef", .after = "cafe"},
+                    {.kind = "tag", .name = "v1"}},
+           .others = {{.kind = "wiki", .hash = "feed", .title = "A page", .user = "bob"}},
+           .others_total = 7,
+           .truncated = true},
       ChangeSet{.id = "17",
                 .branch = "trunk",
                 .submitter = "ann",
@@ -103,6 +121,27 @@ TEST_CASE("text that is too long is truncated with a mark, and can be read") {
   CHECK(artifact.comment.ends_with("x…"));
   CHECK(artifact.tags.size() == kMaxNames);
   CHECK(artifact.tags.back() == "…");
+}
+
+TEST_CASE("a push of an earlier version can be read") {
+  json earlier = valid();
+  for (const char* name : {"kinds", "commits", "refs", "others", "others_total", "truncated"}) {
+    earlier["push"].erase(name);
+  }
+  const auto read = parse(earlier.dump());
+  REQUIRE(read);
+  CHECK(std::get<Push>(read->record) == Push{.login = "ann"});
+}
+
+TEST_CASE("a list with an invalid entry is refused") {
+  for (const json& entry : {json(1), json{{"hash", 1}}, json{{"renamed", {{{"from", 1}}}}}}) {
+    json invalid = valid();
+    invalid["push"]["commits"] = {{{"hash", "cafe"}}, entry};
+    CHECK(refusal(invalid) == ErrorCode::kInvalid);
+  }
+  json many = valid();
+  many["push"]["refs"] = json(kMaxNames + 1, json::object());
+  CHECK(refusal(many) == ErrorCode::kLimit);
 }
 
 TEST_CASE("truncation does not split characters") {

@@ -150,6 +150,33 @@ TEST_CASE("reading from mark to mark reports every artifact once, whatever the l
   }
 }
 
+TEST_CASE("each request is one push, whatever the limit") {
+  for (const std::size_t limit : {1U, 2U, 3U, 100U}) {
+    World world;
+    ArrivalMark mark = end_of(world);
+    for (const int count : {1, 5, 2}) {
+      world.receive([&](Receipt& receipt) {
+        for (int i = 0; i < count; ++i) {
+          REQUIRE(receipt.store(whole(std::to_string(count) + " " + std::to_string(i))));
+        }
+        // A private artifact is not a part of the push.
+        REQUIRE(receipt.store(private_one("private " + std::to_string(count))));
+      });
+    }
+    std::vector<std::size_t> pushes;
+    for (bool is_at_end = false; !is_at_end;) {
+      const ArrivalBatch batch = after(world, mark, limit);
+      note(world, batch);
+      for (const Received& received : batch.received) {
+        if (!received.pushed.empty()) pushes.push_back(received.pushed.size());
+      }
+      mark = batch.mark;
+      is_at_end = batch.is_at_end;
+    }
+    CHECK(pushes == std::vector<std::size_t>{1, 5, 2});
+  }
+}
+
 TEST_CASE("arrivals are reported with their kind") {
   World world;
   REQUIRE(Arrivals(*world.repository).prepare());
