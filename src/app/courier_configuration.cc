@@ -14,6 +14,7 @@
 namespace quarry::app {
 namespace {
 
+using courier::Batch;
 using courier::CourierOptions;
 using courier::DestinationOptions;
 using courier::DestinationType;
@@ -35,6 +36,9 @@ constexpr auto kStartTls =
     std::to_array<std::pair<std::string_view, StartTls>>({{"off", StartTls::kOff},
                                                           {"if-offered", StartTls::kIfOffered},
                                                           {"required", StartTls::kRequired}});
+
+constexpr auto kBatches = std::to_array<std::pair<std::string_view, Batch>>(
+    {{"none", Batch::kNone}, {"push", Batch::kPush}});
 
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
@@ -172,6 +176,7 @@ constexpr auto kCourierDirectives = std::to_array<Directive<CourierOptions>>({
 constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptions>>({
     {"type", Type(), QUARRY_FIELD(type)},
     {"events", EventTypes(), QUARRY_FIELD(events)},
+    {"batch", master::Choice<kBatches>(), QUARRY_FIELD(batch)},
     {"projects", Names(), QUARRY_FIELD(projects)},
     {"repositories", Names(), QUARRY_FIELD(repositories)},
     {"in_order", Switch(), QUARRY_FIELD(in_order)},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "event_batch.h"
@@ -28,6 +29,8 @@ using repository::ReadyArrivals;
 constexpr const char* kMarkRow = "quarry-told";
 // Number of artifacts per step. The position is stored after each step.
 constexpr std::size_t kArrivalBatch = 500;
+// Maximum number of deferred artifacts that are added to a push.
+constexpr std::size_t kMaxCompleted = 5000;
 
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -46,11 +49,13 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// Stores the position and the deferred arrivals.
-Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
+/// Stores the position and the deferred arrivals. COMPLETED are no longer deferred.
+Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch,
+                       const ReadyArrivals& completed) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   QUARRY_TRY(Arrivals(repository).defer(batch));
+  QUARRY_TRY(Arrivals(repository).forget(completed));
   QUARRY_TRY(receipt.set_config(
       kMarkRow, fmt::format("{} {} {} {}", mark.receipt, mark.artifact, mark.seen, mark.pushed)));
   return receipt.commit();
@@ -198,6 +203,25 @@ Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository)
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
+/// Adds deferred artifacts that arrived before MARK to the last request in BATCH, if it came from
+/// the same client. Usually, this request has brought what these artifacts lacked: clients send a
+/// large push in several requests, and in no particular order. Returns the added artifacts.
+Result<ReadyArrivals> add_completed(repository::Repository& repository, const ArrivalMark& mark,
+                                    ArrivalBatch& batch) {
+  ReadyArrivals added;
+  if (!batch.is_at_end || batch.received.empty()) return added;
+  repository::Received& last = batch.received.back();
+  if (last.pushed.empty()) return added;
+  QUARRY_TRY_ASSIGN(const auto ready, Arrivals(repository).ready(mark, kMaxCompleted));
+  for (const repository::Received& each : ready.received) {
+    if (each.login != last.login || each.address != last.address) continue;
+    std::ranges::copy(each.artifacts, std::back_inserter(last.artifacts));
+    std::ranges::copy(each.pushed, std::back_inserter(last.pushed));
+    std::ranges::copy(each.pushed, std::back_inserter(added.finished));
+  }
+  return added;
+}
+
 /// Publishes artifacts that arrived after MARK, and advances MARK. Returns the number of events.
 Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
                                 ArrivalMark& mark) {
@@ -205,10 +229,12 @@ Result<std::size_t> publish_new(JobContext& context, const PublishOptions& optio
   std::size_t count = 0;
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     ArrivalBatch batch;
+    ReadyArrivals completed;
     EventBatch events;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kArrivalBatch));
+      QUARRY_TRY_ASSIGN(completed, add_completed(repository, mark, batch));
       QUARRY_TRY_ASSIGN(events, events_about(batch.received, repository, options));
     }
     is_at_end = batch.is_at_end;
@@ -216,14 +242,15 @@ Result<std::size_t> publish_new(JobContext& context, const PublishOptions& optio
     // Store the position only after the courier has stored the events, so that a crash in between
     // does not lose events.
     QUARRY_TRY(events.hand_over(*options.courier));
-    QUARRY_TRY(save_mark(repository, batch));
+    QUARRY_TRY(save_mark(repository, batch, completed));
     mark = batch.mark;
     count += events.size();
   }
   return count;
 }
 
-/// Publishes deferred artifacts, which arrived before MARK.
+/// Publishes deferred artifacts, which arrived before MARK, if nothing has arrived after MARK.
+/// Otherwise, they can be a part of the later push.
 Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
                                      const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -233,6 +260,8 @@ Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& 
     EventBatch events;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+      QUARRY_TRY_ASSIGN(const auto later, Arrivals(repository).after(mark, 1));
+      if (later.mark != mark) break;
       QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
       QUARRY_TRY_ASSIGN(events, events_about(ready.received, repository, options));
     }
@@ -268,7 +297,7 @@ Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& 
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(nothing.mark, Arrivals(repository).end());
     }
-    QUARRY_TRY(save_mark(repository, nothing));
+    QUARRY_TRY(save_mark(repository, nothing, {}));
     return std::size_t{0};
   }
   QUARRY_TRY_ASSIGN(const std::size_t fresh, publish_new(context, options, *mark));

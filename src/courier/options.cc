@@ -78,10 +78,22 @@ Result<std::string> take_word(std::string_view& text) {
 }
 
 /// Returns whether one of the patterns EVENTS covers TYPE. If EVENTS is empty, the pattern is "*".
-bool is_wanted(const std::vector<std::string>& events, std::string_view type) {
+bool covers(const std::vector<std::string>& events, std::string_view type) {
   if (events.empty()) return event::covers_type("*", type);
   return std::ranges::any_of(
       events, [&](const std::string& each) { return event::covers_type(each, type); });
+}
+
+/// Returns whether the directives `events` and `batch` of DESTINATION include EVENT.
+bool is_wanted(const DestinationOptions& destination, const event::Event& event) {
+  const bool is_covered = covers(destination.events, event::type_of(event));
+  if (destination.batch == Batch::kNone) return is_covered;
+  if (std::holds_alternative<event::Artifact>(event.record)) return false;
+  const auto* push = std::get_if<event::Push>(&event.record);
+  return is_covered ||
+         (push != nullptr && std::ranges::any_of(push->kinds, [&](const std::string& kind) {
+            return covers(destination.events, "artifact." + kind);
+          }));
 }
 
 }  // namespace
@@ -175,7 +187,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
            });
   };
   const auto& head = event.head;
-  return (is_notice || is_wanted(destination.events, event::type_of(event))) &&
+  return (is_notice || is_wanted(destination, event)) &&
          any_covers(destination.repositories, head.repository) &&
          (any_covers(destination.projects, head.project_code) ||
           any_covers(destination.projects, head.project_name));

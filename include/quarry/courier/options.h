@@ -30,6 +30,9 @@ enum class DestinationType : std::uint8_t {
   kHooks,  // the hooks stored in repositories; cannot be configured, see hooks_of_pool()
 };
 
+/// Whether the artifacts of a push are delivered one by one, or only as a part of the push.
+enum class Batch : std::uint8_t { kNone, kPush };
+
 /// Names of the stream in a courier's directory, and of the subscription that runs hooks.
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
@@ -44,6 +47,9 @@ struct DestinationOptions {
   /// Types of the events to deliver. A type can end in *, which stands for any characters. An empty
   /// list means *. The type `security` is delivered only if the list contains it.
   std::vector<std::string> events = {};
+  /// kPush: instead of the events about artifacts, deliver each push that `events` covers, or that
+  /// contains an artifact whose type `events` covers.
+  Batch batch = Batch::kNone;
   /// Projects (code or name) and repositories (name) whose events are delivered. Each entry can end
   /// in *. An empty list matches everything.
   std::vector<std::string> projects = {};

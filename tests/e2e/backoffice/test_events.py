@@ -285,6 +285,32 @@ def test_a_push_is_published_while_another_process_holds_the_lease(fresh, start,
         assert [each["artifact"]["hash"] for each in by_type(hook.taken, "artifact.wiki")] == [wire.sha3(page) for page in pages]
 
 
+def test_a_whole_history_is_at_most_one_request_for_each_request_of_the_client(hiredis, fossil, start, tmp_path):
+    empty = fossil.new(tmp_path / "empty.fossil")
+    repofile.make_empty(empty, repofile.project_code(hiredis))
+    repofile.add_user(empty, "writer", "pen", "gio")
+    log = tmp_path / "access.log"
+    with Webhook() as one, Webhook() as all_:
+        courier = sections(tmp_path, {"one": {"type": "webhook", "url": one.url, "batch": "push", "events": "artifact.*", **QUICK},
+                                      "all": {"type": "webhook", "url": all_.url, **QUICK}})
+        server = start({"backoffice": "yes", "access.log": log}, repository=empty, http={}, more=courier)
+        wait_until(lambda: repofile.value(empty, "SELECT 1 FROM config WHERE name='quarry-told-security'"), "a first run")
+        repofile.mark_all_unsent(hiredis)
+        fossil("push", "--once", f"http://writer:pen@127.0.0.1:{server.port}/", "-R", hiredis, seconds=300)
+        requests = len(log.read_text().splitlines())
+        artifacts_ = repofile.value(empty, "SELECT count(*) FROM blob")
+        wait_until(lambda: sum(each["push"]["artifacts"] for each in by_type(all_.taken, "push")) == artifacts_, "all events", 120)
+        wanted = [each for each in pushes(all_.taken) if each["kinds"]]
+        wait_until(lambda: len(one.taken) == len(wanted), "all pushes with more than files")
+        assert len(all_.taken) > 1000 and {each["type"] for each in one.taken} == {"push"}
+        assert len(one.taken) <= requests, (len(one.taken), requests)
+        check_ins = {each["artifact"]["hash"] for each in by_type(all_.taken, "artifact.check-in")}
+        assert sum(push["check_ins"] for push in pushes(one.taken)) == len(check_ins)
+        listed = [each["hash"] for push in pushes(one.taken) for each in push["commits"]]
+        assert len(set(listed)) == len(listed) > 500 and set(listed) <= check_ins
+        assert max(len(body) for _, _, body in one.requests) < 4 << 20
+
+
 def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh, start, tmp_path):
     secret = repofile.add_user(fresh, "hand", "written", "s")
     with Webhook() as hook:

@@ -31,6 +31,33 @@ TEST_CASE(
   CHECK(is_for(file(), event_of(event::Test{.destination = "log"})));
 }
 
+TEST_CASE("with batch = push, artifacts are delivered only as a part of a push") {
+  DestinationOptions options = file();
+  options.batch = Batch::kPush;
+  const event::Event wiki = event_of(event::Artifact{.kind = event::ArtifactKind::kWiki});
+  const event::Event push = event_of(event::Push{.kinds = {"check-in", "wiki"}});
+  const event::Event change_set = event_of(event::ChangeSet{});
+  struct Case {
+    std::vector<std::string> events;
+    bool gets_push;
+    bool gets_change_set;
+  };
+  for (const Case& each : std::vector<Case>{{{}, true, true},
+                                            {{"push"}, true, false},
+                                            {{"artifact.*"}, true, false},
+                                            {{"artifact.wiki", "change-set"}, true, true},
+                                            {{"artifact.ticket"}, false, false},
+                                            {{"change-set"}, false, true}}) {
+    options.events = each.events;
+    CHECK(is_for(options, push) == each.gets_push);
+    CHECK(is_for(options, change_set) == each.gets_change_set);
+    CHECK_FALSE(is_for(options, wiki));
+  }
+  options.events = {};
+  CHECK(is_for(options, event_of(event::Push{})));
+  CHECK_FALSE(is_for(options, event_of(event::Security{})));
+}
+
 TEST_CASE("notices go only to destinations that write to submitters") {
   const event::Notice notice{.address = "ann@example.org",
                              .change_set = {.id = "0123", .branch = "trunk", .detail = "x"}};
