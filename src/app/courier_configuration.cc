@@ -18,6 +18,7 @@ using courier::Batch;
 using courier::CourierOptions;
 using courier::DestinationOptions;
 using courier::DestinationType;
+using courier::Format;
 using courier::StartTls;
 using master::Directive;
 using master::Duration;
@@ -39,6 +40,13 @@ constexpr auto kStartTls =
 
 constexpr auto kBatches = std::to_array<std::pair<std::string_view, Batch>>(
     {{"none", Batch::kNone}, {"push", Batch::kPush}});
+
+constexpr auto kFormats =
+    std::to_array<std::pair<std::string_view, Format>>({{"json", Format::kJson},
+                                                        {"slack", Format::kSlack},
+                                                        {"discord", Format::kDiscord},
+                                                        {"mattermost", Format::kMattermost},
+                                                        {"teams", Format::kTeams}});
 
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
@@ -190,6 +198,8 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"header[]", Headers(), QUARRY_FIELD(headers)},
     {"ca_file", Path(), QUARRY_FIELD(ca_file)},
     {"allow_redirects", Switch(), QUARRY_FIELD(allow_redirects)},
+    {"format", master::Choice<kFormats>(), QUARRY_FIELD(format)},
+    {"template", Path(), QUARRY_FIELD(template_file)},
     {"from", Address(), QUARRY_FIELD(from)},
     {"to", Recipients(), QUARRY_FIELD(to)},
     {"starttls", master::Choice<kStartTls>(), QUARRY_FIELD(start_tls)},

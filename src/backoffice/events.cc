@@ -91,6 +91,12 @@ std::string title_in(const repository::TimelineEntry& entry) {
   return colon == std::string_view::npos ? std::string() : std::string(comment.substr(colon + 2));
 }
 
+/// Returns the URL of the page about the artifact NAME, or "" if the repository's URL is not known.
+std::string url_of(const artifact::HashName& name, std::string_view repository) {
+  while (repository.ends_with('/')) repository.remove_suffix(1);
+  return repository.empty() ? "" : fmt::format("{}/info/{}", repository, name.str());
+}
+
 void add_artifact(const repository::ReceivedArtifact& artifact, base::UnixMillis time,
                   EventBatch& events) {
   const auto kind = published_kind(artifact.kind);
@@ -107,13 +113,8 @@ void add_artifact(const repository::ReceivedArtifact& artifact, base::UnixMillis
     record.title = title_in(*artifact.entry);
   }
   record.tags = artifact.tags;
+  record.url = url_of(artifact.name, events.url());
   events.add(fmt::format("artifact/{}", artifact.name.str()), std::move(record), time);
-}
-
-/// Returns the URL of the page about the artifact NAME, or "" if the repository's URL is not known.
-std::string url_of(const artifact::HashName& name, std::string_view repository) {
-  while (repository.ends_with('/')) repository.remove_suffix(1);
-  return repository.empty() ? "" : fmt::format("{}/info/{}", repository, name.str());
 }
 
 std::vector<std::string> hashes_of(const std::vector<artifact::HashName>& names) {

@@ -146,6 +146,9 @@ Result<void> DestinationOptions::check() const {
   }
   if (type == DestinationType::kWebhook) QUARRY_TRY(check_webhook_url(url));
   if (type == DestinationType::kMail && !url.empty()) QUARRY_TRY(check_smtp_url(url));
+  if (type != DestinationType::kWebhook && (format != Format::kJson || !template_file.empty())) {
+    return fail(ErrorCode::kInvalid, "format and template require type = webhook");
+  }
   if (is_to_submitter() && type != DestinationType::kMail) {
     return fail(ErrorCode::kInvalid, "to = submitter requires type = mail");
   }
@@ -245,7 +248,8 @@ Result<void> check_header(std::string_view text) {
   }
   constexpr auto kOurs = std::to_array<std::string_view>(
       {"Content-Type", "Content-Length", "Transfer-Encoding", "Host", "Connection",
-       "X-Quarry-Event", "X-Quarry-Delivery", "X-Quarry-Signature"});
+       "X-Quarry-Event", "X-Quarry-Delivery", "X-Quarry-Signature", "X-Hub-Signature-256",
+       "X-Gitea-Signature"});
   const bool is_ours = std::ranges::any_of(kOurs, [&](std::string_view ours) {
     return ours.size() == name.size() && ::strncasecmp(ours.data(), name.data(), name.size()) == 0;
   });

@@ -32,6 +32,7 @@ void visit_fields(auto& fields, Artifact& artifact) {
   fields("branch", artifact.branch, kMaxName);
   fields("tags", artifact.tags);
   fields("size", artifact.size);
+  fields("url", artifact.url, kMaxName);
 }
 void visit_fields(auto& fields, Rename& rename) {
   fields("from", rename.from, kMaxName);

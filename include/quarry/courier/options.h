@@ -33,6 +33,9 @@ enum class DestinationType : std::uint8_t {
 /// Whether the artifacts of a push are delivered one by one, or only as a part of the push.
 enum class Batch : std::uint8_t { kNone, kPush };
 
+/// The form of a webhook's request.
+enum class Format : std::uint8_t { kJson, kSlack, kDiscord, kMattermost, kTeams };
+
 /// Names of the stream in a courier's directory, and of the subscription that runs hooks.
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
@@ -70,6 +73,10 @@ struct DestinationOptions {
   std::vector<std::string> headers = {};
   std::string ca_file = {};
   bool allow_redirects = false;
+  Format format = Format::kJson;
+  /// File with a template of the body (body_template.h). `format` then determines only how values
+  /// are escaped.
+  std::string template_file = {};
 
   std::string from = {};             // for mail
   std::vector<std::string> to = {};  // addresses, or only kSubmitter

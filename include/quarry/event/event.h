@@ -74,6 +74,7 @@ struct Artifact {
   std::string branch = {};
   std::vector<std::string> tags = {};
   std::uint64_t size = 0;  // bytes of the artifact
+  std::string url = {};    // of its page; may be empty
 
   friend bool operator==(const Artifact&, const Artifact&) = default;
 };

@@ -14,6 +14,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 #include "quarry/base/split.h"
+#include "quarry/courier/body_template.h"
 #include "quarry/master/process_settings.h"
 #include "quarry/pages/pages.h"
 #include "quarry/repository/repository.h"
@@ -212,6 +213,10 @@ class AccessCheck {
     };
     check_file("secret_file", destination.secret_file, NeededAccess::kReadSecret);
     check_file("password_file", destination.password_file, NeededAccess::kReadSecret);
+    if (!destination.template_file.empty()) {
+      const auto read = courier::BodyTemplate::read(destination.template_file);
+      if (!read) found_.push_back(fmt::format("{}template: {}", name, read.error().message));
+    }
     check_file("ca_file", destination.ca_file, NeededAccess::kReadCertificates);
     check_file("path", destination.path, NeededAccess::kWriteFile);
     check({.directive = name + "sendmail", .name = destination.sendmail});

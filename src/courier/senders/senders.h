@@ -23,7 +23,8 @@ Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& optio
                                                  Interrupted is_interrupted);
 std::unique_ptr<Sender> make_program_sender(const DestinationOptions& options,
                                             Interrupted is_interrupted);
-/// Creates a sender of HTTP requests. Errors: the secret cannot be read.
+/// Creates a sender of HTTP requests. Errors: the secret or the template cannot be read, or the
+/// template is not valid.
 Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
                                                     Interrupted is_interrupted);
 

@@ -1,4 +1,5 @@
-// Sends an event's JSON by POST over HTTP with libcurl. The connection is kept alive.
+// Sends an event by POST over HTTP with libcurl, as JSON or in the format of a chat service. The
+// connection is kept alive.
 //
 //   2xx                                done
 //   4xx that rejects the request       permanent: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
@@ -14,9 +15,11 @@
 #include <array>
 #include <memory>
 
+#include "chat_message.h"
 #include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
+#include "quarry/courier/body_template.h"
 #include "senders.h"
 
 namespace quarry::courier {
@@ -69,9 +72,11 @@ std::string origin_of(const std::string& url) {
 class WebhookSender final : public Sender {
  public:
   /// Creates a sender that signs requests with SECRET. If SECRET is empty, requests are not signed.
-  WebhookSender(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
+  WebhookSender(const DestinationOptions& options, std::string secret,
+                std::optional<BodyTemplate> body_template, Interrupted is_interrupted)
       : options_(options),
         secret_(std::move(secret)),
+        template_(std::move(body_template)),
         is_interrupted_(std::move(is_interrupted)),
         handle_(curl_easy_init()) {
     prepare();
@@ -79,18 +84,30 @@ class WebhookSender final : public Sender {
   ~WebhookSender() override { curl_easy_cleanup(handle_); }
 
   DeliveryResult deliver(const OutgoingEvent& outgoing) override {
-    const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(headers_of(outgoing),
-                                                                              &curl_slist_free_all);
-    const std::string& body = outgoing.message.content;
+    const auto body = body_of(outgoing);
+    if (!body) return give_up(body.error().message);
+    const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
+        headers_of(outgoing, *body), &curl_slist_free_all);
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers.get());
-    curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
-    curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body->data());
+    curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
     const CURLcode code = post();
     curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, nullptr);
     return answer_of(code);
   }
 
  private:
+  Result<std::string> body_of(const OutgoingEvent& outgoing) const {
+    const auto& [message, event] = outgoing;
+    const Format format = options_.format;
+    if (template_) {
+      return template_->fill(message.content, subject_of(event), [format](std::string_view text) {
+        return escape_for_chat(format, text);
+      });
+    }
+    return format == Format::kJson ? message.content : chat_message(format, event);
+  }
+
   /// Sends the request, and follows allowed redirects. A redirected request stays a POST request.
   CURLcode post() {
     using std::chrono::steady_clock;
@@ -155,7 +172,7 @@ class WebhookSender final : public Sender {
     return static_cast<WebhookSender*>(self)->is_interrupted_() ? 1 : 0;
   }
 
-  curl_slist* headers_of(const OutgoingEvent& outgoing) const {
+  curl_slist* headers_of(const OutgoingEvent& outgoing, std::string_view body) const {
     curl_slist* headers = nullptr;
     const auto add = [&headers](const std::string& header) {
       curl_slist* longer = curl_slist_append(headers, header.c_str());
@@ -168,7 +185,11 @@ class WebhookSender final : public Sender {
     add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
     add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
     if (!secret_.empty()) {
-      add("X-Quarry-Signature: sha256=" + signature_of(secret_, outgoing.message.content));
+      // Receivers for GitHub and Gitea can verify their own headers.
+      const std::string signature = signature_of(secret_, body);
+      add("X-Quarry-Signature: sha256=" + signature);
+      add("X-Hub-Signature-256: sha256=" + signature);
+      add("X-Gitea-Signature: " + signature);
     }
     for (const std::string& header : options_.headers) add(header);
     return headers;
@@ -205,6 +226,7 @@ class WebhookSender final : public Sender {
 
   DestinationOptions options_;
   std::string secret_;
+  std::optional<BodyTemplate> template_;
   Interrupted is_interrupted_;
   CURL* handle_;
   std::array<char, CURL_ERROR_SIZE> message_{};
@@ -226,7 +248,12 @@ Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& op
   if (!options.secret_file.empty()) {
     QUARRY_TRY_ASSIGN(secret, read_secret(options.secret_file));
   }
-  return std::make_unique<WebhookSender>(options, std::move(secret), std::move(is_interrupted));
+  std::optional<BodyTemplate> body_template;
+  if (!options.template_file.empty()) {
+    QUARRY_TRY_ASSIGN(body_template, BodyTemplate::read(options.template_file));
+  }
+  return std::make_unique<WebhookSender>(options, std::move(secret), std::move(body_template),
+                                         std::move(is_interrupted));
 }
 
 }  // namespace quarry::courier

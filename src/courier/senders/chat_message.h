@@ -1,0 +1,24 @@
+// Messages about events for chat services: Slack, Discord, Mattermost and Microsoft Teams. A message
+// is the JSON body of a request to an incoming webhook of the service.
+//
+// Names and comments are text from clients. In a message they are always shown as text: they cannot
+// mention anybody, and contain neither links nor other markup.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "quarry/courier/options.h"
+#include "quarry/event/event.h"
+
+namespace quarry::courier {
+
+/// Returns TEXT with the characters escaped that FORMAT treats as markup. For Format::kJson, returns
+/// TEXT. Control characters are replaced by spaces.
+std::string escape_for_chat(Format format, std::string_view text);
+
+/// Returns the message about EVENT in FORMAT, which is not Format::kJson. A long message is
+/// shortened to the length that the service accepts.
+std::string chat_message(Format format, const event::Event& event);
+
+}  // namespace quarry::courier
