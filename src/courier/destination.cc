@@ -1,9 +1,13 @@
 #include "destination.h"
 
+#include <fmt/core.h>
+
 #include <exception>
 #include <variant>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/time.h"
 #include "senders/senders.h"
 
 namespace quarry::courier {
@@ -63,7 +67,10 @@ spool::SubscriptionOptions subscription_options(const DestinationOptions& option
 
 Destination::Destination(const CourierOptions& courier, DestinationOptions options,
                          std::shared_ptr<spool::Subscription> subscription)
-    : courier_(courier), options_(std::move(options)), subscription_(std::move(subscription)) {}
+    : courier_(courier),
+      options_(std::move(options)),
+      subscription_(std::move(subscription)),
+      deliveries_(deliveries_folder(courier.spool_directory, options_.name)) {}
 
 Destination::~Destination() {
   stop();
@@ -145,18 +152,65 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
   const auto* wanted = std::get_if<event::Replay>(&event->record);
   if (wanted != nullptr && wanted->destination == options_.name) return replay(message);
-  if (!is_for(options_, *event)) return {message.sequence, Outcome::kSkipped};
+  const auto* again = std::get_if<event::Redeliver>(&event->record);
+  const bool is_redelivery = again != nullptr && again->destination == options_.name;
+  if (!is_redelivery && !is_for(options_, *event)) return {message.sequence, Outcome::kSkipped};
+  const DeliveryResult result =
+      is_redelivery ? redeliver(message, again->id) : attempt(message, *event);
+  Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
+  log_outcome(message, settlement);
+  return settlement;
+}
+
+DeliveryResult Destination::attempt(const spool::StreamedMessage& message,
+                                    const event::Event& event) {
   DeliveryResult result;
-  delivering_since_ = Clock::now();
+  const auto begin = Clock::now();
+  delivering_since_ = begin;
   try {
-    result = sender_->deliver({message, *event});
+    result = sender_->deliver({message, event});
   } catch (const std::exception& error) {
     result = retry_later(error.what());
   }
   delivering_since_ = Clock::time_point::max();
-  Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
-  log_outcome(message, settlement);
-  return settlement;
+  if (result.outcome != Outcome::kReturned) record(message, event, result, begin);
+  return result;
+}
+
+DeliveryResult Destination::redeliver(const spool::StreamedMessage& message, std::uint64_t id) {
+  const auto folder = deliveries_folder(courier_.spool_directory, options_.name);
+  const auto kept = read_delivery(folder, id);
+  if (!kept) return give_up(kept.error().message);
+  const auto event = event::parse(kept->event);
+  if (!event) return give_up(fmt::format("event {} is too long to be kept", id));
+  spool::StreamedMessage copy = message;
+  copy.id = id;
+  copy.content = kept->event;
+  return attempt(copy, *event);
+}
+
+/// Records deliveries to receivers that respond. Files and logs get too many events, and show them.
+void Destination::record(const spool::StreamedMessage& message, const event::Event& event,
+                         const DeliveryResult& result, Clock::time_point begin) {
+  if (options_.type != DestinationType::kWebhook && options_.type != DestinationType::kMail &&
+      options_.type != DestinationType::kProgram) {
+    return;
+  }
+  const bool is_kept = message.content.size() <= kMaxKeptEvent;
+  const auto recorded =
+      deliveries_.add({.id = message.id,
+                       .attempts = message.attempts,
+                       .type = std::string(event::type_of(event)),
+                       .time = base::system_clock().now(),
+                       .duration = std::chrono::duration_cast<milliseconds>(Clock::now() - begin),
+                       .status = result.status,
+                       .error = result.outcome == Outcome::kDone ? std::string() : result.why,
+                       .response = base::printable(result.response, result.response.size()),
+                       .event = is_kept ? message.content : std::string()});
+  if (recorded || is_recording_failed_) return;
+  is_recording_failed_ = true;
+  base::log(LogLevel::kWarning, "[{}] cannot record deliveries: {}", options_.name,
+            recorded.error().message);
 }
 
 Settlement Destination::replay(const spool::StreamedMessage& message) {

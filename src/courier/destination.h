@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "quarry/courier/deliveries.h"
 #include "quarry/courier/options.h"
 #include "quarry/event/event.h"
 #include "quarry/spool/stream.h"
@@ -55,6 +56,12 @@ class Destination {
   Messages next();
   void deliver_all(const Messages& messages);
   spool::Settlement deliver(const spool::StreamedMessage& message);
+  /// Delivers MESSAGE, which contains EVENT, and records the result.
+  DeliveryResult attempt(const spool::StreamedMessage& message, const event::Event& event);
+  /// Delivers a recorded event again, as the event in MESSAGE demands.
+  DeliveryResult redeliver(const spool::StreamedMessage& message, std::uint64_t id);
+  void record(const spool::StreamedMessage& message, const event::Event& event,
+              const DeliveryResult& result, std::chrono::steady_clock::time_point begin);
   /// Puts the dead letters back into the queue, as the event in MESSAGE demands.
   spool::Settlement replay(const spool::StreamedMessage& message);
   void log_outcome(const spool::StreamedMessage& message, const spool::Settlement& settlement);
@@ -66,6 +73,8 @@ class Destination {
   DestinationOptions options_;
   std::shared_ptr<spool::Subscription> subscription_;
   std::unique_ptr<Sender> sender_;
+  DeliveryLog deliveries_;
+  bool is_recording_failed_ = false;
   std::uint64_t failures_ = 0;  // number of consecutive failures
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> is_interrupted_{false};

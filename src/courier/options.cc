@@ -174,7 +174,10 @@ std::string DestinationOptions::log_socket() const {
 }
 
 bool is_for(const DestinationOptions& destination, const event::Event& event) {
-  if (std::holds_alternative<event::Replay>(event.record)) return false;
+  if (std::holds_alternative<event::Replay>(event.record) ||
+      std::holds_alternative<event::Redeliver>(event.record)) {
+    return false;
+  }
   const bool is_hook = std::holds_alternative<event::Hook>(event.record);
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;

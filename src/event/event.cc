@@ -107,6 +107,10 @@ void visit_fields(auto& fields, Test& test) {
 void visit_fields(auto& fields, Replay& replay) {
   fields("destination", replay.destination, kMaxName);
 }
+void visit_fields(auto& fields, Redeliver& redeliver) {
+  fields("destination", redeliver.destination, kMaxName);
+  fields("id", redeliver.id);
+}
 void visit_fields(auto& fields, Hook& hook) {
   fields("command", hook.command, kMaxText);
   fields("repository", hook.repository, kMaxName);
@@ -132,6 +136,7 @@ constexpr auto kNames = std::to_array<RecordNames>({
     {"test", "test"},
     {"hook", "hook"},
     {"replay", "replay"},
+    {"redeliver", "redeliver"},
 });
 static_assert(kNames.size() == std::variant_size_v<Record>);
 
@@ -155,8 +160,8 @@ std::string_view type_of(const Record& record) {
 /// Returns an empty record of each type.
 const std::vector<Record>& every_record() {
   static const auto kRecords = [] {
-    std::vector<Record> records{Push(),     ChangeSet(), Notice(), BackofficeFailure(),
-                                Security(), Test(),      Hook(),   Replay()};
+    std::vector<Record> records{Push(), ChangeSet(), Notice(), BackofficeFailure(), Security(),
+                                Test(), Hook(),      Replay(), Redeliver()};
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
       records.emplace_back(Artifact{.kind = static_cast<ArtifactKind>(kind)});
     }

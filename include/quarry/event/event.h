@@ -199,6 +199,15 @@ struct Replay {
   friend bool operator==(const Replay&, const Replay&) = default;
 };
 
+/// "redeliver": sent by `quarry courier redeliver`. The courier handles this event itself: it
+/// delivers an event again that it has kept for the destination.
+struct Redeliver {
+  std::string destination = {};
+  std::uint64_t id = 0;
+
+  friend bool operator==(const Redeliver&, const Redeliver&) = default;
+};
+
 /// "hook": a command of the repository has to be run. Such an event is never delivered to a
 /// configured destination.
 struct Hook {
@@ -211,7 +220,7 @@ struct Hook {
 };
 
 using Record = std::variant<Artifact, Push, ChangeSet, Notice, BackofficeFailure, Security, Test,
-                            Hook, Replay>;
+                            Hook, Replay, Redeliver>;
 
 struct Event {
   Head head = {};

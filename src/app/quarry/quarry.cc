@@ -244,20 +244,36 @@ void add_courier(CLI::App& courier, Run& run) {
                           "Put a destination's dead letters back into the queue of the running "
                           "courier",
                           run_courier_replay);
-  for (CourierArguments* waiting : {&test, &replay}) {
-    CLI::App* command = courier.get_subcommand(waiting == &test ? "test" : "replay");
-    command->add_option("NAME", waiting->destination, "Name of the destination")->required();
-    command->add_option("--timeout", waiting->timeout, "Maximum time to wait in seconds")
-        ->capture_default_str()
-        ->check(CLI::Range(0.1, 86400.0));
-  }
+  auto& deliveries =
+      add_courier_command(courier, run, "deliveries", "Show the last deliveries of a destination",
+                          run_courier_deliveries);
+  courier.get_subcommand("deliveries")->add_flag("--json", deliveries.as_json, "Print JSON");
+  auto& redeliver =
+      add_courier_command(courier, run, "redeliver",
+                          "Deliver an event again that `deliveries` shows", run_courier_redeliver);
   auto& forget = add_courier_command(
       courier, run, "forget",
       "Delete a destination that is no longer in the configuration, with its events",
       run_courier_forget);
-  courier.get_subcommand("forget")
-      ->add_option("NAME", forget.destination, "Name of the destination")
+  const std::pair<const char*, CourierArguments*> named[] = {{"test", &test},
+                                                             {"replay", &replay},
+                                                             {"deliveries", &deliveries},
+                                                             {"redeliver", &redeliver},
+                                                             {"forget", &forget}};
+  for (const auto& [name, arguments] : named) {
+    courier.get_subcommand(name)
+        ->add_option("NAME", arguments->destination, "Name of the destination")
+        ->required();
+  }
+  courier.get_subcommand("redeliver")
+      ->add_option("ID", redeliver.id, "Number of the event")
       ->required();
+  for (const auto& [name, waiting] : {named[0], named[1], named[3]}) {
+    courier.get_subcommand(name)
+        ->add_option("--timeout", waiting->timeout, "Maximum time to wait in seconds")
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 86400.0));
+  }
 }
 
 struct Command {

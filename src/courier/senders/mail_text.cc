@@ -60,6 +60,7 @@ struct Subject {
   }
   std::string operator()(const event::Hook&) const { return "hook"; }
   std::string operator()(const event::Replay&) const { return "replay"; }
+  std::string operator()(const event::Redeliver&) const { return "redeliver"; }
 };
 
 struct Text {
@@ -80,6 +81,9 @@ struct Text {
     lines.add("Artifacts", push.artifacts);
     lines.add("Check-ins", push.check_ins);
     lines.add("Branches", push.branches);
+    for (const event::Commit& commit : push.commits) {
+      lines.paragraph(fmt::format("{} {}\n{}", commit.hash, commit.user, commit.comment));
+    }
   }
   void operator()(const event::ChangeSet& change_set) const {
     lines.add("Change set", change_set.id);
@@ -103,6 +107,7 @@ struct Text {
   void operator()(const event::Test& test) const { lines.paragraph(test.message); }
   void operator()(const event::Hook&) const {}
   void operator()(const event::Replay&) const {}
+  void operator()(const event::Redeliver&) const {}
 };
 
 }  // namespace

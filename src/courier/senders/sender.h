@@ -22,6 +22,8 @@ struct DeliveryResult {
   spool::Outcome outcome = spool::Outcome::kDone;
   std::string why = {};  // set for kRetry and kGivenUp
   std::optional<std::chrono::milliseconds> delay = std::nullopt;
+  long status = 0;            // of HTTP; 0: no response
+  std::string response = {};  // the beginning of the response
 };
 
 inline DeliveryResult retry_later(std::string why) {

@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::size_t kMaxReply = std::size_t{1} << 20;
 constexpr std::size_t kShownReply = 120;
+// Number of bytes of a response that are kept with the delivery.
+constexpr std::size_t kKeptReply = 1024;
 constexpr int kMaxRedirects = 3;
 constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
@@ -161,7 +163,7 @@ class WebhookSender final : public Sender {
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self) {
     auto& sender = *static_cast<WebhookSender*>(self);
     const std::size_t length = size * count;
-    const std::size_t room = kShownReply - std::min(kShownReply, sender.beginning_.size());
+    const std::size_t room = kKeptReply - std::min(kKeptReply, sender.beginning_.size());
     sender.beginning_.append(bytes, std::min(length, room));
     sender.received_ += length;
     return sender.received_ > kMaxReply ? 0 : length;
@@ -204,7 +206,14 @@ class WebhookSender final : public Sender {
       const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
       return retry_later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
     }
-    if (status >= 200 && status < 300) return {};
+    const bool is_done = status >= 200 && status < 300;
+    DeliveryResult result = is_done ? DeliveryResult() : failure_of(status);
+    result.status = status;
+    result.response = beginning_;
+    return result;
+  }
+
+  DeliveryResult failure_of(long status) {
     std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
     if (!elsewhere_.empty()) {
       why += fmt::format(

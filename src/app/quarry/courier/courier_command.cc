@@ -1,6 +1,7 @@
-// quarry courier status|test|replay|forget: shows the waiting events of each destination, sends a
-// test event, delivers dead letters again, and deletes the events of a removed destination. The status is read from the courier's
-// files.
+// quarry courier status|test|replay|deliveries|redeliver|forget: shows the waiting events of each
+// destination, sends a test event, delivers dead letters again, shows and repeats the last
+// deliveries, and deletes the events of a removed destination. The status and the deliveries are read
+// from the courier's files.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "courier_configuration.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
+#include "quarry/courier/deliveries.h"
 #include "quarry/event/event.h"
 #include "quarry/http/syntax.h"
 #include "quarry/spool/hand_over.h"
@@ -61,6 +63,16 @@ std::string type_of(const CourierReading& reading, const std::string& name) {
   const auto& destinations = reading.config.destinations;
   const auto at = std::ranges::find(destinations, name, &courier::DestinationOptions::name);
   return at == destinations.end() ? "gone" : std::string(courier::name_of(at->type));
+}
+
+/// Checks that the configuration has the destination in ARGUMENTS. Error: kNotFound.
+Result<void> require_destination(const CourierReading& reading, const CourierArguments& arguments) {
+  const auto& destinations = reading.config.destinations;
+  const auto at =
+      std::ranges::find(destinations, arguments.destination, &courier::DestinationOptions::name);
+  if (at != destinations.end()) return {};
+  return fail(ErrorCode::kNotFound, "{} has no [destination {}]", arguments.config,
+              base::printable(arguments.destination));
 }
 
 /// The queue of a destination or of a pool's hooks.
@@ -295,16 +307,57 @@ Result<void> run_courier_replay(const CourierArguments& arguments) {
   return {};
 }
 
+Result<void> run_courier_deliveries(const CourierArguments& arguments) {
+  const std::string& name = arguments.destination;
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  QUARRY_TRY(require_destination(reading, arguments));
+  const std::string& spool = reading.config.options.spool_directory;
+  QUARRY_TRY_ASSIGN(const auto deliveries,
+                    courier::read_deliveries(courier::deliveries_folder(spool, name)));
+  if (arguments.as_json) {
+    auto all = nlohmann::json::array();
+    for (const courier::Delivery& each : deliveries) {
+      all.push_back({{"id", each.id},
+                     {"type", each.type},
+                     {"time", base::iso_millis(each.time) + "Z"},
+                     {"milliseconds", each.duration.count()},
+                     {"attempts", each.attempts},
+                     {"status", each.status == 0 ? nlohmann::json() : nlohmann::json(each.status)},
+                     {"error", base::printable_message(each.error)},
+                     {"response", each.response}});
+    }
+    fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+  Table table({">ID", "EVENT", "TIME", ">MS", ">TRIES", ">STATUS", "ERROR OR RESPONSE"});
+  for (const courier::Delivery& each : deliveries) {
+    table.add({std::to_string(each.id), each.type, base::iso_seconds(each.time) + "Z",
+               std::to_string(each.duration.count()), std::to_string(each.attempts),
+               each.status == 0 ? "-" : std::to_string(each.status),
+               each.error.empty() ? each.response : each.error});
+  }
+  for (const std::string& line : table.lines()) fmt::print("{}\n", line);
+  return {};
+}
+
+Result<void> run_courier_redeliver(const CourierArguments& arguments) {
+  const std::string& name = arguments.destination;
+  QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
+  const courier::CourierConfig& config = reading.config;
+  QUARRY_TRY(require_destination(reading, arguments));
+  QUARRY_TRY_ASSIGN(const std::uint64_t id,
+                    hand_over(config.options.socket, name, event::Redeliver{name, arguments.id}));
+  QUARRY_TRY(wait_for(config, spool_of(config), name, id, arguments.timeout));
+  fmt::print("delivered event {} to {} again\n", arguments.id, name);
+  return {};
+}
+
 /// Sends an event to a single destination and waits for the result.
 Result<void> run_courier_test(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   const courier::CourierConfig& config = reading.config;
-  const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
-  if (at == config.destinations.end()) {
-    return fail(ErrorCode::kNotFound, "{} has no [destination {}]", arguments.config,
-                base::printable(name));
-  }
+  QUARRY_TRY(require_destination(reading, arguments));
   const event::Test test{name, "This is a test of the destination " + name + "."};
   QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(config.options.socket, name, test));
   QUARRY_TRY(wait_for(config, spool_of(config), name, id, arguments.timeout));
