@@ -118,7 +118,8 @@ std::string_view method_name(const evhttp_request& request) {
   return method == EVHTTP_REQ_POST ? "POST" : method == EVHTTP_REQ_HEAD ? "HEAD" : "GET";
 }
 
-Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const AddressSet& trusted) {
+Client client_of(const SocketAddress& peer, const evkeyvalq& headers,
+                 const base::AddressSet& trusted) {
   Client direct{.address = peer.ip(), .port = peer.port(), .through_proxy = trusted.contains(peer)};
   if (!direct.through_proxy) return direct;
   const std::string list = joined(headers, "X-Forwarded-For", ",");

@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
+#include "quarry/base/address_set.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
-#include "quarry/gateway/address_set.h"
 
 namespace quarry::gateway {
 
@@ -40,7 +40,7 @@ struct Client {
 /// address in X-Forwarded-For that is not trusted; otherwise it is PEER. The search ends at the
 /// first entry that is not an address.
 Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
-                 const AddressSet& trusted);
+                 const base::AddressSet& trusted);
 
 std::string_view method_name(const evhttp_request& request);
 

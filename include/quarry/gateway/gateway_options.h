@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/address_set.h"
 #include "quarry/base/socket.h"
-#include "quarry/gateway/address_set.h"
 #include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::gateway {
@@ -53,7 +53,7 @@ struct GatewayOptions {
   /// header). 0: the header is not sent.
   std::chrono::milliseconds hsts{0};
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.
-  AddressSet trusted_proxies = {};
+  base::AddressSet trusted_proxies = {};
 
   /// Maximum size of the request line and headers in bytes. A larger request is refused with status
   /// 431.

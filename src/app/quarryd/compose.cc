@@ -201,7 +201,7 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
   service.run_as = http.run_as ? http.run_as : pool.run_as;
   service.process = http.process;
   QUARRY_TRY_ASSIGN(auto certificates, certificates_for(config, service.run_as, start, earlier));
-  QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
+  QUARRY_TRY_ASSIGN(auto trusted, base::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
   for (const master::HttpListen& listen : http.listens) {

@@ -81,8 +81,8 @@ std::string body_of(std::string_view reply) {
   return end == std::string_view::npos ? "(none)" : std::string(reply.substr(end + 4));
 }
 
-AddressSet set_of(const std::vector<std::string>& entries) {
-  return value_of(AddressSet::parse(entries));
+base::AddressSet set_of(const std::vector<std::string>& entries) {
+  return value_of(base::AddressSet::parse(entries));
 }
 
 Pool::Pool(const std::string& address, Serve serve, int backlog) {

@@ -40,7 +40,7 @@ std::string get(std::string_view target, std::string_view fields = {});
 /// Returns a POST request for /p.
 std::string post(std::string_view body, std::string_view fields = {});
 std::string body_of(std::string_view reply);
-AddressSet set_of(const std::vector<std::string>& entries);
+base::AddressSet set_of(const std::vector<std::string>& entries);
 
 /// Listens on an address and calls a function for each connection, in a single thread.
 class Pool {

@@ -1,4 +1,4 @@
-#include "quarry/gateway/address_set.h"
+#include "quarry/base/address_set.h"
 
 #include <netinet/in.h>
 
@@ -7,12 +7,12 @@
 
 #include "quarry/base/number.h"
 
-namespace quarry::gateway {
+namespace quarry::base {
 namespace {
 
 constexpr unsigned kMappedBits = 96;
 
-std::optional<std::array<std::uint8_t, 16>> as_ipv6(const base::SocketAddress& address) {
+std::optional<std::array<std::uint8_t, 16>> as_ipv6(const SocketAddress& address) {
   std::array<std::uint8_t, 16> bytes{};
   if (address.family() == AF_INET6) {
     sockaddr_in6 in6{};
@@ -41,12 +41,11 @@ bool same_prefix(const std::array<std::uint8_t, 16>& a, const std::array<std::ui
 
 Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry) {
   const std::size_t slash = entry.find('/');
-  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
+  QUARRY_TRY_ASSIGN(const auto address, SocketAddress::parse_ip(entry.substr(0, slash)));
   const bool ipv4 = address.family() == AF_INET;
   const unsigned limit = ipv4 ? 32 : 128;
-  const auto bits = slash == std::string_view::npos
-                        ? limit
-                        : base::parse_number<unsigned>(entry.substr(slash + 1));
+  const auto bits =
+      slash == std::string_view::npos ? limit : parse_number<unsigned>(entry.substr(slash + 1));
   if (!bits || *bits > limit) {
     return fail(ErrorCode::kInvalid, "\"{}\" is not a network (ADDRESS/BITS, at most {} bits)",
                 entry, limit);
@@ -64,7 +63,7 @@ Result<AddressSet> AddressSet::parse(std::span<const std::string> entries) {
   return set;
 }
 
-bool AddressSet::contains(const base::SocketAddress& address) const {
+bool AddressSet::contains(const SocketAddress& address) const {
   if (networks_.empty()) return false;
   const auto bytes = as_ipv6(address);
   if (!bytes) return false;
@@ -74,4 +73,4 @@ bool AddressSet::contains(const base::SocketAddress& address) const {
   return false;
 }
 
-}  // namespace quarry::gateway
+}  // namespace quarry::base

@@ -14,7 +14,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 
-namespace quarry::gateway {
+namespace quarry::base {
 
 class AddressSet {
  public:
@@ -26,7 +26,7 @@ class AddressSet {
 
   /// Returns whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address.
   /// Returns false for a Unix socket.
-  bool contains(const base::SocketAddress& address) const;
+  bool contains(const SocketAddress& address) const;
 
  private:
   /// An IPv6 network. IPv4 addresses are mapped. BITS is the length of the prefix.
@@ -39,4 +39,4 @@ class AddressSet {
   std::vector<Network> networks_;
 };
 
-}  // namespace quarry::gateway
+}  // namespace quarry::base

@@ -1,17 +1,20 @@
-#include "quarry/gateway/address_set.h"
+#include "quarry/base/address_set.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "world.h"
-
 using namespace quarry;
-using gateway::AddressSet;
-using gateway::testing::set_of;
+using base::AddressSet;
 
 namespace {
+
+AddressSet set_of(const std::vector<std::string>& entries) {
+  auto set = AddressSet::parse(entries);
+  REQUIRE(set);
+  return *set;
+}
 
 base::SocketAddress ip(std::string_view text) {
   auto address = base::SocketAddress::parse_ip(text);
