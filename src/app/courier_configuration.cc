@@ -18,7 +18,6 @@ using courier::Batch;
 using courier::CourierOptions;
 using courier::DestinationOptions;
 using courier::DestinationType;
-using courier::Format;
 using courier::StartTls;
 using master::Directive;
 using master::Duration;
@@ -40,13 +39,6 @@ constexpr auto kStartTls =
 
 constexpr auto kBatches = std::to_array<std::pair<std::string_view, Batch>>(
     {{"none", Batch::kNone}, {"push", Batch::kPush}});
-
-constexpr auto kFormats =
-    std::to_array<std::pair<std::string_view, Format>>({{"json", Format::kJson},
-                                                        {"slack", Format::kSlack},
-                                                        {"discord", Format::kDiscord},
-                                                        {"mattermost", Format::kMattermost},
-                                                        {"teams", Format::kTeams}});
 
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
@@ -198,7 +190,7 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"header[]", Headers(), QUARRY_FIELD(headers)},
     {"ca_file", Path(), QUARRY_FIELD(ca_file)},
     {"allow_redirects", Switch(), QUARRY_FIELD(allow_redirects)},
-    {"format", master::Choice<kFormats>(), QUARRY_FIELD(format)},
+    {"format", master::Choice<courier::kFormats>(), QUARRY_FIELD(format)},
     {"template", Path(), QUARRY_FIELD(template_file)},
     {"from", Address(), QUARRY_FIELD(from)},
     {"to", Recipients(), QUARRY_FIELD(to)},
@@ -276,6 +268,11 @@ std::string file_name_of_pool(const std::string& pool) {
 
 std::string hooks_socket(const courier::CourierOptions& options, const std::string& pool) {
   return fmt::format("{}.hooks.{}", options.socket, file_name_of_pool(pool));
+}
+
+bool runs_hooks(const master::Config& config) {
+  const auto courier = courier_config_in(config);
+  return courier && courier->options.hooks;
 }
 
 bool writes_to_submitters(const master::Config& config) {

@@ -29,6 +29,8 @@ std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 std::string file_name_of_pool(const std::string& pool);
 /// Returns the socket on which the courier that runs POOL's hooks accepts events.
 std::string hooks_socket(const courier::CourierOptions& options, const std::string& pool);
+/// Returns whether CONFIG has a courier that runs the hooks of repositories.
+bool runs_hooks(const master::Config& config);
 /// Returns whether any destination in CONFIG sends mail to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
 /// Returns the errors that depend on more than one section, each as "FILE:LINE: …".

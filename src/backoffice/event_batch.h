@@ -26,6 +26,7 @@ class EventBatch {
   /// Returns the public URL of the repository, or "".
   const std::string& url() const { return head_.url; }
   std::size_t size() const { return messages_.size(); }
+  const std::vector<spool::NewMessage>& messages() const { return messages_; }
   /// Sends all events to COURIER, in one or more requests. After an error, some of the events might
   /// have arrived. Errors: the same as for HandOver::hand_over().
   Result<void> hand_over(const spool::HandOver& courier) const;

@@ -17,6 +17,7 @@
 #include "quarry/repository/push_contents.h"
 #include "quarry/repository/receipt.h"
 #include "redaction.h"
+#include "webhooks.h"
 
 namespace quarry::backoffice {
 namespace {
@@ -231,18 +232,20 @@ Result<std::size_t> publish_new(JobContext& context, const PublishOptions& optio
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     ArrivalBatch batch;
     ReadyArrivals completed;
-    EventBatch events;
+    EventBatch events, for_webhooks;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kArrivalBatch));
       QUARRY_TRY_ASSIGN(completed, add_completed(repository, mark, batch));
       QUARRY_TRY_ASSIGN(events, events_about(batch.received, repository, options));
+      for_webhooks = webhook_events(events, repository, options);
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
     // Store the position only after the courier has stored the events, so that a crash in between
     // does not lose events.
     QUARRY_TRY(events.hand_over(*options.courier));
+    if (options.webhooks) QUARRY_TRY(for_webhooks.hand_over(*options.webhooks));
     QUARRY_TRY(save_mark(repository, batch, completed));
     mark = batch.mark;
     count += events.size();
@@ -258,16 +261,18 @@ Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& 
   std::size_t count = 0;
   while (!context.is_over()) {
     ReadyArrivals ready;
-    EventBatch events;
+    EventBatch events, for_webhooks;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(const auto later, Arrivals(repository).after(mark, 1));
       if (later.mark != mark) break;
       QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
       QUARRY_TRY_ASSIGN(events, events_about(ready.received, repository, options));
+      for_webhooks = webhook_events(events, repository, options);
     }
     if (ready.finished.empty()) break;
     QUARRY_TRY(events.hand_over(*options.courier));
+    if (options.webhooks) QUARRY_TRY(for_webhooks.hand_over(*options.webhooks));
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());

@@ -61,10 +61,10 @@ class Courier {
   void end() {
     const auto begin = Clock::now();
     const auto is_slow = [begin](const auto& each) {
-      return each->starts_programs() ? !each->has_ended() : each->is_delivering_since_before(begin);
+      return each->ends_slowly() ? !each->has_ended() : each->is_delivering_since_before(begin);
     };
     for (const auto& each : destinations_) {
-      if (each->starts_programs()) each->stop();
+      if (each->ends_slowly()) each->stop();
     }
     wait_while(is_slow, begin + kEndingTime);
     for (const auto& each : destinations_ | std::views::filter(is_slow)) {

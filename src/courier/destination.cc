@@ -47,6 +47,7 @@ Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
       return make_file_sender(destination, std::move(is_interrupted));
     case DestinationType::kHooks:
       return make_hook_sender(courier, std::move(is_interrupted));
+    case DestinationType::kRepositoryWebhooks:
     case DestinationType::kNone:
       break;
   }
@@ -105,9 +106,9 @@ void Destination::interrupt() {
   is_interrupted_ = true;
 }
 
-bool Destination::starts_programs() const {
+bool Destination::ends_slowly() const {
   return options_.type == DestinationType::kProgram || options_.type == DestinationType::kHooks ||
-         !options_.sendmail.empty();
+         options_.type == DestinationType::kRepositoryWebhooks || !options_.sendmail.empty();
 }
 
 void Destination::pause(milliseconds time) {
@@ -139,6 +140,14 @@ Destination::Messages Destination::next() {
 }
 
 void Destination::run() {
+  if (options_.type == DestinationType::kRepositoryWebhooks) {
+    webhooks_ = std::make_unique<RepositoryWebhooks>(courier_, subscription_,
+                                                     [this] { return is_interrupted_.load(); });
+  }
+  while (webhooks_ && !is_stopping_) {
+    for (const spool::StreamedMessage& message : next()) webhooks_->deliver(message);
+  }
+  webhooks_.reset();
   while (!is_stopping_) {
     if (!sender_ && !make_sender()) continue;
     if (wants_reopening_.exchange(false)) sender_->reopen();

@@ -15,6 +15,7 @@
 #include "quarry/courier/options.h"
 #include "quarry/event/event.h"
 #include "quarry/spool/stream.h"
+#include "repository_webhooks.h"
 #include "senders/sender.h"
 
 namespace quarry::courier {
@@ -39,8 +40,9 @@ class Destination {
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
-  /// Returns whether deliveries start programs.
-  bool starts_programs() const;
+  /// Returns whether deliveries need seconds to end, because they start programs or wait for
+  /// receivers that are not trusted.
+  bool ends_slowly() const;
   /// Returns whether the current delivery began before TIME.
   bool is_delivering_since_before(std::chrono::steady_clock::time_point time) const {
     return delivering_since_.load() < time;
@@ -73,6 +75,7 @@ class Destination {
   DestinationOptions options_;
   std::shared_ptr<spool::Subscription> subscription_;
   std::unique_ptr<Sender> sender_;
+  std::unique_ptr<RepositoryWebhooks> webhooks_;  // used instead of a sender
   DeliveryLog deliveries_;
   bool is_recording_failed_ = false;
   std::uint64_t failures_ = 0;  // number of consecutive failures

@@ -6,6 +6,7 @@
 #include <array>
 #include <variant>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 
 namespace quarry::courier {
@@ -181,6 +182,9 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hook = std::holds_alternative<event::Hook>(event.record);
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
+  const bool is_webhook = std::holds_alternative<event::RepositoryWebhook>(event.record);
+  const bool is_webhooks = destination.type == DestinationType::kRepositoryWebhooks;
+  if (is_webhook || is_webhooks) return is_webhook && is_webhooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
   // A test event is only for the destination that it names. Filters do not apply to test events.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
@@ -200,12 +204,22 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
 }
 
 CourierConfig hooks_of_pool(CourierOptions options) {
-  return {.options = std::move(options),
-          .destinations = {{.name = kHooksName,
-                            .type = DestinationType::kHooks,
-                            // A hook that requests a retry must not delay other hooks.
-                            .in_order = false,
-                            .retry_delay = std::chrono::seconds(10)}}};
+  CourierConfig config{.options = std::move(options),
+                       .destinations = {{.name = kHooksName,
+                                         .type = DestinationType::kHooks,
+                                         // A hook that requests a retry must not delay other hooks.
+                                         .in_order = false,
+                                         .retry_delay = std::chrono::seconds(10)}}};
+  if (config.options.repository_webhooks) {
+    config.destinations.push_back(
+        {.name = kWebhooksName,
+         .type = DestinationType::kRepositoryWebhooks,
+         .in_order = false,
+         .max_attempts = 0,
+         // The events of a receiver that is down must not fill the window.
+         .window = 65536});
+  }
+  return config;
 }
 
 Result<std::vector<std::string>> split_command(std::string_view text) {
@@ -258,6 +272,13 @@ Result<void> check_header(std::string_view text) {
   });
   if (is_ours) return fail(ErrorCode::kInvalid, "the courier sets {} itself", name);
   return {};
+}
+
+std::string origin_of(const std::string& url) {
+  const std::string shown = base::without_credentials(url);
+  const std::size_t scheme = shown.find("://");
+  const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+  return base::printable(shown.substr(0, shown.find_first_of("/?#", host)));
 }
 
 Result<void> check_webhook_url(std::string_view url) {

@@ -111,6 +111,13 @@ void visit_fields(auto& fields, Redeliver& redeliver) {
   fields("destination", redeliver.destination, kMaxName);
   fields("id", redeliver.id);
 }
+void visit_fields(auto& fields, RepositoryWebhook& webhook) {
+  fields("name", webhook.name, kMaxName);
+  fields("url", webhook.url, kMaxText);
+  fields("format", webhook.format, kMaxName);
+  fields("secret", webhook.secret, kMaxText);
+  fields("event", webhook.event, kMaxInput);
+}
 void visit_fields(auto& fields, Hook& hook) {
   fields("command", hook.command, kMaxText);
   fields("repository", hook.repository, kMaxName);
@@ -137,6 +144,7 @@ constexpr auto kNames = std::to_array<RecordNames>({
     {"hook", "hook"},
     {"replay", "replay"},
     {"redeliver", "redeliver"},
+    {"repository-webhook", "webhook"},
 });
 static_assert(kNames.size() == std::variant_size_v<Record>);
 
@@ -160,8 +168,9 @@ std::string_view type_of(const Record& record) {
 /// Returns an empty record of each type.
 const std::vector<Record>& every_record() {
   static const auto kRecords = [] {
-    std::vector<Record> records{Push(), ChangeSet(), Notice(), BackofficeFailure(), Security(),
-                                Test(), Hook(),      Replay(), Redeliver()};
+    std::vector<Record> records{
+        Push(), ChangeSet(), Notice(), BackofficeFailure(), Security(),
+        Test(), Hook(),      Replay(), Redeliver(),         RepositoryWebhook()};
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
       records.emplace_back(Artifact{.kind = static_cast<ArtifactKind>(kind)});
     }
@@ -396,7 +405,9 @@ std::string to_message(const Event& event) {
   visit_fields(writer, copied_head);
   json members = json::object();
   Record record = event.record;
-  const Writer part_writer(members, !std::holds_alternative<Hook>(record));
+  const bool is_exact =
+      std::holds_alternative<Hook>(record) || std::holds_alternative<RepositoryWebhook>(record);
+  const Writer part_writer(members, !is_exact);
   std::visit([&](auto& one) { visit_fields(part_writer, one); }, record);
   to[kNames[record.index()].part] = std::move(members);
   return to.dump(-1, ' ', false, json::error_handler_t::replace);

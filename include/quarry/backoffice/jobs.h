@@ -51,6 +51,8 @@ struct PublishOptions {
   std::shared_ptr<const spool::HandOver> courier;
   std::string name;  // name of the repository on the server
   std::string path;  // absolute path of the repository's file
+  /// The courier that delivers to the webhooks in the repository; null: the webhooks are ignored.
+  std::shared_ptr<const spool::HandOver> webhooks = nullptr;
 };
 /// Sends the courier an event for each artifact that has arrived since the last run. The first run
 /// only stores the current position. If the process exits before the new position is stored, the

@@ -5,11 +5,13 @@
 #include <sys/types.h>
 #include <syslog.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quarry/base/log_options.h"
@@ -27,7 +29,9 @@ enum class DestinationType : std::uint8_t {
   kSyslog,
   kJournald,
   kFile,
-  kHooks,  // the hooks stored in repositories; cannot be configured, see hooks_of_pool()
+  // Hooks and webhooks that repositories contain; cannot be configured, see hooks_of_pool().
+  kHooks,
+  kRepositoryWebhooks,
 };
 
 /// Whether the artifacts of a push are delivered one by one, or only as a part of the push.
@@ -35,10 +39,18 @@ enum class Batch : std::uint8_t { kNone, kPush };
 
 /// The form of a webhook's request.
 enum class Format : std::uint8_t { kJson, kSlack, kDiscord, kMattermost, kTeams };
+inline constexpr auto kFormats =
+    std::to_array<std::pair<std::string_view, Format>>({{"json", Format::kJson},
+                                                        {"slack", Format::kSlack},
+                                                        {"discord", Format::kDiscord},
+                                                        {"mattermost", Format::kMattermost},
+                                                        {"teams", Format::kTeams}});
 
-/// Names of the stream in a courier's directory, and of the subscription that runs hooks.
+/// Names of the stream in a courier's directory, and of the subscriptions for hooks and webhooks of
+/// repositories.
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
+inline constexpr const char* kWebhooksName = "webhooks";
 
 /// The value in `to` that means the submitter's address; see DestinationOptions::is_to_submitter().
 inline constexpr std::string_view kSubmitter = "submitter";
@@ -119,6 +131,10 @@ struct CourierOptions {
   std::string fossil = "fossil";
   bool hooks = true;  // whether each pool has a courier for its hooks
   std::chrono::milliseconds hook_timeout{300'000};
+  /// Whether to deliver to the webhooks that repositories contain, and the entries of the
+  /// addresses that they can use apart from public addresses (AddressRules).
+  bool repository_webhooks = false;
+  std::vector<std::string> webhooks_allow = {};
   base::LogOptions log;  // error_log
 };
 
@@ -127,8 +143,8 @@ struct CourierConfig {
   std::vector<DestinationOptions> destinations;
 };
 
-/// Returns the configuration of a courier that only runs hooks. Each pool has such a courier, which
-/// runs as the pool's user. A hook is a command from a repository, so it must not run with the
+/// Returns the configuration of a courier that only runs hooks and, if OPTIONS say so, delivers to
+/// the webhooks of repositories. Each pool has such a courier, which runs as the pool's user. A hook is a command from a repository, so it must not run with the
 /// rights of another pool.
 CourierConfig hooks_of_pool(CourierOptions options);
 
@@ -150,6 +166,9 @@ std::string join_command(const std::vector<std::string>& words);
 /// Checks that TEXT is a header "Name: value" and not one of the headers that the courier sets.
 /// Errors: kInvalid.
 Result<void> check_header(std::string_view text);
+/// Returns the part of URL that is safe to show, scheme, host and port. The rest might contain a
+/// secret.
+std::string origin_of(const std::string& url);
 /// Checks that URL is an http:// or https:// URL. Errors: kInvalid.
 Result<void> check_webhook_url(std::string_view url);
 

@@ -9,7 +9,8 @@
 // events and delivers the same bytes.
 //
 // All text is UTF-8; invalid bytes are replaced by U+FFFD. Text that is too long is truncated and
-// marked. A Hook is never truncated, because a truncated command would do something else.
+// marked. A Hook and a RepositoryWebhook are never truncated, because a truncated command or URL would
+// mean something else.
 #pragma once
 
 #include <cstddef>
@@ -208,6 +209,18 @@ struct Redeliver {
   friend bool operator==(const Redeliver&, const Redeliver&) = default;
 };
 
+/// "repository-webhook": an event for a webhook that the repository itself contains. Such an event is
+/// never delivered to a configured destination.
+struct RepositoryWebhook {
+  std::string name = {};
+  std::string url = {};  // at most kMaxText bytes
+  std::string format = {};
+  std::string secret = {};
+  std::string event = {};  // JSON of the event; at most kMaxInput bytes
+
+  friend bool operator==(const RepositoryWebhook&, const RepositoryWebhook&) = default;
+};
+
 /// "hook": a command of the repository has to be run. Such an event is never delivered to a
 /// configured destination.
 struct Hook {
@@ -220,7 +233,7 @@ struct Hook {
 };
 
 using Record = std::variant<Artifact, Push, ChangeSet, Notice, BackofficeFailure, Security, Test,
-                            Hook, Replay, Redeliver>;
+                            Hook, Replay, Redeliver, RepositoryWebhook>;
 
 struct Event {
   Head head = {};

@@ -83,6 +83,10 @@ struct WorkerOptions {
   sync::SessionOptions session;
   AdmissionOptions admission;
   BackgroundOptions background;
+  /// Whether events are delivered to the webhooks that the repositories contain, and the addresses
+  /// and names of receivers that are allowed although their addresses are not public.
+  bool has_repository_webhooks = false;
+  std::vector<std::string> webhooks_allow;
   PeerNumbers peers;
   changes::PoolOptions changes;
   pages::Options pages;

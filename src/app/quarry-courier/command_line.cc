@@ -15,7 +15,9 @@ std::expected<CourierCommandLine, int> parse_courier_command_line(int argc, char
   for (auto* option :
        {cli.add_option("--socket", line.socket), cli.add_option("--fossil", line.fossil),
         cli.add_option("--timeout", line.timeout),
-        cli.add_option("--max-disk-space", line.max_disk_space)}) {
+        cli.add_option("--max-disk-space", line.max_disk_space),
+        cli.add_flag("--webhooks", line.webhooks),
+        cli.add_option("--webhooks-allow", line.webhooks_allow)->delimiter(',')}) {
     option->group("")->needs(hooks);
   }
   try {

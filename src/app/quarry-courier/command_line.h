@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <string>
+#include <vector>
 
 namespace quarry::app {
 
@@ -18,6 +19,8 @@ struct CourierCommandLine {
   std::string fossil;                // the program that replaces %F
   std::int64_t timeout = 0;          // time limit of a hook in milliseconds
   std::uint64_t max_disk_space = 0;  // bytes; 0: unlimited
+  bool webhooks = false;             // whether to deliver to webhooks of repositories
+  std::vector<std::string> webhooks_allow;
 };
 
 /// Parses ARGV. Returns the options. Returns an exit code after printing --help, --version or an

@@ -69,6 +69,8 @@ courier::CourierConfig hooks_config(const app::CourierCommandLine& line) {
   options.spool_directory = line.folder;
   options.max_disk_space = line.max_disk_space;
   if (!line.fossil.empty()) options.fossil = line.fossil;
+  options.repository_webhooks = line.webhooks;
+  options.webhooks_allow = line.webhooks_allow;
   if (line.timeout > 0) options.hook_timeout = std::chrono::milliseconds(line.timeout);
   return courier::hooks_of_pool(std::move(options));
 }

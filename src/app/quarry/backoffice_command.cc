@@ -90,7 +90,10 @@ std::vector<backoffice::Job> event_jobs(const BackofficeArguments& arguments,
                                         const repository::Repository& repository) {
   std::vector<backoffice::Job> jobs;
   if (!arguments.courier.empty()) {
-    const auto options = publish_options(arguments, repository, arguments.courier);
+    auto options = publish_options(arguments, repository, arguments.courier);
+    if (!arguments.webhooks.empty()) {
+      options.webhooks = std::make_shared<spool::HandOver>(arguments.webhooks, kCourierTimeout);
+    }
     jobs.push_back(backoffice::publish_events(options));
     jobs.push_back(backoffice::publish_security_events(options));
   }
@@ -314,6 +317,7 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
   }
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
   if (!arguments.hooks.empty()) words.insert(words.end(), {"--hooks", arguments.hooks});
+  if (!arguments.webhooks.empty()) words.insert(words.end(), {"--webhooks", arguments.webhooks});
   if (arguments.is_automatic) {
     words.insert(words.end(),
                  {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});

@@ -75,6 +75,7 @@ struct BackofficeArguments {
   std::int64_t lease_time = 60;  // seconds
   std::string courier;           // path of the courier's socket
   std::string hooks;             // path of the socket that accepts hooks
+  std::string webhooks;          // the socket that accepts events for webhooks of repositories
   bool only_events = false;      // only send events and hooks
   // Set only by the server:
   bool is_automatic = false;

@@ -118,6 +118,10 @@ Result<Server> server_of(const std::string& config, const std::filesystem::path&
       server.courier.insert(server.courier.end(),
                             {"--hooks", hooks_socket(courier->options, pool.name)});
     }
+    if (server.pool->has_repository_webhooks && !is_root) {
+      server.courier.insert(server.courier.end(),
+                            {"--webhooks", hooks_socket(courier->options, pool.name)});
+    }
     return server;
   }
   return Server{};

@@ -23,6 +23,7 @@
 #include "status/status_commands.h"
 #include "usage.h"
 #include "user_commands.h"
+#include "webhook_commands.h"
 
 namespace quarry::app {
 namespace {
@@ -161,6 +162,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_flag("--only-requests", arguments.only_requests)->group("");
   command.add_option("--number", arguments.number)->group("");
   command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
+  command.add_option("--webhooks", arguments.webhooks)->group("");
   command.add_option("--served-name", arguments.served_name)->group("");
   command.add_option("--lease-time", arguments.lease_time)->group("");
 }
@@ -301,6 +303,7 @@ constexpr Command kCommands[] = {
      add_backoffice},
     {"peer", "Sync with the peers in the configuration, and show their state", add_peer},
     {"user", "List and change the users of a repository", add_user_commands},
+    {"webhook", "List, change and test the webhooks of a repository", add_webhook_commands},
     {"lease", "Show which process holds the lease for the background work", add_lease},
     {"alerts", "Send email alerts to the subscribers of a repository", add_alerts},
     {"status", "Show the status of a running server", add_status},

@@ -395,9 +395,12 @@ Result<std::vector<Service>> compose(const master::Config& config,
                 address_text(*status));
     }
     QUARRY_TRY_ASSIGN(auto hooks, hooks_service(config, pool, inherited));
-    const EventTarget events{courier ? courier->listener.address()->path() : std::string(),
-                             hooks ? hooks->listener.address()->path() : std::string(),
-                             writes_to_submitters(config)};
+    const std::string pool_courier = hooks ? hooks->listener.address()->path() : std::string();
+    const EventTarget events{
+        .socket = courier ? courier->listener.address()->path() : std::string(),
+        .hooks = runs_hooks(config) ? pool_courier : std::string(),
+        .webhooks = options.has_repository_webhooks ? pool_courier : std::string(),
+        .has_notices = writes_to_submitters(config)};
     auto backoffice = backoffice_service(pool, options.background, events);
     auto publishing = events_service(pool, options.background, events);
     auto syncs = peers_service(pool, peers, events);

@@ -110,6 +110,13 @@ master::ConfigReading checked(master::ConfigReading reading) {
     }
   }
   std::ranges::move(courier_mistakes(reading.config), std::back_inserter(reading.mistakes));
+  for (const master::PoolConfig& pool : reading.config.pools) {
+    if (!worker_options_in(pool).has_repository_webhooks || courier_config_in(reading.config)) {
+      continue;
+    }
+    reading.mistakes.push_back(
+        fmt::format("[{}] repository_webhooks requires a [courier] section", pool.name));
+  }
   return reading;
 }
 

@@ -1,7 +1,7 @@
 #include "hooks_service.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,9 +77,10 @@ Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig&
 Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                                             const master::PoolConfig& pool) {
   const auto courier = courier_config_in(config);
-  const bool has_backoffice =
-      worker_options_in(pool).background.is_enabled && pool.process.chroot.empty();
-  if (!courier || !courier->options.hooks || !has_backoffice) return std::nullopt;
+  const auto options = worker_options_in(pool);
+  const bool has_backoffice = options.background.is_enabled && pool.process.chroot.empty();
+  if (!courier || !has_backoffice) return std::nullopt;
+  if (!courier->options.hooks && !options.has_repository_webhooks) return std::nullopt;
   // Root does not run hooks, because users with the setup capability can change them over the web.
   if (uid_of(pool) == 0) return std::nullopt;
   QUARRY_TRY_ASSIGN(auto address,
@@ -115,6 +116,13 @@ Result<std::optional<master::Service>> hooks_service(
       base::log(base::LogLevel::kNotice,
                 "[pool {}] hooks are not run, because the pool's user is root", pool.name);
     }
+    if (courier && worker_options_in(pool).has_repository_webhooks) {
+      base::log(
+          base::LogLevel::kWarning,
+          "[pool {}] webhooks of repositories do not get events: the pool needs backoffice and "
+          "a user other than root, and must not have a chroot",
+          pool.name);
+    }
     return std::nullopt;
   }
   QUARRY_TRY(make_hooks_folder(*hooks, pool));
@@ -130,12 +138,25 @@ Result<std::optional<master::Service>> hooks_service(
   service.process.decorate_output = false;
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(hooks->address, hooks->listen, &inherited));
+  std::vector<std::string> words{"quarry-courier",
+                                 "--hooks",
+                                 hooks->folder.string(),
+                                 "--socket",
+                                 hooks->address.path(),
+                                 "--fossil",
+                                 hooks->courier.fossil,
+                                 "--timeout",
+                                 std::to_string(hooks->courier.hook_timeout.count()),
+                                 "--max-disk-space",
+                                 std::to_string(hooks->courier.max_disk_space)};
+  const auto options = worker_options_in(pool);
+  if (options.has_repository_webhooks) words.emplace_back("--webhooks");
+  if (!options.webhooks_allow.empty()) {
+    words.insert(words.end(),
+                 {"--webhooks-allow", fmt::format("{}", fmt::join(options.webhooks_allow, ","))});
+  }
   service.program =
-      master::Program{program_beside("quarry-courier", QUARRY_SERVER_FOLDER),
-                      {"quarry-courier", "--hooks", hooks->folder.string(), "--socket",
-                       hooks->address.path(), "--fossil", hooks->courier.fossil, "--timeout",
-                       std::to_string(hooks->courier.hook_timeout.count()), "--max-disk-space",
-                       std::to_string(hooks->courier.max_disk_space)}};
+      master::Program{program_beside("quarry-courier", QUARRY_SERVER_FOLDER), std::move(words)};
   return std::optional(std::move(service));
 }
 

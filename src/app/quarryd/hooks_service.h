@@ -1,5 +1,5 @@
-// The service that runs the hooks of a pool's repositories: a separate quarry-courier, which runs
-// as the pool's user. The courier that all pools share does not run hooks, because a hook is text
+// The service that runs the hooks of a pool's repositories, and delivers events to their webhooks: a
+// separate quarry-courier, which runs as the pool's user. The courier that all pools share does not run hooks, because a hook is text
 // from a repository and must not have the rights of another pool.
 //
 //   quarry backoffice ── SOCKET.hooks.POOL ──> quarry-courier --hooks ──> /bin/sh
@@ -30,8 +30,8 @@ struct PoolHooks {
   base::SocketAddress address;
   base::ListenOptions listen;
 };
-/// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if POOL's hooks are not
-/// run. Error: kInvalid (the socket's path is too long).
+/// Returns the folder and the socket for POOL in CONFIG. Returns nullopt if POOL's hooks are not run
+/// and its repositories cannot have webhooks. Error: kInvalid (the socket's path is too long).
 Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                                             const master::PoolConfig& pool);
 

@@ -71,6 +71,7 @@ Words backoffice_arguments(const master::PoolConfig& pool, const worker::Backgro
   Words words{"quarry", "backoffice", "--automatic", "--lease-time", std::to_string(lease.count())};
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (!courier.hooks.empty()) words.insert(words.end(), {"--hooks", courier.hooks});
+  if (!courier.webhooks.empty()) words.insert(words.end(), {"--webhooks", courier.webhooks});
   if (options.compacts) words.emplace_back("--compact");
   if (!options.log.empty()) words.insert(words.end(), {"--logfile", options.log});
   words.insert(words.end(),

@@ -34,6 +34,7 @@ namespace quarry::app {
 struct EventTarget {
   std::string socket;        // "" if the courier is not configured
   std::string hooks;         // the socket that accepts the pool's hooks; "" if they are not run
+  std::string webhooks;      // the same socket; "" without webhooks of repositories
   bool has_notices = false;  // whether submitters of change sets get notices by mail
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "changes_directives.h"
+#include "quarry/courier/address_rules.h"
 #include "quarry/master/kinds.h"
 
 namespace quarry::app {
@@ -67,6 +68,18 @@ struct Paths {
   }
 };
 
+/// Addresses, networks and names of hosts.
+struct AllowedReceivers {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    target = master::split_list(value);
+    QUARRY_TRY(courier::AddressRules::parse(target));
+    return {};
+  }
+  static master::Shown show(const std::vector<std::string>& entries) {
+    return master::Networks::show(entries);
+  }
+};
+
 constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions>>({
     {"pm.max_requests", Number<>(), QUARRY_FIELD(max_requests)},
     {"repository.cache", Number<1, 1000>(), QUARRY_FIELD(cache)},
@@ -83,6 +96,8 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"backoffice.longest_run", Duration(), QUARRY_FIELD(background.longest_run)},
     {"backoffice.max_children", Number<1, 1000>(), QUARRY_FIELD(background.max_children)},
     {"backoffice.max_sleepers", Number<0, 10000>(), QUARRY_FIELD(background.max_sleepers)},
+    {"repository_webhooks", Switch(), QUARRY_FIELD(has_repository_webhooks)},
+    {"repository_webhooks.allow", AllowedReceivers(), QUARRY_FIELD(webhooks_allow)},
     {"index", Switch(), QUARRY_FIELD(has_index)},
     {"trust_remote_user", Switch(), QUARRY_FIELD(trust_remote_user)},
     {"max_body", Size(), QUARRY_FIELD(max_body)},

@@ -58,9 +58,8 @@ struct Subject {
   std::string operator()(const event::Test& test) const {
     return fmt::format("test of {}: {}", test.destination, test.message);
   }
-  std::string operator()(const event::Hook&) const { return "hook"; }
-  std::string operator()(const event::Replay&) const { return "replay"; }
-  std::string operator()(const event::Redeliver&) const { return "redeliver"; }
+  // Other events are only for the courier itself.
+  std::string operator()(const auto& /*unused*/) const { return {}; }
 };
 
 struct Text {
@@ -105,9 +104,7 @@ struct Text {
     lines.paragraph(security.detail);
   }
   void operator()(const event::Test& test) const { lines.paragraph(test.message); }
-  void operator()(const event::Hook&) const {}
-  void operator()(const event::Replay&) const {}
-  void operator()(const event::Redeliver&) const {}
+  void operator()(const auto& /*unused*/) const {}
 };
 
 }  // namespace

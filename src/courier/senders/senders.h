@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quarry/base/command.h"
+#include "quarry/courier/address_rules.h"
 #include "quarry/courier/options.h"
 #include "sender.h"
 
@@ -27,6 +28,13 @@ std::unique_ptr<Sender> make_program_sender(const DestinationOptions& options,
 /// template is not valid.
 Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
                                                     Interrupted is_interrupted);
+
+/// Creates a sender of HTTP requests that connects only to addresses that RULES allow. Requests are
+/// signed with SECRET unless it is empty.
+std::unique_ptr<Sender> make_repository_webhook_sender(const DestinationOptions& options,
+                                                       const std::string& secret,
+                                                       const AddressRules& rules,
+                                                       Interrupted is_interrupted);
 
 /// Returns the environment of the courier's programs: PATH (or a default), HOME, USER, LANG, TZ and
 /// TMPDIR of this process.

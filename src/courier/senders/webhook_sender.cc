@@ -10,6 +10,7 @@
 // would send the headers to any host, and the headers contain secrets.
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -63,22 +64,16 @@ std::string redirected(const std::string& url, const char* target) {
   return part_of(from, CURLUPART_URL);
 }
 
-/// Returns the part of URL that is safe to log. The rest might contain a secret.
-std::string origin_of(const std::string& url) {
-  const std::string shown = base::without_credentials(url);
-  const std::size_t scheme = shown.find("://");
-  const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
-  return base::printable(shown.substr(0, shown.find_first_of("/?#", host)));
-}
-
 class WebhookSender final : public Sender {
  public:
   /// Creates a sender that signs requests with SECRET. If SECRET is empty, requests are not signed.
   WebhookSender(const DestinationOptions& options, std::string secret,
-                std::optional<BodyTemplate> body_template, Interrupted is_interrupted)
+                std::optional<BodyTemplate> body_template, Interrupted is_interrupted,
+                std::optional<AddressRules> rules = std::nullopt)
       : options_(options),
         secret_(std::move(secret)),
         template_(std::move(body_template)),
+        rules_(std::move(rules)),
         is_interrupted_(std::move(is_interrupted)),
         handle_(curl_easy_init()) {
     prepare();
@@ -115,6 +110,7 @@ class WebhookSender final : public Sender {
     using std::chrono::steady_clock;
     const auto end = steady_clock::now() + options_.delivery_timeout();
     elsewhere_.clear();
+    refused_.clear();
     std::string url = options_.url;
     for (int redirects = 0;; ++redirects) {
       message_[0] = '\0';
@@ -152,6 +148,10 @@ class WebhookSender final : public Sender {
     curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &receive);
     curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
     curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
+    if (rules_) {
+      curl_easy_setopt(handle_, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+      curl_easy_setopt(handle_, CURLOPT_OPENSOCKETDATA, this);
+    }
     if (!options_.ca_file.empty()) {
       curl_easy_setopt(handle_, CURLOPT_CAINFO, options_.ca_file.c_str());
       curl_easy_setopt(handle_, CURLOPT_CAPATH, nullptr);
@@ -167,6 +167,19 @@ class WebhookSender final : public Sender {
     sender.beginning_.append(bytes, std::min(length, room));
     sender.received_ += length;
     return sender.received_ > kMaxReply ? 0 : length;
+  }
+
+  /// Opens a socket for a connection, if the rules allow its address.
+  static curl_socket_t open_socket(void* self, curlsocktype /*unused*/, curl_sockaddr* to) {
+    auto& sender = *static_cast<WebhookSender*>(self);
+    const auto address = base::SocketAddress::of(&to->addr, to->addrlen);
+    const Url url = parsed_url(sender.options_.url.c_str());
+    const std::string host = url ? part_of(url, CURLUPART_HOST) : std::string();
+    if (!address || !sender.rules_->allows(host, *address)) {
+      sender.refused_ = address ? address->ip() : "the address";
+      return CURL_SOCKET_BAD;
+    }
+    return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
   }
 
   static int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
@@ -203,6 +216,11 @@ class WebhookSender final : public Sender {
     const bool is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0);
     if (!is_answered) {
       if (code == CURLE_ABORTED_BY_CALLBACK) return {.outcome = spool::Outcome::kReturned};
+      if (!refused_.empty()) {
+        return give_up(fmt::format(
+            "{}: {} is not a public address; to allow it, list it in repository_webhooks.allow",
+            origin_of(options_.url), refused_));
+      }
       const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
       return retry_later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
     }
@@ -236,12 +254,14 @@ class WebhookSender final : public Sender {
   DestinationOptions options_;
   std::string secret_;
   std::optional<BodyTemplate> template_;
+  std::optional<AddressRules> rules_;
   Interrupted is_interrupted_;
   CURL* handle_;
   std::array<char, CURL_ERROR_SIZE> message_{};
   std::size_t received_ = 0;  // number of bytes of the response body
   std::string beginning_;
   std::string elsewhere_;  // origin of a redirect that was not followed
+  std::string refused_;    // address to which the rules do not allow a connection
 };
 
 }  // namespace
@@ -263,6 +283,14 @@ Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& op
   }
   return std::make_unique<WebhookSender>(options, std::move(secret), std::move(body_template),
                                          std::move(is_interrupted));
+}
+
+std::unique_ptr<Sender> make_repository_webhook_sender(const DestinationOptions& options,
+                                                       const std::string& secret,
+                                                       const AddressRules& rules,
+                                                       Interrupted is_interrupted) {
+  return std::make_unique<WebhookSender>(options, secret, std::nullopt, std::move(is_interrupted),
+                                         rules);
 }
 
 }  // namespace quarry::courier

@@ -38,7 +38,8 @@ TEST_CASE("values, sections and lists") {
 }
 
 TEST_CASE("values are parts of JSON strings, and are not templates themselves") {
-  CHECK(filled("{{#push.commits}}\"{{comment}}\"{{/push.commits}}") == R"("a \"b\" {{type}}\u000a""")");
+  CHECK(filled("{{#push.commits}}\"{{comment}}\"{{/push.commits}}") ==
+        R"("a \"b\" {{type}}\u000a""")");
   const auto parsed = BodyTemplate::parse("{{type}}");
   REQUIRE(parsed);
   CHECK(parsed->fill(kEvent, "", [](std::string_view) { return std::string("\"<"); }) == "\\\"<");

@@ -47,18 +47,21 @@ spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 
-/// Returns POOL if NAME is "hooks POOL", which is the name of a pool's hooks in `courier status`.
+/// Returns POOL if NAME is "hooks POOL" or "webhooks POOL", the names of a pool's hooks and webhooks
+/// of repositories in `courier status`.
 std::optional<std::string> pool_of_hooks(const std::string& name) {
-  const std::string prefix = courier::kHooksName + std::string(" ");
-  if (!name.starts_with(prefix)) return std::nullopt;
-  return name.substr(prefix.size());
+  for (const char* kind : {courier::kHooksName, courier::kWebhooksName}) {
+    const std::string prefix = kind + std::string(" ");
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return std::nullopt;
 }
 
 /// Returns the type of the destination NAME, or "gone" if the configuration does not contain the
 /// destination or, for hooks, the pool.
 std::string type_of(const CourierReading& reading, const std::string& name) {
   if (const auto pool = pool_of_hooks(name)) {
-    return reading.other_sections.contains(*pool) ? courier::kHooksName : "gone";
+    return reading.other_sections.contains(*pool) ? name.substr(0, name.find(' ')) : "gone";
   }
   const auto& destinations = reading.config.destinations;
   const auto at = std::ranges::find(destinations, name, &courier::DestinationOptions::name);
@@ -86,7 +89,7 @@ DestinationQueue queue_of(const courier::CourierConfig& config, const std::strin
   const auto pool = pool_of_hooks(name);
   if (!pool) return {spool_of(config), name, config.options.socket};
   return {{hooks_directory(config.options) / file_name_of_pool(*pool), courier::kStreamName},
-          courier::kHooksName,
+          name.substr(0, name.find(' ')),
           hooks_socket(config.options, *pool)};
 }
 
