@@ -46,8 +46,8 @@ bool Counters::is_plausible_sum() const {
 bool Counters::is_plausible() const {
   return is_plausible_sum() && requests <= accepted + 1 && agrees(durations, requests) &&
          agrees(reply_sizes, requests) && refusals <= requests + 1 &&
-         failed_logins <= requests + 1 && sync_sessions() <= requests + 1 &&
-         sum_of(sync_durations) <= sync_sessions() + 1;
+         status_requests <= requests + 1 && failed_logins <= requests + 1 &&
+         sync_sessions() <= requests + 1 && sum_of(sync_durations) <= sync_sessions() + 1;
 }
 
 }  // namespace quarry::scoreboard

@@ -13,7 +13,7 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr std::uint64_t kLayoutVersion = 11;
+constexpr std::uint64_t kLayoutVersion = 12;
 
 constexpr std::size_t kLeasesOffset = sizeof(PoolMemory);
 constexpr std::size_t kRefusalsOffset = kLeasesOffset + sizeof(LeaseMemory);

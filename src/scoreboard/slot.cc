@@ -133,6 +133,7 @@ void Slot::end(const Outcome& outcome) {
   state_.reply_size = outcome.reply_size;
   Counters& counted = counted_at_end_;
   counted.reply_bytes = outcome.reply_size;
+  counted.status_requests = outcome.operation == "status" ? 1 : 0;
   counted.refusals = outcome.is_refusal ? 1 : 0;
   counted.failed_logins = outcome.is_failed_login ? 1 : 0;
   counted.clones = outcome.operation == "clone" ? 1 : 0;

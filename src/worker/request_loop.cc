@@ -59,17 +59,18 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
 }
 
 /// Returns the record of the failed REPLY for the status page. The record contains the text that
-/// the client gets. The cause of a server fault is only in the log.
-scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
+/// the client gets. The cause of a server fault is only in the log, under the request's ID.
+scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply,
+                                      std::string_view id) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
   refusal.of_request(request.method, request.uri_or_path());
-  const std::string_view text = reply.status < 400 ? reply.error : reply.body;
-  const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
+  const bool is_text = reply.status >= 400 && reply.content_type.starts_with("text/plain");
+  const std::string_view text = is_text ? reply.body : reply.error;
   const bool names_file = !reply.repository.empty() && text.contains(reply.repository);
   if (reply.is_fault || names_file) {
-    refusal.text.assign("see the log for the reason");
-  } else if (is_text) {
+    refusal.text.assign(fmt::format("a fault of the server: see request {} in the log", id));
+  } else {
     refusal.text.assign(text.substr(0, text.find('\n')));
   }
   return refusal;
@@ -214,7 +215,7 @@ class Server {
     show(request, id);
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
-    if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered));
+    if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered, id));
     Reply reply = for_browser(request, std::move(answered));
     reply.headers += fmt::format("{}: {}\r\n", http::kRequestIdHeader, id);
     slot_.end(outcome_of(request, reply));

@@ -89,7 +89,7 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
 class Overview {
  public:
   /// The version of the memory layout. Increased with each change.
-  static constexpr std::uint64_t kLayout = 1;
+  static constexpr std::uint64_t kLayout = 2;
 
   struct Sizes {
     std::size_t pools = 1;

@@ -8,6 +8,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
+#include "quarry/http/status.h"
 #include "quarry/scoreboard/counters.h"
 #include "quarry/scoreboard/state.h"
 
@@ -40,6 +41,20 @@ bool is_at_work(const SlotState& child) {
   return child.stage > Stage::kAccepting && child.stage < Stage::kFinished;
 }
 
+/// Returns the number of requests in COUNTED without those of live pages.
+std::uint64_t served(const Counters& counted) {
+  return counted.requests - std::min(counted.requests, counted.status_requests);
+}
+
+/// Shows SELF, the child that makes the page, as idle.
+void leave_out(PoolSnapshot& snapshot, pid_t self) {
+  for (SlotState& child : snapshot.processes) {
+    if (static_cast<pid_t>(child.pid) != self || !is_at_work(child)) continue;
+    child.stage = Stage::kAccepting;
+    snapshot.active -= std::min<std::size_t>(snapshot.active, 1);
+  }
+}
+
 void put_children(json& document, const PoolSnapshot& snapshot) {
   std::string stages;
   json pids = json::array();
@@ -61,6 +76,9 @@ void put_children(json& document, const PoolSnapshot& snapshot) {
 json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
   return {{"ago", std::max<std::int64_t>(0, (now - refusal.at) / 1000)},
           {"status", refusal.status},
+          // The status of a refused sync is 200.
+          {"phrase", refusal.status < 400 ? "sync refused"
+                                          : http::reason_phrase(static_cast<int>(refusal.status))},
           {"times", refusal.times},
           {"by", scoreboard::name_of(refusal.by)},
           {"method", cut(refusal.method.view())},
@@ -123,10 +141,10 @@ json json_of(const QueuesView& view) {
   return document;
 }
 
-void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
+void put_requests(json& document, const PoolSnapshot& snapshot) {
   std::vector<const SlotState*> busy;
   for (const SlotState& child : snapshot.processes) {
-    if (is_at_work(child) && static_cast<pid_t>(child.pid) != self) busy.push_back(&child);
+    if (is_at_work(child)) busy.push_back(&child);
   }
   std::ranges::sort(busy, {}, [](const SlotState* child) { return child->request_started; });
   const std::size_t shown = std::min(busy.size(), kMaxRequests);
@@ -149,7 +167,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
 json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   const scoreboard::PoolState& state = snapshot.state;
   const Counters& counted = snapshot.totals;
-  json totals = {{"requests", counted.requests},
+  json totals = {{"requests", served(counted)},
                  {"clones", counted.clones},
                  {"pulls", counted.pulls},
                  {"pushes", counted.pushes},
@@ -204,7 +222,7 @@ json figures_of(const Pool& pool, std::string_view name, std::size_t children,
           {"children", children},
           {"queue", queue ? json(queue->waiting) : json()},
           {"backlog", queue ? json(queue->limit) : json()},
-          {"served", pool.totals.requests},
+          {"served", served(pool.totals)},
           {"refusals", pool.totals.refusals},
           {"in", pool.totals.bytes_in},
           {"out", pool.totals.bytes_out},
@@ -276,14 +294,15 @@ std::optional<LivePart> live_part_of(std::string_view query) {
                   .is_of_all = base::query_has(query, "all")};
 }
 
-std::string live_document(const PoolSnapshot& snapshot, const Figures* pages,
-                          const ServerSources& sources, pid_t self) {
+std::string live_document(PoolSnapshot snapshot, const Figures* pages, const ServerSources& sources,
+                          pid_t self) {
+  leave_out(snapshot, self);
   json document = {{"version", QUARRY_VERSION}};
   document.update(figures_of(snapshot, snapshot.pool, snapshot.processes.size(), snapshot.queue));
   document["bounds"] = scoreboard::kDurationBounds;
   document["durations"] = snapshot.totals.sync_durations;
   put_children(document, snapshot);
-  put_requests(document, snapshot, self);
+  put_requests(document, snapshot);
   put_refusals(document, snapshot, sources);
   put_backoffice(document, snapshot);
   if (sources.queues) document["changes"] = json_of(sources.queues());

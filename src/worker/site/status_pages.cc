@@ -36,7 +36,11 @@ bool StatusPages::is_one(const Request& request) const {
 std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slot& slot) const {
   if (!is_one(request)) return std::nullopt;
   slot.executing("");
-  if (leads_to(request, options_.status_path)) return status(request);
+  if (leads_to(request, options_.status_path)) {
+    Reply reply = status(request);
+    reply.operation = "status";
+    return reply;
+  }
   return page("text/plain;charset=UTF-8", options_.ping_response);
 }
 

@@ -214,6 +214,7 @@ TEST_CASE("the document shows refusals, the backoffice and the queues") {
   CHECK(document["refused"].size() == 8);
   CHECK(document["refused"][0]["ago"] == 1000);
   CHECK(document["refused"][0]["text"] == "too <large>");
+  CHECK(document["refused"][0]["phrase"] == "Content Too Large");
   CHECK(document["changes"]["states"]["pending"] == 3);
   CHECK(document["changes"]["cut"] == true);
 }
@@ -248,12 +249,15 @@ TEST_CASE("the document of all pools has one list of refusals, with room for tho
   CHECK(refused[3]["uri"] == "/x");
 }
 
-TEST_CASE("the document shows each child's stage, and the longest requests except its own") {
+TEST_CASE(
+    "the document shows each child's stage and the longest requests, without its own request") {
   PoolSnapshot snapshot = busy(40, "x");
   snapshot.processes[1].stage = Stage::kAccepting;
   snapshot.processes[39].user.assign("last");
+  snapshot.totals.status_requests = 999'999'999'990;
   const json document = json::parse(pages::live_document(snapshot, nullptr, kNoSources, kSelf));
-  CHECK(document["stages"] == "51" + std::string(38, '5'));
+  CHECK(document["stages"] == "11" + std::string(38, '5'));
+  CHECK(document["active"] == 39);
   CHECK(document["pids"][39] == kSelf + 39);
   CHECK(document["old"].size() == 20);
   CHECK(document["old"][0] == 0);
@@ -261,6 +265,8 @@ TEST_CASE("the document shows each child's stage, and the longest requests excep
   CHECK(document["requests"][0]["user"] == "last");  // started first
   // Ten requests are shown. The answering child and the accepting child are not counted.
   CHECK(document["more"] == 40 - 10 - 2);
+  CHECK(document["served"] == 10);
+  CHECK(document["totals"]["requests"] == 10);
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");
