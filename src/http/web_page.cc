@@ -13,54 +13,12 @@
 #include "quarry/base/split.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
+#include "web_style.h"
 
 namespace quarry::http {
 namespace {
 
-// Text colors have a contrast of at least 4.5:1 in light and dark mode.
-constexpr std::string_view kStyle =
-    ":root{color-scheme:light dark;--ink:#1c1e21;--dim:#5a6169;--paper:#fff;--line:#d5d9de;"
-    "--box:#f3f5f7;--link:#0b57c2;--good:#1a7f37;--busy:#9a5b00;--bad:#b3261e}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--dim:#a3abb3;--paper:#15181b;"
-    "--line:#363c42;--box:#20252a;--link:#86b7ff;--good:#5bd07a;--busy:#f0b455;--bad:#ff8f87}}"
-    "*{box-sizing:border-box}"
-    "body{margin:0 auto;max-width:66rem;padding:1.5rem 1rem 3rem;color:var(--ink);"
-    "background:var(--paper);font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}"
-    ".state{font-weight:700}h1{font-size:1.5rem;line-height:1.25;margin:0 0 "
-    ".5rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}"
-    "p{margin:.5rem 0}a{color:var(--link)}"
-    "a:focus-visible,code:focus-visible,pre:focus-visible{outline:3px solid var(--link);"
-    "outline-offset:2px}"
-    "code,pre{font-family:ui-monospace,monospace;font-size:.9rem}"
-    "pre,.copy{background:var(--box);border:1px solid var(--line);border-radius:4px;"
-    "padding:.5rem .7rem;margin:.5rem 0;white-space:pre-wrap;user-select:all}"
-    ".copy{display:inline-block;margin:0;padding:0 .4rem}.dim,time,footer{color:var(--dim)}"
-    "ul{padding:0;margin:0;list-style:none}"
-    "li{padding:.7rem 0;border-bottom:1px solid var(--line)}li p{margin:.1rem 0}"
-    "li>a,li>strong{font-weight:600}.code{font-size:3rem;font-weight:700;margin:0}"
-    "svg{display:block;width:100%;height:auto;background:var(--box);border:1px solid var(--line)}"
-    "svg:not(.grid){height:8rem}svg#times{height:auto;min-width:34rem}"
-    "svg text{font-size:8px;text-anchor:middle;fill:var(--ink)}"
-    "polyline{fill:none;stroke:var(--link);stroke-width:2;vector-effect:non-scaling-stroke}"
-    ".line1{stroke:var(--busy)}.second{color:var(--busy)}.bar{fill:var(--link)}"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.5rem}"
-    ".tiles p{margin:0;padding:.5rem .7rem;background:var(--box);border:1px solid var(--line)}"
-    ".tiles b{display:block;font-size:1.4rem}#legend b{font-weight:400}"
-    ".idle,.finished{fill:var(--line);color:var(--line)}.starting{fill:var(--dim);color:var(--dim)}"
-    ".accepted,.reading{fill:var(--link);color:var(--link)}"
-    ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
-    ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
-    ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
-    // Words are broken only in long texts.
-    "th,.wide td{overflow-wrap:break-word}.wide td.long{overflow-wrap:anywhere;min-width:12rem}"
-    "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
-    "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
-    "border-bottom:1px solid var(--line)}"
-    "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
-    "dt{color:var(--dim)}dd{margin:0}"
-    "form{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}label{flex:1 0 100%}"
-    "button,input{font:inherit;padding:.3rem .7rem;max-width:100%}"
-    "ins,del{text-decoration:none}ins{color:var(--good)}del{color:var(--bad)}";
+constexpr std::size_t kMaxAsked = 300;  // bytes of the requested path on an error page
 
 /// Returns the hash of TEXT as a source in a Content-Security-Policy.
 std::string hash_source(std::string_view text) {
@@ -139,15 +97,46 @@ std::string_view advice(int status) {
   }
 }
 
+/// Returns the content of a page's header: the mark, and LINKS.
+std::string header_with(const std::vector<PageLink>& links) {
+  const std::string name = fmt::format("{}Quarry", kMark);
+  if (links.empty()) return fmt::format("<p>{}</p>", name);
+  std::string items = links.front().is_aside ? fmt::format("<li><b>{}</b></li>", name) : "";
+  for (const PageLink& link : links) {
+    items += fmt::format("<li{}><a href=\"{}\">{}{}</a></li>",
+                         link.is_aside ? " class=\"end\"" : "", base::escape_page_text(link.url),
+                         items.empty() ? kMark : "", base::escape_page_text(link.text));
+  }
+  return fmt::format("<nav aria-label=\"Pages above\"><ol>{}</ol></nav>", items);
+}
+
+/// Returns the parts of the page of a 404 that lead on from PLACE.
+std::string ways_on(const ErrorPlace& place) {
+  if (place.base.empty()) return {};
+  const std::string base = base::escape_page_text(place.base);
+  std::string ways;
+  if (place.kind != ErrorPlace::Kind::kFolder) {
+    ways = fmt::format("<p><a href=\"{}/\">{}</a></p>\n", base,
+                       place.kind == ErrorPlace::Kind::kIndex ? "List of the repositories"
+                                                              : "Home page of the project");
+  }
+  const std::string_view name = place.kind == ErrorPlace::Kind::kRepository ? "" : "NAME";
+  return ways + fmt::format("<p>To clone {}:</p>\n<pre tabindex=\"0\">fossil clone {}/{}</pre>\n",
+                            name.empty() ? "the project" : "a repository whose name you know", base,
+                            name);
+}
+
 }  // namespace
 
-std::string web_page(std::string_view title, std::string_view main, std::string_view script) {
+std::string web_page(std::string_view title, std::string_view main,
+                     const std::vector<PageLink>& above, std::string_view script) {
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>{}</style></head>\n"
-      "<body>\n<main>\n{}</main>\n",
-      base::escape_page_text(title), kStyle, main);
+      "<title>{}</title>\n<link rel=\"icon\" href=\"{}\">\n<style>{}</style></head>\n"
+      "<body>\n<a class=\"skip\" href=\"#main\">Skip to content</a>\n<header>{}</header>\n"
+      "<main id=\"main\">\n{}</main>\n",
+      base::escape_page_text(title), kIcon, kStyle, header_with(above), main);
   if (!script.empty()) page += fmt::format("<script>{}</script>\n", script);
   return page + "</body></html>\n";
 }
@@ -213,15 +202,36 @@ bool takes_gzip(std::string_view accept_encoding) {
   return false;
 }
 
-std::string error_page(int status, std::string_view text) {
+std::string error_page(int status, std::string_view text, const ErrorPlace& place) {
   const std::string_view reason = reason_phrase(status);
   std::string sentence = base::escape_page_text(text);
   if (!sentence.empty() && sentence.front() >= 'a' && sentence.front() <= 'z') {
     sentence.front() = static_cast<char>(sentence.front() - 'a' + 'A');
   }
-  return web_page(fmt::format("{} {}", status, reason),
-                  fmt::format("<h1><span class=\"code\">{}</span> {}</h1>\n<p>{}.</p>\n<p>{}</p>\n",
-                              status, reason, sentence, advice(status)));
+  std::string main =
+      fmt::format("<h1><span class=\"code\">{}</span> {}</h1>\n<p class=\"lead\">{}.</p>\n", status,
+                  reason, sentence);
+  if (status == 404 && !place.asked.empty()) {
+    main += fmt::format("<p>You asked for <code>{}</code></p>\n",
+                        base::escape_page_text(base::printable(place.asked, kMaxAsked)));
+  }
+  main += fmt::format("<p>{}</p>\n", advice(status));
+  if (status == 404) main += ways_on(place);
+  std::vector<PageLink> above;
+  if (!place.base.empty() && place.kind != ErrorPlace::Kind::kFolder) {
+    above.push_back({.url = std::string(place.base) + "/",
+                     .text = place.kind == ErrorPlace::Kind::kIndex ? "Repositories" : "Project"});
+  }
+  return web_page(fmt::format("{} {}", status, reason), main, above);
+}
+
+std::string base_url(bool is_https, std::string_view host, std::string_view script_name,
+                     std::string_view path_info) {
+  // If the web server does not split the path, PATH_INFO is empty, and the folder is at the root.
+  std::string_view place = path_info.empty() ? "" : script_name;
+  while (place.ends_with('/')) place.remove_suffix(1);
+  return fmt::format("{}://{}{}", is_https ? "https" : "http", base::printable(host),
+                     base::printable(place));
 }
 
 }  // namespace quarry::http

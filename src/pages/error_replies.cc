@@ -31,6 +31,18 @@ std::string json_reply(std::string_view text) {
                      std::chrono::duration_cast<std::chrono::seconds>(now).count(), text);
 }
 
+http::ErrorPlace place_of(const PageRequest& request, const ServedRepositories& served) {
+  using Kind = http::ErrorPlace::Kind;
+  const bool is_https = http::parameter::is_https(request.get(http::parameter::kHttps));
+  return {.asked = request.path(),
+          .base = http::base_url(is_https, request.get(http::parameter::kHost),
+                                 request.get(http::parameter::kScriptName),
+                                 request.get(http::parameter::kPathInfo)),
+          .kind = !served.repository.empty() ? Kind::kRepository
+                  : served.has_index         ? Kind::kIndex
+                                             : Kind::kFolder};
+}
+
 }  // namespace
 
 void Server::record_refusal(const PageRequest& request, const Refusal& refusal) {
@@ -57,10 +69,10 @@ void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_
   record_refusal(request, refusal);
   const std::string_view reason = http::reason_phrase(refusal.status);
   const bool is_page = !is_json && http::prefers_html(request.get("HTTP_ACCEPT"));
-  const std::string body = is_json ? json_reply(refusal.text)
-                           : is_page
-                               ? http::error_page(refusal.status, refusal.text)
-                               : fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
+  const std::string body =
+      is_json   ? json_reply(refusal.text)
+      : is_page ? http::error_page(refusal.status, refusal.text, place_of(request, served_))
+                : fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
   const std::string_view type = is_json   ? "application/json; charset=utf-8"
                                 : is_page ? http::kPageType
                                           : "text/plain; charset=utf-8";

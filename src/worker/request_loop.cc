@@ -216,7 +216,9 @@ class Server {
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
     if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered, id));
-    Reply reply = for_browser(request, std::move(answered));
+    const http::ErrorPlace place =
+        answered.status < 400 ? http::ErrorPlace() : handler_.place_of(request);
+    Reply reply = for_browser(request, std::move(answered), place);
     reply.headers += fmt::format("{}: {}\r\n", http::kRequestIdHeader, id);
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);

@@ -1,7 +1,7 @@
 // The common parts of Quarry's own web pages: the frame with its style sheet, the headers, and
 // error pages. Only browsers get error pages; other programs get a line of text.
 //
-// A page does not load other resources, and its style sheet is inline. The Content-Security-Policy
+// A page does not load other resources: its style sheet, its icon and the project's mark are inline. The Content-Security-Policy
 // contains the hash of the style sheet and, on a live page, the hash of its only script.
 #pragma once
 
@@ -14,9 +14,18 @@ namespace quarry::http {
 
 inline constexpr std::string_view kPageType = "text/html; charset=utf-8";
 
+/// A link in the header of a page. URL and TEXT are plain text.
+struct PageLink {
+  std::string url;
+  std::string text;
+  bool is_aside = false;  // at the end of the header, because it does not lead back
+};
+
 /// Returns a page. TITLE is plain text. MAIN is markup in which untrusted text is already escaped.
-/// SCRIPT is trusted and must not contain "</script"; it can be empty.
-std::string web_page(std::string_view title, std::string_view main, std::string_view script = {});
+/// The header links to the pages ABOVE this page, the outermost first. SCRIPT is trusted and must
+/// not contain "</script"; it can be empty.
+std::string web_page(std::string_view title, std::string_view main,
+                     const std::vector<PageLink>& above = {}, std::string_view script = {});
 
 enum class Forms { kNone, kToOwnServer };
 
@@ -40,8 +49,25 @@ bool prefers_openmetrics(std::string_view accept);
 /// Returns whether the header ACCEPT_ENCODING allows gzip.
 bool takes_gzip(std::string_view accept_encoding);
 
+/// The place of a request, for the links of its error page.
+struct ErrorPlace {
+  enum class Kind {
+    kFolder,      // a folder of repositories without an index
+    kIndex,       // a folder with an index, which is the page at BASE/
+    kRepository,  // a single repository, whose home page is at BASE/
+  };
+  std::string_view asked = {};  // path of the request
+  std::string base = {};        // from base_url(); empty if it is unknown
+  Kind kind = Kind::kFolder;
+};
+
 /// Returns an error page with advice for STATUS (400 or more). TEXT is the reason, unescaped and
-/// without a full stop.
-std::string error_page(int status, std::string_view text);
+/// without a full stop. The page of a 404 shows what was asked for, where the repositories of PLACE
+/// are listed, and how to clone one.
+std::string error_page(int status, std::string_view text, const ErrorPlace& place = {});
+
+/// Returns the URL of the served folder or repository, without a trailing slash.
+std::string base_url(bool is_https, std::string_view host, std::string_view script_name,
+                     std::string_view path_info);
 
 }  // namespace quarry::http

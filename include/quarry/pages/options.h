@@ -70,6 +70,8 @@ struct ServedRepositories {
   std::filesystem::path repositories;
   /// Whether to accept the user that the web server has authenticated (REMOTE_USER).
   bool trust_remote_user = false;
+  /// Whether the root of the folder is an index.
+  bool has_index = false;
 };
 
 }  // namespace quarry::pages

@@ -4,17 +4,19 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
+#include "quarry/http/web_page.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::pages {
 
-/// Returns the page of REPOSITORY, whose clone URL is URL. If anonymous visitors are not allowed to
-/// read the repository, the page contains only the URL. Errors: the same as for
+/// Returns the page of REPOSITORY, whose clone URL is URL, with LINKS in its header. If anonymous
+/// visitors are not allowed to read the repository, the page contains only the URL. Errors: the same as for
 /// Repository::check_schema() and ProjectHistory.
 Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
-                                    base::UnixMillis now);
+                                    const std::vector<http::PageLink>& links, base::UnixMillis now);
 
 }  // namespace quarry::pages

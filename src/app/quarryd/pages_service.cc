@@ -103,7 +103,8 @@ Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool
   service.kept_descriptors.push_back(shared->taking.get());
   const pages::ServedRepositories served{.repository = pool.repository,
                                          .repositories = pool.repositories,
-                                         .trust_remote_user = all.trust_remote_user};
+                                         .trust_remote_user = all.trust_remote_user,
+                                         .has_index = all.has_index};
   QUARRY_TRY_ASSIGN(const auto figures, figures_of(service, earlier));
   service.kept_memories.push_back(
       {service.name, figures->counters_fd(), pages::PageCounters::kLayout});

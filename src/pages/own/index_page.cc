@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "quarry/http/web_page.h"
 #include "quarry/pages/repository_index.h"
@@ -13,17 +14,20 @@ namespace quarry::pages {
 namespace {
 
 constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</h1>
-{{#parent}}<p><a href="{{parent}}">Parent folder</a></p>
-{{/parent}}{{#has_folders}}<p>Folders: {{#folders}}<a href="{{url}}">{{name}}/</a> {{/folders}}</p>
-{{/has_folders}}{{#is_empty}}<p>There are no public repositories here. You can open a private repository at its own address.</p>
+{{#has_folders}}<p class="chips">{{#folders}}<a href="{{url}}">{{name}}/</a> {{/folders}}</p>
+{{/has_folders}}{{#is_empty}}<p class="lead">This server does not show any public repository yet.</p>
+<p>A private repository is not listed. Open it at its own address, or clone it:</p>
+<pre tabindex="0">fossil clone {{private_url}}</pre>
+<p>If you administrate this server, create a repository in the folder that it serves. It appears here if visitors without a login are allowed to read it:</p>
+<pre tabindex="0">quarry init NAME.fossil --user YOU</pre>
 {{/is_empty}}{{#is_cut}}<p>This list is incomplete, because reading all repositories takes a while. Reload the page to see more.</p>
-{{/is_cut}}<ul>
-{{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}
+{{/is_cut}}{{^is_empty}}<ul class="rows">
+{{#repositories}}<li><div><h2><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}</h2>
 {{#description}}<p>{{description}}</p>
-{{/description}}<p class="dim">{{#age}}Last check-in <time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{/age}}{{^age}}No check-in yet{{/age}}, {{size}}</p>
-<p><code class="copy" tabindex="0">fossil clone {{clone_url}}</code></p></li>
+{{/description}}<p class="dim">{{#age}}Last check-in <time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{/age}}{{^age}}No check-in yet{{/age}}, {{size}}</p></div>
+<code class="copy" tabindex="0">fossil clone {{clone_url}}</code></li>
 {{/repositories}}</ul>
-)");
+{{/is_empty}})");
 
 /// Returns the direct subfolders of the listed folder that contain repositories. SIZE is the length
 /// of the listed folder's name and a slash.
@@ -55,12 +59,15 @@ std::string index_page(const RepositoryList& list, std::string_view base, std::s
     rows.push_back(std::move(row));
   }
   Values page;
+  std::vector<http::PageLink> above;
   if (!below.empty()) {
     page.set("below", std::string(below));
-    const std::size_t last = below.rfind('/');
-    const auto above =
-        last == std::string_view::npos ? "" : fmt::format("{}/", below.substr(0, last));
-    page.set("parent", fmt::format("{}/{}", base, above));
+    above.push_back({fmt::format("{}/", base), "Repositories"});
+  }
+  for (std::size_t end = below.find('/'); end != below.npos; end = below.find('/', end + 1)) {
+    const std::string_view folder = below.substr(0, end);
+    above.push_back(
+        {fmt::format("{}/{}/", base, folder), std::string(folder.substr(folder.rfind('/') + 1))});
   }
   const std::string here = below.empty() ? "" : fmt::format("{}/", below);
   Values folders{Values::type::list};
@@ -73,9 +80,10 @@ std::string index_page(const RepositoryList& list, std::string_view base, std::s
   page.set("has_folders", Values(folders.is_non_empty_list()));
   page.set("folders", std::move(folders));
   page.set("is_empty", Values(list.repositories.empty()));
+  page.set("private_url", url_with_user(fmt::format("{}/NAME", base)));
   page.set("is_cut", Values(list.is_cut));
   page.set("repositories", std::move(rows));
-  return http::web_page("Repositories", kIndex.fill(page));
+  return http::web_page("Repositories", kIndex.fill(page), above);
 }
 
 std::string index_text(const RepositoryList& list, std::string_view base) {

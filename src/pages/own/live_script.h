@@ -8,7 +8,7 @@ namespace quarry::pages {
 
 inline constexpr std::string_view kLiveBeginning = R"js(
 "use strict";
-const KEPT = 300, COLUMNS = 32, CELL = 16, WIDE = 600, HIGH = 90;
+const SPAN = 300000, COLUMNS = 32, CELL = 20, WIDE = 600, HIGH = 90;
 const STAGES = ["starting", "idle", "accepted", "reading", "reading", "working", "sending", "finished"];
 const find = id => document.getElementById(id);
 const put = (id, text) => { if (find(id).textContent !== text) find(id).textContent = text; };
@@ -31,28 +31,46 @@ const length = ms => ms < 1000 ? ms + " ms" : ms < 120000 ? (ms / 1000).toFixed(
 
 let lost = null;     // time of the first failed request
 
-// SEEN: documents of the last minutes, oldest first.
+// SEEN: documents of the last five minutes, oldest first.
+const forget = seen => { while (seen.length > 2 && seen[seen.length - 1].now - seen[0].now > SPAN) seen.shift(); };
 const remember = (seen, now) => {
   const last = seen[seen.length - 1];
   if (last && (last.started !== now.started || last.served > now.served)) seen.length = 0;
   if (last && last.now === now.now && seen.length) seen.pop();
   seen.push(now);
-  if (seen.length > KEPT) seen.shift();
+  forget(seen);
 };
 const rates = (seen, of) => seen.slice(1).map((now, i) =>
   Math.max(0, of(now) - of(seen[i])) * 1000 / Math.max(1, now.now - seen[i].now));
 const end = list => list.length ? list[list.length - 1] : 0;
 
-const draw = (chart, words, lines, text) => {
-  const top = Math.max(0, ...lines.flat()), most = Math.max(1, top);
-  chart.replaceChildren();
+// The end of an axis for values up to MOST: 1, 2 or 5 times a power of ten.
+const rounded = most => {
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [1, 2, 5, 10].find(factor => most <= factor * power) * power;
+};
+
+// Draws LINES over the time of the documents SEEN. TEXT formats a value; the axis ends at LEAST or more.
+const draw = (chart, seen, lines, text, least) => {
+  if (!chart.firstChild) {
+    const high = make(chart, "div", {class: "high", "aria-hidden": "true"});
+    for (let i = 0; i < 3; ++i) make(high, "span", {});
+    make(chart, "svg", {role: "img", viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none"});
+    const ages = make(chart, "div", {class: "ages", "aria-hidden": "true"});
+    for (const age of ["5 min ago", "4 min", "3 min", "2 min", "1 min", "now"]) make(ages, "span", {}, age);
+  }
+  const [high, plot] = chart.children, most = Math.max(0, ...lines.flat()), top = rounded(Math.max(least, most));
+  [top, top / 2, 0].forEach((value, i) => { high.children[i].textContent = text(value); });
+  plot.replaceChildren();
+  for (let i = 0; i < 5; ++i) make(plot, "line", {x1: WIDE * i / 5, x2: WIDE * i / 5, y1: 0, y2: HIGH});
+  for (const y of [0, HIGH / 2]) make(plot, "line", {x1: 0, x2: WIDE, y1: y, y2: y});
+  const last = seen[seen.length - 1].now;
   lines.forEach((line, which) => {
     const points = line.map((value, i) =>
-      `${(WIDE - (line.length - 1 - i) * WIDE / (KEPT - 2)).toFixed(1)},${(HIGH - 2 - value / most * (HIGH - 8)).toFixed(1)}`);
-    make(chart, "polyline", {points: points.join(" "), class: "line" + which});
+      `${(WIDE - (last - seen[i + 1].now) * WIDE / SPAN).toFixed(1)},${(HIGH - 1 - value / top * (HIGH - 2)).toFixed(1)}`);
+    make(plot, "polyline", {points: points.join(" "), class: "line" + which});
   });
-  chart.setAttribute("aria-label", "maximum " + text(top));
-  words.textContent = "maximum " + text(top);
+  plot.setAttribute("aria-label", `the last five minutes: ${lines.map(line => text(end(line))).join(" and ")} now, maximum ${text(most)}`);
 };
 
 // TITLE(I, STAGE): the tooltip of child I.
@@ -62,11 +80,13 @@ const showChildren = (grid, legend, stages, old, title) => {
   while (cells.length < number) {
     const i = cells.length;
     const cell = make(grid, "rect", {x: i % COLUMNS * CELL + 1, y: Math.floor(i / COLUMNS) * CELL + 1,
-                                     width: CELL - 2, height: CELL - 2, rx: 2});
+                                     width: CELL - 2, height: CELL - 2, rx: 3});
     make(cell, "title", {});
     cells.push(cell);
   }
-  grid.setAttribute("viewBox", `0 0 ${COLUMNS * CELL} ${Math.max(1, Math.ceil(number / COLUMNS)) * CELL}`);
+  const wide = Math.max(1, Math.min(number, COLUMNS)) * CELL, high = Math.max(1, Math.ceil(number / COLUMNS)) * CELL;
+  grid.setAttribute("viewBox", `0 0 ${wide} ${high}`);
+  grid.setAttribute("width", wide);
   const counts = {};
   cells.forEach((cell, i) => {
     const stage = STAGES[stages[i]];
@@ -85,38 +105,41 @@ const showChildren = (grid, legend, stages, old, title) => {
 };
 
 const showTimes = (first, now) => {
-  const chart = find("times"), counts = now.durations.map((value, i) => Math.max(0, value - first.durations[i]));
-  const most = Math.max(1, ...counts), wide = WIDE / counts.length;
-  chart.replaceChildren();
-  counts.forEach((value, i) => {
-    const high = value / most * (HIGH - 30), bound = now.bounds[i];
-    const name = bound === undefined ? "over " + time(now.bounds[i - 1]) : "to " + time(bound);
-    const bar = make(chart, "rect", {x: (i * wide + 1).toFixed(1), y: (HIGH - 14 - high).toFixed(1), class: "bar",
-                                     width: (wide - 2).toFixed(1), height: high.toFixed(1)});
-    make(bar, "title", {}, `${name}: ${value}`);
-    const middle = (i * wide + wide / 2).toFixed(1);
-    if (value) make(chart, "text", {x: middle, y: (HIGH - 17 - high).toFixed(1)}, count(value));
-    make(chart, "text", {x: middle, y: HIGH - 3}, bound === undefined ? "over" : time(bound));
-  });
-  chart.setAttribute("aria-label", counts.map((value, i) => [value, i]).filter(([value]) => value).map(([value, i]) =>
-    `${value} ${now.bounds[i] === undefined ? "longer" : "within " + time(now.bounds[i])}`).join(", ") || "none");
+  const counts = now.durations.map((value, i) => Math.max(0, value - first.durations[i]));
+  const most = Math.max(...counts), body = find("times");
+  const from = counts.findIndex(value => value), to = counts.findLastIndex(value => value);
+  body.replaceChildren();
+  for (let i = from; most && i <= to; ++i) {
+    const row = make(body, "tr", {}), bound = now.bounds[i];
+    make(row, "th", {scope: "row"}, bound === undefined ? "over " + time(now.bounds[i - 1]) : "up to " + time(bound));
+    const bar = make(make(row, "td", {}), "svg", {"aria-hidden": "true"});
+    make(bar, "rect", {width: `${(counts[i] / most * 100).toFixed(1)}%`, height: "100%", rx: 3, class: "bar"});
+    make(row, "td", {}, count(counts[i]));
+  }
+  put("times-more", most ? "" : "No syncs in this time.");
 };
 
-// Each of ROWS is a list of texts; NONE is shown if there are no rows.
+// Each of ROWS is a list of texts; NONE is shown if there are no rows. A narrow window shows the cells of a row below
+// each other, each with the name of its column. The roles then still say that this is a table.
 const showRows = (id, rows, more, none) => {
-  const body = find(id), columns = body.parentNode.tHead.rows[0].cells;
+  const body = find(id), table = body.parentNode, head = table.tHead.rows[0], columns = head.cells;
+  table.setAttribute("role", "table");
+  table.hidden = !rows.length;
+  head.setAttribute("role", "row");
+  for (const column of columns) column.setAttribute("role", "columnheader");
   body.replaceChildren();
   for (const texts of rows) {
-    const row = make(body, "tr", {});
-    texts.forEach((text, i) => make(row, "td", {class: columns[i].className}, text));
+    const row = make(body, "tr", {role: "row"});
+    texts.forEach((text, i) => make(row, "td",
+      {role: "cell", class: columns[i].className, "data-name": columns[i].textContent}, text));
   }
   put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
 
 // WITH_POOL: show the pool of each.
 const showRefusals = (refused, withPool) => showRows("refusals", refused.map(each => [length(each.ago) + " ago",
-  ...(withPool ? [each.pool] : []), each.times > 1 ? `${each.status}, ${count(each.times)} times` : String(each.status), each.by,
-  `${each.method} ${each.uri}`, each.text]), 0, "None recorded.");
+  ...(withPool ? [each.pool] : []), `${each.status} ${each.phrase}` + (each.times > 1 ? `, ${count(each.times)} times` : ""), each.by,
+  `${each.method} ${each.uri}`, each.text || "no reason was recorded"]), 0, "None recorded.");
 const setsIn = sets => !sets ? "" : sets.problem ? "Change sets: " + sets.problem :
   `Change sets${sets.queues === 1 ? "" : ` in ${sets.queues} queues`}: ` +
   (Object.entries(sets.states).map(([state, number]) => `${number} ${state}`).join(", ") || "none") +
@@ -157,8 +180,8 @@ const show = now => {
   put("refused", count(now.refusals - seen[0].refusals));
   put("minutes", seen.length < 2 ? "moment" : length(now.now - seen[0].now));
   put("note", now.note);
-  draw(find("served"), find("served-most"), [requests], most => `${count(most)} per second`);
-  draw(find("moved"), find("moved-most"), [into, out], most => `${bytes(most)} per second`);
+  draw(find("served"), seen, [requests], count, 1);
+  draw(find("moved"), seen, [into, out], bytes, 1000);
   const old = new Set(now.old);
   showChildren(find("grid"), find("legend"), now.stages, old, (i, stage) =>
     `process ${now.pids[i]}: ${stage} for ${length(now.since[i])}${old.has(i) ? ", of a previous generation" : ""}`);
@@ -177,11 +200,11 @@ const poolOf = name => {
   if (known) return known;
   const part = make(find("pools"), "section", {});
   make(part, "h2", {}, name);
-  const figures = make(part, "p", {}), sets = make(part, "p", {}), note = make(part, "p", {class: "note"});
-  const grid = make(part, "svg", {role: "img", class: "grid", viewBox: "0 0 512 16"}), legend = make(part, "p", {});
-  const served = make(part, "svg", {role: "img", viewBox: "0 0 600 90", preserveAspectRatio: "none"});
-  const most = make(part, "p", {class: "dim"});
-  const one = {seen: [], part, figures, sets, note, grid, legend, served, most};
+  const note = make(part, "p", {class: "note"}), figures = make(part, "div", {class: "tiles"}), sets = make(part, "p", {});
+  const grid = make(part, "svg", {role: "img", class: "grid"}), legend = make(part, "p", {class: "legend"});
+  make(part, "p", {}, "Requests per second");
+  const served = make(part, "div", {class: "chart"});
+  const one = {seen: [], part, figures, sets, note, grid, legend, served};
   pools.set(name, one);
   return one;
 };
@@ -190,16 +213,22 @@ const showPool = now => {
   const one = poolOf(now.pool);
   remember(one.seen, now);
   const requests = rates(one.seen, each => each.served), of = what => end(rates(one.seen, what));
-  one.figures.textContent = `${count(end(requests))} requests per second; ${bytes(of(each => each.in))} received and ` +
-    `${bytes(of(each => each.out))} sent per second; ${now.active} of ${now.children} children at work; ` +
-    (now.queue === null ? "" : `${now.queue} of ${now.backlog} in the listen queue; `) +
-    `${count(now.refusals - one.seen[0].refusals)} refused in the last ${length(now.now - one.seen[0].now)}; ` +
-    `generation ${now.generation}` + (now.old ? `, with ${now.old} children of previous ones` : "") +
-    `; ${now.runs} backoffice runs, ${now.failures} failed.`;
+  one.figures.replaceChildren();
+  for (const [figure, words] of [[count(end(requests)), "requests per second"],
+    [bytes(of(each => each.in)), "received by syncs per second"], [bytes(of(each => each.out)), "sent by syncs per second"],
+    [`${now.active} of ${now.children}`, "children at work"],
+    [now.queue === null ? "unknown" : `${now.queue} of ${now.backlog}`, "in the listen queue"],
+    [count(now.refusals - one.seen[0].refusals), `refused in the last ${length(now.now - one.seen[0].now)}`],
+    [now.generation, "generation" + (now.old ? `, with ${now.old} children of previous ones` : "")],
+    [now.runs, `backoffice runs, ${now.failures} failed`]]) {
+    const tile = make(one.figures, "p", {});
+    make(tile, "b", {}, figure);
+    tile.append(words);
+  }
   one.sets.textContent = setsIn(now.changes);
   one.note.textContent = now.age > 5000 ? `These figures are ${length(now.age)} old.` : now.note;
   showChildren(one.grid, one.legend, now.stages, new Set(), (i, stage) => stage);
-  draw(one.served, one.most, [requests], most => `${count(most)} requests per second`);
+  draw(one.served, one.seen, [requests], count, 1);
 };
 
 const showCourier = courier => {
@@ -215,8 +244,9 @@ const showCourier = courier => {
 const show = now => {
   const first = seen[0];
   if (first && now.durations.some((value, i) => value < first.durations[i])) seen.length = 0;
+  now.now = performance.now();
   seen.push(now);
-  if (seen.length > KEPT) seen.shift();
+  forget(seen);
   now.pools.forEach(showPool);
   for (const [name, one] of pools) {
     if (now.pools.every(each => each.pool !== name)) { one.part.remove(); pools.delete(name); }

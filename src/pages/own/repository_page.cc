@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "quarry/http/web_page.h"
 #include "quarry/repository/project_history.h"
 #include "quarry/repository/project_summary.h"
 #include "template.h"
@@ -23,7 +22,7 @@ constexpr std::size_t kMaxComment = 300;  // bytes
 constexpr std::size_t kDigits = 10;
 
 constexpr Template kPage(R"(<h1>{{title}}</h1>
-{{#description}}<p>{{description}}</p>
+{{#description}}<p class="lead">{{description}}</p>
 {{/description}}<h2 id="have">Clone</h2>
 {{#is_cloned}}<p>With Fossil, from <a href="https://fossil-scm.org/">fossil-scm.org</a> or your distribution:</p>
 {{/is_cloned}}{{^is_cloned}}<p>This repository is private. If you have an account, replace USER with your user name; fossil asks for your password:</p>
@@ -32,16 +31,16 @@ mkdir {{file}}
 cd {{file}}
 fossil open ../{{file}}.fossil</pre>
 {{#check_ins}}<h2>Latest check-ins</h2>
-<ul>
-{{#entries}}<li><p>{{comment}}</p><p class="dim"><time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{#user}} by {{user}}{{/user}}{{#branch}} on {{branch}}{{/branch}}, <code>{{digits}}</code></p></li>
+<ul class="rows">
+{{#entries}}<li><div><p>{{comment}}</p><p class="dim"><time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{#user}} by {{user}}{{/user}}{{#branch}} on {{branch}}{{/branch}}</p></div><code class="dim">{{digits}}</code></li>
 {{/entries}}</ul>
 {{/check_ins}}{{#branches}}<h2>Branches</h2>
-<ul>
-{{#entries}}<li><strong>{{name}}</strong> <span class="dim">{{#is_closed}}closed, {{/is_closed}}<time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>, <code>{{digits}}</code></span></li>
+<ul class="rows">
+{{#entries}}<li><div><strong>{{name}}</strong> <span class="dim">{{#is_closed}}closed, {{/is_closed}}<time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time></span></div><code class="dim">{{digits}}</code></li>
 {{/entries}}</ul>
 {{#is_cut}}<p class="dim">Only the {{count}} most recently changed branches are shown.</p>
 {{/is_cut}}{{/branches}}{{#tags}}<h2>Tags</h2>
-<ul>
+<ul class="rows">
 {{#entries}}<li><strong>{{name}}</strong> <code class="dim">{{digits}}</code></li>
 {{/entries}}</ul>
 {{#is_cut}}<p class="dim">Only the first {{count}} tags by name are shown.</p>
@@ -121,6 +120,7 @@ Result<void> put_history(Values& page, repository::Repository& repository, base:
 }  // namespace
 
 Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
+                                    const std::vector<http::PageLink>& links,
                                     base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
@@ -138,7 +138,7 @@ Result<std::string> repository_page(repository::Repository& repository, std::str
     put_text(page, "description", summary.description);
     QUARRY_TRY(put_history(page, repository, now));
   }
-  return http::web_page(title, kPage.fill(page));
+  return http::web_page(title, kPage.fill(page), links);
 }
 
 }  // namespace quarry::pages

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "quarry/http/status.h"
-#include "quarry/http/web_page.h"
 #include "quarry/sync/request.h"
 
 namespace quarry::worker {
@@ -37,14 +36,14 @@ Reply text_reply(int status, std::string_view text) {
   return reply;
 }
 
-Reply for_browser(const Request& request, Reply reply) {
+Reply for_browser(const Request& request, Reply reply, const http::ErrorPlace& place) {
   const bool is_page = reply.status >= 400 && reply.content_type.starts_with("text/plain") &&
                        !sync::is_sync_content_type(request.content_type) &&
                        http::prefers_html(request.variable("HTTP_ACCEPT"));
   if (!is_page) return reply;
   std::string_view text = reply.body;
   while (text.ends_with('\n')) text.remove_suffix(1);
-  reply.body = http::error_page(reply.status, text);
+  reply.body = http::error_page(reply.status, text, place);
   reply.content_type = http::kPageType;
   for (const auto& [name, value] : http::web_page_fields()) {
     if (!reply.headers.contains(name + ": ")) reply.headers += name + ": " + value + "\r\n";

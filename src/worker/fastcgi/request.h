@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "quarry/base/result.h"
+#include "quarry/http/web_page.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::worker {
@@ -66,8 +67,8 @@ struct Reply {
 std::string header_of(const Reply& reply);
 Reply text_reply(int status, std::string_view text);
 /// Returns an HTML page if REPLY is a line of text about an error, and REQUEST is a browser's
-/// request and not a sync. Otherwise returns REPLY.
-Reply for_browser(const Request& request, Reply reply);
+/// request and not a sync. Otherwise returns REPLY. PLACE is used for the links of the page.
+Reply for_browser(const Request& request, Reply reply, const http::ErrorPlace& place = {});
 
 /// A function that receives a body piece by piece. If it returns an error, the rest is not read.
 using BodySink = std::function<Result<void>(std::string_view bytes)>;
@@ -89,6 +90,8 @@ class Handler {
   virtual ~Handler() = default;
   /// Answers REQUEST. Sets SLOT to the stage "executing".
   virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
+  /// Returns the place of REQUEST for its error page.
+  virtual http::ErrorPlace place_of(const Request& /*request*/) const { return {}; }
   /// Returns whether other processes answer some requests. If not, pass_on() is not called.
   virtual bool may_pass_on() const { return false; }
   /// Passes REQUEST to another process if that process should answer it. Returns whether REQUEST

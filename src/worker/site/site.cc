@@ -63,13 +63,8 @@ Reply reply_of(sync::Reply answer, const repository::Repository& repository,
   return reply;
 }
 
-/// Returns the URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
-  // If the web server does not split the path, PATH_INFO is empty, and the folder is at the root.
-  std::string_view place = request.path_info.empty() ? "" : request.script_name;
-  while (place.ends_with('/')) place.remove_suffix(1);
-  return fmt::format("{}://{}{}", request.is_https ? "https" : "http",
-                     base::printable(request.host), base::printable(place));
+  return http::base_url(request.is_https, request.host, request.script_name, request.path_info);
 }
 
 Reply page_reply(std::string page) {
@@ -131,6 +126,15 @@ bool Site::pass_on(const Request& request, int connection) {
   const auto target = resolve(request.path());
   return target && is_page(request.method, request.content_type, *target) &&
          base::pass_connection(options_.pages_passing, connection);
+}
+
+http::ErrorPlace Site::place_of(const Request& request) const {
+  using Kind = http::ErrorPlace::Kind;
+  return {.asked = request.path(),
+          .base = base_of(request),
+          .kind = !options_.repository.empty() ? Kind::kRepository
+                  : options_.has_index         ? Kind::kIndex
+                                               : Kind::kFolder};
 }
 
 Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) {
@@ -264,8 +268,15 @@ Reply Site::describe(const Request& request, const Target& target) {
   const std::string name = target.name ? target.name->str() : "";
   Reply reply = text_reply(200, description(request.is_https, request.host, name));
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
-    auto page = pages::repository_page(**repository, base_of(request) + "/" + name,
-                                       options_.open.clock->now());
+    const std::string url = base_of(request) + "/" + name;
+    std::vector<http::PageLink> links;
+    if (options_.has_index && target.name)
+      links.push_back({base_of(request) + "/", "Repositories"});
+    if (options_.changes.is_enabled) {
+      links.push_back(
+          {url + (name.empty() ? "queue" : "/queue"), "Change sets", /*is_aside=*/true});
+    }
+    auto page = pages::repository_page(**repository, url, links, options_.open.clock->now());
     if (!page) return refuse(page.error());
     reply = page_reply(std::move(*page));
   }

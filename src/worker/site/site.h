@@ -26,6 +26,7 @@ class Site : public Handler {
        const control::Channel& master);
 
   Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
+  http::ErrorPlace place_of(const Request& request) const override;
   bool may_pass_on() const override { return options_.pages_passing >= 0; }
   /// Passes requests for pages (is_page()) to the pages process. If that process is overloaded,
   /// answer() sends an error to the client.

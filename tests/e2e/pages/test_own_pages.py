@@ -180,6 +180,32 @@ def test_a_repository_has_our_own_page_without_fossils(launch, folder):
     assert f"fossil clone {server.url}deep/two two.fossil" in page.text
 
 
+@pytest.mark.parametrize("pages", ["off", "fossil"])
+def test_a_page_not_found_leads_on(launch, folder, pages):
+    """Also if the process of fossil's pages answers."""
+    server = launch(folder, settings={"index": "on", "pages": pages})
+    visitor = Browser(server.port)
+    page = visitor.get("/no%3Ce/timeline", Accept=HTML)
+    assert is_page_of(page, 404) and "<code>/no&lt;e/timeline</code>" in page.text
+    assert f"fossil clone {server.url}NAME<" in page.text
+    link, = re.findall(r'<a href="([^"]*)">List of the repositories</a>', page.text)
+    assert link == server.url and "called one" in visitor.get("/", Accept=HTML).text
+
+
+def test_a_page_not_found_of_a_single_repository_leads_to_the_project(launch, fresh):
+    server = launch(fresh)
+    page = Browser(server.port).get("/none", Accept=HTML)
+    assert f'<a href="{server.url}">Home page of the project</a>' in page.text and f"fossil clone {server.url}<" in page.text
+    # The list of a folder without an index is not shown, so no page links to it.
+    assert "List of the repositories" not in page.text
+
+
+def test_an_empty_index_says_what_to_do(launch, tmp_path):
+    (tmp_path / "none").mkdir()
+    page = Browser(launch(tmp_path / "none", settings={"index": "on"}).port).get("/", Accept=HTML)
+    assert page.status == 200 and "quarry init NAME.fossil" in page.text and "fossil clone http://USER@127.0.0.1" in page.text
+
+
 @chromium.needs_chromium
 @pytest.mark.parametrize(("path", "settings", "text"), [
     ("one", {"pages": "off"}, "Latest check-ins"),
@@ -210,15 +236,42 @@ def all_pages(launch, folder, fossil, tmp_path):
     return server, ("none", "", "one", "status?live", "status?live&all", "one/queue", change_set[1:])
 
 
+def test_all_pages_have_one_frame_and_few_bytes(all_pages):
+    server, paths = all_pages
+    visitor = Browser(server.port)
+    for path in paths:
+        page = visitor.get("/" + path, Accept=HTML)
+        assert is_strict(page) and len(page.body) < 60_000, path
+        for part in ('<a class="skip" href="#main">', '<header>', '<svg class="mark"', '<main id="main">', "<h1>",
+                     '<link rel="icon" href="data:image/svg+xml,'):
+            assert page.text.count(part) == 1, (path, part)
+        assert not re.search(r'\bsrc=|url\(|@import|<link rel="(?!icon)', page.text), f"{path} loads something"
+
+
+def is_live(path: str) -> bool:
+    return "live" in path
+
+
+def wait_for_rows(browser, path: str) -> None:
+    browser.wait(lambda: browser.driver.execute_script("return document.querySelector('td, li p')") is not None, f"a row on {path}")
+
+
 @webdriver.needs_webdriver
-def test_tables_break_no_words_on_a_phone(all_pages, tmp_path):
+@pytest.mark.slow
+def test_a_phone_shows_the_pages_without_scrolling_to_the_side(all_pages, tmp_path):
     server, paths = all_pages
     with webdriver.driven(tmp_path / "phone") as browser:
         browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
-        for path in (each for each in paths if "live" in each or "queue" in each):
+        for path in paths:
             browser.open(server.url + path)
-            browser.wait(lambda: browser.driver.execute_script("return document.querySelector('td, li')") is not None, f"a row on {path}")
+            if is_live(path):
+                wait_for_rows(browser, path)
+            wide = browser.driver.execute_script("""
+                return [document.documentElement, ...document.querySelectorAll("main, main *")].filter(each =>
+                  each.clientWidth > 1 && each.scrollWidth > each.clientWidth || each.getBoundingClientRect().right > 390.5)
+                  .map(each => each.outerHTML.slice(0, 200))""")
+            assert wide == [], path
             broken = browser.driver.execute_script("""
                 return [...document.querySelectorAll("th, td:not(.long)")].filter(each => {
                   const words = document.createRange();
@@ -228,8 +281,33 @@ def test_tables_break_no_words_on_a_phone(all_pages, tmp_path):
                   return /^\\S{1,20}$/.test(each.textContent) && words.getClientRects().length > 1;
                 }).map(each => each.textContent)""")
             assert broken == [], path
-            width = browser.driver.execute_script("return document.documentElement.scrollWidth")
-            assert width == 390, f"{path} is wider than a phone"
+
+
+@webdriver.needs_webdriver
+@pytest.mark.slow
+def test_the_pages_can_be_used_by_keyboard(all_pages, tmp_path):
+    """The tab key reaches each link, button, field and command, in the order of the page. The focus is visible, and what
+    can be clicked outside of sentences is large enough for a finger."""
+    server, paths = all_pages
+    with webdriver.driven(tmp_path / "keys") as browser:
+        for path in paths:
+            browser.open(server.url + path)
+            if is_live(path):
+                wait_for_rows(browser, path)
+            number = browser.driver.execute_script("""
+                window.reachable = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), [tabindex]")]
+                  .filter(each => each.checkVisibility());
+                return reachable.length""")
+            for i in range(number):
+                browser.press_tab()
+                place, outline = browser.driver.execute_script("""
+                    const style = getComputedStyle(document.activeElement);
+                    return [reachable.indexOf(document.activeElement), style.outlineStyle + parseFloat(style.outlineWidth)]""")
+                assert place == i and outline == "solid3", (path, i)
+            small = browser.driver.execute_script("""
+                return [...document.querySelectorAll("header a, button, input:not([type=hidden]), .chips a")]
+                  .filter(each => each.getBoundingClientRect().height < 32).map(each => each.outerHTML)""")
+            assert small == [], path
 
 
 @webdriver.needs_webdriver

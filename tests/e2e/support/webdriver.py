@@ -17,7 +17,9 @@ with contextlib.suppress(ImportError):
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
 
 needs_webdriver = pytest.mark.skipif("webdriver" not in globals() or not shutil.which("chromedriver"),
@@ -84,6 +86,9 @@ class Driven:
 
     def attach(self, selector: str, path: Path) -> None:
         self.one(selector).send_keys(str(path))
+
+    def press_tab(self) -> None:
+        ActionChains(self.driver).send_keys(Keys.TAB).perform()
 
     def be_dark(self, is_dark: bool) -> None:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {

@@ -48,7 +48,7 @@ TEST_CASE("untrusted text in an error page is escaped") {
   const std::string page = error_page(404, "no <script>alert('x')</script> & \"y\"");
   CHECK_FALSE(page.contains("<script"));
   CHECK(page.contains("No &lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;y&quot;."));
-  CHECK(error_page(404, "no a\u202eb").contains("<p>No a[U+202E]b.</p>"));
+  CHECK(error_page(404, "no a\u202eb").contains(">No a[U+202E]b.</p>"));
   CHECK(web_page("a\u2066b", "").contains("<title>a[U+2066]b</title>"));
   CHECK(web_page("</title><b>", "").contains("<title>&lt;/title&gt;&lt;b&gt;</title>"));
 }
@@ -59,11 +59,36 @@ TEST_CASE("each error page says what to do, and shows its code") {
     const std::string page = error_page(status, "it is so");
     CHECK(page.contains("<title>" + std::to_string(status) + " "));
     CHECK_FALSE(page.contains("Unknown"));
-    const std::size_t reason = page.find("<p>It is so.</p>\n<p>");
+    const std::size_t reason = page.find("<p class=\"lead\">It is so.</p>\n<p>");
     REQUIRE(reason != std::string::npos);
-    CHECK(page.find("</p>", reason + 25) > reason + 40);
+    CHECK(page.find("</p>", reason + 40) > reason + 55);
   }
   CHECK(error_page(503, "x") != error_page(404, "x"));
+}
+
+TEST_CASE("the page of a 404 leads on") {
+  using Kind = ErrorPlace::Kind;
+  const auto page = [](Kind kind, std::string_view asked, int status = 404) {
+    return error_page(status, "x", {.asked = asked, .base = "https://h/f<", .kind = kind});
+  };
+  const std::string of_index = page(Kind::kIndex, "/a<b>");
+  CHECK(of_index.contains("<code>/a&lt;b&gt;</code>"));
+  CHECK(of_index.contains("<a href=\"https://h/f&lt;/\">List of the repositories</a>"));
+  CHECK(of_index.contains("fossil clone https://h/f&lt;/NAME<"));
+  CHECK(page(Kind::kRepository, "/a").contains("fossil clone https://h/f&lt;/<"));
+  const std::string of_folder = page(Kind::kFolder, "/a");
+  CHECK(of_folder.contains("fossil clone"));
+  CHECK_FALSE(of_folder.contains("h/f&lt;/\""));
+  CHECK_FALSE(page(Kind::kIndex, "/a", 503).contains("fossil clone"));
+  CHECK(page(Kind::kIndex, "/a", 503).contains("h/f&lt;/\""));
+  CHECK(page(Kind::kIndex, std::string(5000, 'x')).size() < error_page(404, "x").size() + 1000);
+}
+
+TEST_CASE("the header of a page leads back") {
+  const std::string page = web_page("t", "m", {{"/<", "<all>"}, {"queue", "Queue", true}});
+  CHECK(page.contains("<li><a href=\"/&lt;\"><svg"));
+  CHECK(page.contains("&lt;all&gt;</a></li><li class=\"end\"><a href=\"queue\">Queue</a>"));
+  CHECK(web_page("t", "m").contains("Quarry</p></header>\n<main id=\"main\">"));
 }
 
 TEST_CASE("a page may not do anything, and a live page may only run its own script") {
@@ -76,6 +101,6 @@ TEST_CASE("a page may not do anything, and a live page may only run its own scri
       "script-src 'sha256-dXKOHtfmzrnYeAHYBCbUmBpIqmNFRVEF6ulA+ucuqt0='; connect-src 'self'\r\n"));
   CHECK(still.contains("form-action 'none'"));
   CHECK(web_page_headers({}, Forms::kToOwnServer).contains("form-action 'self'"));
-  CHECK(web_page("t", "<p>m</p>\n", "let x").contains("<script>let x</script>"));
+  CHECK(web_page("t", "<p>m</p>\n", {}, "let x").contains("<script>let x</script>"));
   CHECK_FALSE(web_page("t", "<p>m</p>\n").contains("<script"));
 }

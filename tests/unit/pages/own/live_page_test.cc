@@ -102,8 +102,8 @@ TEST_CASE("the query asks for a live page, its document, or neither") {
 
 TEST_CASE("500 children with long client texts fit into 30 kB") {
   CHECK(pages::live_page(false, true).size() < 30'000);
-  CHECK(pages::live_page(false, true).contains("?live&amp;all\">All pools"));
-  CHECK_FALSE(pages::live_page(false, false).contains("all\">All pools"));
+  CHECK(pages::live_page(false, true).contains("href=\"?live&amp;all\""));
+  CHECK_FALSE(pages::live_page(false, false).contains("All pools"));
   for (const char* text : {"GET", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
     const std::string often = repeated(text);

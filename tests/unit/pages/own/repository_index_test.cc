@@ -115,7 +115,7 @@ TEST_CASE("text from repositories is never markup in the index page") {
   CHECK(page.contains("No check-in yet, 0.9 kB"));
   CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
   CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
-  CHECK(pages::index_page({}, "http://h", "", {}).contains("There are no public repositories"));
+  CHECK(pages::index_page({}, "http://h", "", {}).contains("quarry init NAME.fossil"));
 }
 
 TEST_CASE("a subfolder has its own list, and a path that is not a folder has none") {
@@ -147,10 +147,11 @@ TEST_CASE("the pages of folders link to each other") {
   const std::string top = pages::index_page(list, "http://h/x", "", {});
   CHECK(top.contains("<a href=\"http://h/x/a/\">a/</a>"));
   CHECK_FALSE(top.contains("deep/</a>"));
-  CHECK_FALSE(top.contains("Parent folder"));
+  CHECK_FALSE(top.contains("<nav"));
   const std::string in_a = pages::index_page(list, "http://h/x", "a", {});
   CHECK(in_a.contains("<a href=\"http://h/x/a/deep/\">deep/</a>"));
-  CHECK(in_a.contains("href=\"http://h/x/\">Parent folder"));
-  CHECK(
-      pages::index_page({}, "http://h/x", "a/deep", {}).contains("href=\"http://h/x/a/\">Parent"));
+  CHECK(in_a.contains("<li><a href=\"http://h/x/\">"));
+  const std::string in_deep = pages::index_page({}, "http://h/x", "a/deep", {});
+  CHECK(in_deep.contains("<li><a href=\"http://h/x/a/\">a</a>"));
+  CHECK(in_deep.contains("<li><a href=\"http://h/x/\">"));
 }

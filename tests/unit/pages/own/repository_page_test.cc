@@ -28,7 +28,7 @@ struct PageWorld : TemporaryFolder {
   }
   void run(const std::string& sql) const { TestDatabase(file).run(sql); }
   std::string page(std::string_view url = "https://host/team/x") const {
-    const auto page = pages::repository_page(*repository, url, clock.now());
+    const auto page = pages::repository_page(*repository, url, {}, clock.now());
     REQUIRE(page);
     return *page;
   }
@@ -89,7 +89,7 @@ TEST_CASE("a repository's page shows its check-ins, branches and tags") {
   world.check_in(long_text.substr(0, 299) + "\u00e4\u00e4 the end of it");
   const std::string page = world.page();
   CHECK(page.contains("<p>" + long_text.substr(0, 299) + "\u2026</p>"));
-  CHECK(page.contains(" by b&lt;o&gt;b on trunk, <code>"));
+  CHECK(page.contains(" by b&lt;o&gt;b on trunk</p></div><code class=\"dim\">"));
   CHECK(page.contains("<strong>trunk</strong>"));
   CHECK_FALSE(page.contains("<o>"));
 }

@@ -163,7 +163,7 @@ TEST_CASE("an error is a page for a browser, but never for a sync") {
   Request request{.method = "GET", .variables = browser.data()};
   const Reply page = for_browser(request, text_reply(404, "no <such> thing"));
   CHECK(page.content_type == "text/html; charset=utf-8");
-  CHECK(page.body.contains("<p>No &lt;such&gt; thing.</p>"));
+  CHECK(page.body.contains(">No &lt;such&gt; thing.</p>"));
   CHECK(page.error == "no <such> thing");
   Reply uncached = text_reply(404, "no");
   uncached.headers = "Cache-Control: no-store\r\n";
