@@ -28,6 +28,9 @@ void take(LogRecord& record, std::string_view line) {
   const std::string_view word = base::take_until(line, ' ');
   if (word == "name") {
     record.name = ChangeSetName::parse(line);
+  } else if (word == "state") {
+    const auto time = base::parse_iso(base::take_until(line, ' '));
+    if (time && line.starts_with(letter_of(Stage::kRun))) record.began = time;
   } else if (word == "output") {
     record.output.append(line) += '\n';
   } else if (const auto id = ChangeSetId::parse(line); word == "supports" && id) {

@@ -43,11 +43,11 @@ white-space:pre-wrap;user-select:all}
 pre.log{max-height:32rem;overflow:auto;user-select:auto}
 ul{padding:0;margin:0;list-style:none}
 ul>li{padding:.8rem 0;border-top:1px solid var(--line)}ul>li:last-child{border-bottom:1px solid var(--line)}
-li p{margin:.15rem 0}li>a,li strong,li h2 a{font-weight:600}li h2{font-size:1.05rem;line-height:1.4;margin:0}li h2 .dim{font-size:1rem;font-weight:400}
-.rows>li{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.2rem 1.5rem;align-items:center}
+li p{margin:.15rem 0}li>a,li strong,li h2 a,h3 a{font-weight:600}li h2,h3{font-size:1.05rem;line-height:1.4;margin:0}li h2 .dim{font-size:1rem;font-weight:400}
+.when{text-align:right;max-width:22rem}.rows>li{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.2rem 1.5rem;align-items:center}
 .chips{display:flex;flex-wrap:wrap;gap:.5rem;margin:.75rem 0}
-.chips a,.chips b{padding:.3rem .8rem;border:1px solid var(--line);border-radius:1.2rem;text-decoration:none}
-.chips a:hover{border-color:var(--link)}.chips b{background:var(--box);border-color:var(--link)}
+.chips a{padding:.3rem .8rem;border:1px solid var(--line);border-radius:1.2rem;text-decoration:none}
+.chips a:hover{border-color:var(--link)}.chips [aria-current]{background:var(--box);border-color:var(--link)}
 .code{font-size:3rem;font-weight:700;color:var(--mark)}
 .note{padding:.6rem .8rem;border:1px solid var(--bad);border-left-width:.4rem;border-radius:6px}.note:empty{display:none}
 .state{display:inline-block;padding:0 .55rem;border:1px solid;border-radius:1rem;font-size:.85rem;font-weight:700;color:var(--dim)}
@@ -80,7 +80,7 @@ polyline{fill:none;stroke:var(--link);stroke-width:2;vector-effect:non-scaling-s
 .bars svg{display:block;width:100%;height:1.1rem}.bar{fill:var(--link)}
 .stale .tiles,.stale svg{opacity:.5}
 @media(max-width:40rem){
-main{padding-top:1rem}h1{font-size:1.4rem}.rows>li{display:block}.chart{grid-template-columns:3.2rem minmax(0,1fr)}
+main{padding-top:1rem}h1{font-size:1.4rem}.rows>li{display:block}.when{text-align:left}.chart{grid-template-columns:3.2rem minmax(0,1fr)}
 .table,.table tbody,.table tr{display:block}.table thead{display:block;position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .table tr{padding:.4rem 0;border-bottom:1px solid var(--line)}
 .table td{display:grid;grid-template-columns:6rem minmax(0,1fr);padding:.1rem 0;border:0}.table td:empty{display:none}

@@ -30,6 +30,7 @@ struct LogRecord {
   std::optional<ChangeSetName> name;
   std::vector<ChangeSetId> supports;
   std::string output;
+  std::optional<base::UnixMillis> began;  // beginning of the last execution
 };
 
 class ChangeLog {

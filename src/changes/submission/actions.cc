@@ -257,7 +257,10 @@ Result<JobLocation> find_one(const Directories& directories, std::string_view di
   if (const auto id = ChangeSetId::parse(digits)) {
     if (auto location = find_by_log(directories, *id)) return std::move(*location);
   }
-  QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
+  const auto all = directories.find_all(digits);
+  // The folders of a queue that was never used do not exist.
+  if (!all && all.error().code != ErrorCode::kNotFound) return std::unexpected(all.error());
+  const auto found = all.value_or(std::vector<JobLocation>());
   if (found.empty()) return std::unexpected(not_here(digits));
   if (found.size() == 1) return found.front();
   std::string names;

@@ -32,6 +32,10 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   auto job = directories.read(location.stage, location.name);
   if (job) {
     view.job = std::move(*job);
+    if (location.stage == Stage::kRun) {
+      const auto log = ChangeLog(directories).read(location.name.id);
+      view.began = log ? log->began : std::nullopt;
+    }
     return view;
   }
   if (job.error().code == ErrorCode::kNotFound) return std::nullopt;

@@ -79,11 +79,12 @@ class QueueAnswer {
   }
   std::string_view path_and_query() const;
   std::string project_base() const;
-  PageContext context() const {
+  PageContext context(base::UnixMillis now) const {
     return {.repository = called(),
             .project = project_base(),
             .has_pages = request_.has_pages,
-            .user = user_.is_logged_in ? user_.login : std::string()};
+            .user = user_.is_logged_in ? user_.login : std::string(),
+            .now = now};
   }
 
   // Reading:
@@ -92,8 +93,9 @@ class QueueAnswer {
   Result<void> answer_check_in();
   Result<void> show_one(base::UnixMillis now);
   Result<void> show_page(changes::JobView view, base::UnixMillis now);
+  Result<void> put_expected(changes::JobView& view, base::UnixMillis now);
   ActionForm form_of(const changes::JobView& view) const;
-  Result<void> show_diff(const changes::JobLocation& place);
+  Result<void> show_diff(const changes::JobLocation& place, base::UnixMillis now);
   Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now);
   Result<void> answer_rollback(const changes::ChangeSetId& id);
   Result<void> show(std::string page);

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "markup.h"
+#include "quarry/base/hex.h"
 #include "quarry/base/split.h"
+#include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "view_options.h"
@@ -21,9 +23,15 @@ using changes::JobView;
 using changes::QueueView;
 using changes::Stage;
 
-/// Returns MARKUP in the frame of our pages, with TITLE, for REPOSITORY.
-std::string framed(Markup& markup, std::string_view title, std::string_view repository) {
-  return http::web_page(fmt::format("{}: {}", title, repository), markup.take());
+/// Returns MARKUP in the frame of our pages. BELOW_QUEUE is whether the page is below the queue's.
+std::string framed(Markup& markup, std::string_view title, const PageContext& context,
+                   bool below_queue) {
+  std::vector<http::PageLink> links = {{"./" + context.project, context.repository}};
+  if (below_queue) links.push_back({context.queue(), "Change sets"});
+  if (context.user.empty() && context.has_pages) {
+    links.push_back({context.project + "login?g=queue", "Log in", /*is_aside=*/true});
+  }
+  return http::web_page(fmt::format("{}: {}", title, context.repository), markup.take(), links);
 }
 
 std::string_view state_of(Stage stage) {
@@ -41,19 +49,54 @@ std::string_view state_with(char letter) {
   return {};
 }
 
-std::string expected_text(const JobView& view) {
-  if (!view.expected) return {};
-  const auto left = std::chrono::ceil<std::chrono::seconds>(*view.expected).count();
-  return left < 120 ? fmt::format("in about {} s", left)
-                    : fmt::format("in about {} min", left / 60);
+std::string in_words(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(time).count();
+  return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
 }
 
-/// Returns the reason for the state of a job.
+/// Returns the beginning of the execution of a running job, or the time at which the job was ready
+/// if the log does not contain the beginning.
+base::UnixMillis beginning_of(const JobView& view) {
+  return view.began.value_or(view.job.ended());
+}
+
+/// Returns the time for which a running job has been running.
+std::chrono::milliseconds running_time(const JobView& view, const PageContext& context) {
+  return std::chrono::milliseconds(
+      std::max<std::int64_t>(context.now.value - beginning_of(view).value, 0));
+}
+
+/// Returns a sentence that says when a job lands, or "".
+std::string expected_text(const JobView& view, const PageContext& context) {
+  if (changes::is_over(view.stage)) return {};
+  if (view.stage == Stage::kRun && view.expected) {
+    const auto left = *view.expected - running_time(view, context);
+    if (left.count() <= 0) return "takes longer than usual";
+    return fmt::format("expected to land in about {}", in_words(left));
+  }
+  return view.expected ? fmt::format("expected to land in about {}", in_words(*view.expected))
+                       : "no estimate";
+}
+
+std::string_view name_of(changes::MoveType type) {
+  constexpr std::array<std::string_view, changes::kMoveTypes> kNames = {
+      "rollback (RB)", "emergency (EM)", "bug fix (BF)", "development change (DC)"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+/// Returns the reason for the state of a job, or "" if the state says it.
 std::string reason_of(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
   if (view.is_new) return "not checked yet";
   if (!view.job.held.empty()) return "held by " + view.job.held;
-  return view.job.history.empty() ? std::string() : view.job.history.back().why;
+  const bool says_it = view.stage == Stage::kRun || (view.job.landed && view.stage == Stage::kDone);
+  return says_it || view.job.history.empty() ? std::string() : view.job.history.back().why;
+}
+
+/// Returns the headline, or the id of a job that does not have one.
+std::string title_of(const Job& job) {
+  const std::string line = changes::headline(job);
+  return line.empty() ? "Change set " + std::string(job.name.id.str()) : line;
 }
 
 void add_time(Markup& page, base::UnixMillis time) {
@@ -71,69 +114,80 @@ void add_link(Markup& page, std::string_view base, const changes::ChangeSetId& i
 /// Adds the check-in NAME, with a link to its page if fossil's pages exist. NAME can also be the
 /// name of a branch.
 void add_check_in(Markup& page, const PageContext& context, std::string_view name) {
+  constexpr std::size_t kDigits = 16;
+  const bool is_hash = name.size() > 40 || (name.size() == 40 && base::is_hex(name));
   if (context.has_pages) {
     page.raw("<a href=\"").text(context.project).raw("info/");
     page.text(http::percent_encode(name)).raw("\">");
   }
-  page.raw("<code>").text(name).raw("</code>");
+  page.raw("<code title=\"").text(name).raw("\">");
+  page.text(is_hash ? name.substr(0, kDigits) : name).raw("</code>");
   if (context.has_pages) page.raw("</a>");
 }
 
-void add_state(Markup& page, const JobView& view, std::string_view base) {
-  page.raw("<span class=\"state\">").text(state_of(view.stage));
-  const auto& rolled_back = view.job.rolled_back;
-  const bool is_rolled_back = changes::is_over(view.stage) && rolled_back;
-  page.raw(is_rolled_back ? Literal(", rolled back</span> by ") : Literal("</span>"));
-  if (is_rolled_back) add_link(page, base, rolled_back->by);
+void add_pill(Markup& page, std::string_view state) {
+  page.raw("<span class=\"state ").text(state).raw("\">").text(state).raw("</span>");
 }
 
-/// Adds a way back to the project, and the user's login or a link to log in.
-void add_top(Markup& page, const PageContext& context) {
-  page.raw("<p><a href=\"./").text(context.project).raw("\">").text(context.repository).raw("</a>");
-  if (!context.user.empty()) {
-    page.raw(" · ").text(context.user);
-  } else if (context.has_pages) {
-    page.raw(" · <a href=\"").text(context.project).raw("login?g=queue\">Log in</a>");
-  }
-  page.raw("</p>\n");
+void add_state(Markup& page, const JobView& view, std::string_view base) {
+  add_pill(page, state_of(view.stage));
+  const auto& rolled_back = view.job.rolled_back;
+  if (!changes::is_over(view.stage) || !rolled_back) return;
+  page.raw(" rolled back by ");
+  add_link(page, base, rolled_back->by);
+}
+
+void add_running_time(Markup& page, const JobView& view, const PageContext& context) {
+  if (view.stage != Stage::kRun) return;
+  page.text(fmt::format("for {}, since ", in_words(running_time(view, context))));
+  add_time(page, beginning_of(view));
 }
 
 void add_item(Markup& page, const JobView& view, const PageContext& context) {
   const Job& job = view.job;
   const std::string base = context.queue();
-  page.raw("<li>");
+  page.raw("<li><div><h3><a href=\"").text(base).raw("/").text(job.name.id.str()).raw("\">");
+  page.text(title_of(job)).raw("</a></h3>\n<p>");
   add_state(page, view, base);
-  page.raw(" ");
-  add_link(page, base, job.name.id);
-  page.raw(" ").text(changes::headline(job)).raw("\n<p>").text(reason_of(view)).raw("</p>\n<p>");
-  if (job.landed) {
-    page.raw("Check-in ");
+  page.raw(" ").text(reason_of(view));
+  if (job.landed && view.stage == Stage::kDone) {
+    page.raw(" as check-in ");
     add_check_in(page, context, job.landed->str());
-    page.raw("</p>\n<p>");
   }
-  page.raw("<span class=\"dim\">").text(changes::word_of(job.name.type));
+  add_running_time(page, view, context);
+  page.raw("</p>\n<p class=\"dim\">").text(name_of(job.name.type));
   if (!job.meta.target.empty()) page.raw(" on ").text(job.meta.target);
-  page.raw(" from ").text(job.submitter);
-  if (view.place > 0) page.text(fmt::format(", place {}", view.place));
-  if (view.expected) page.raw(", expected ").text(expected_text(view));
-  page.raw("</span>, ")
-      .raw(changes::is_over(view.stage) ? Literal("ended ") : Literal("submitted "));
-  add_time(page,
-           changes::is_over(view.stage) ? job.ended() : changes::time_of_tai64n(job.name.tai));
+  page.raw(" from ").text(job.submitter).raw(", <code>").text(job.name.id.str().substr(0, 8));
+  page.raw("</code></p></div>\n<p class=\"when\">");
+  if (changes::is_over(view.stage)) {
+    if (view.stage != Stage::kDone) {
+      page.raw("<a href=\"").text(base).raw("/").text(job.name.id.str()).raw("#log\">Log</a> ");
+    }
+    add_time(page, job.ended());
+  } else {
+    if (view.place > 0 && view.stage != Stage::kRun)
+      page.text(fmt::format("place {}, ", view.place));
+    page.text(expected_text(view, context));
+    if (view.stage != Stage::kRun) {
+      page.raw("<br><span class=\"dim\">submitted ");
+      add_time(page, changes::time_of_tai64n(job.name.tai));
+      page.raw("</span>");
+    }
+  }
   page.raw("</p></li>\n");
 }
 
-void add_list(Markup& page, const QueueView& view, const PageContext& context, bool is_over) {
-  const auto is_listed = [&](const JobView& each) {
-    return changes::is_over(each.stage) == is_over;
-  };
-  if (std::ranges::none_of(view.jobs, is_listed)) {
-    page.raw("<p>None.</p>\n");
+/// Adds a list of the jobs in VIEW for which IS_LISTED, under TITLE, or NONE.
+void add_list(Markup& page, const QueueView& view, const PageContext& context, Literal title,
+              Literal none, auto is_listed) {
+  page.raw("<h2>").raw(title).raw("</h2>\n");
+  if (std::ranges::none_of(view.jobs, is_listed, &JobView::stage)) {
+    page.raw("<p class=\"dim\">").raw(none).raw("</p>\n");
     return;
   }
-  page.raw("<ul>\n");
+  page.raw("<ul class=\"rows\">\n");
   for (const JobView& each : view.jobs) {
-    if (is_listed(each)) add_item(page, each, context);
+    if (is_listed(each.stage)) add_item(page, each, context);
   }
   page.raw("</ul>\n");
 }
@@ -141,16 +195,18 @@ void add_list(Markup& page, const QueueView& view, const PageContext& context, b
 /// Adds the number of change sets in each stage, each with a link to the list.
 void add_counts(Markup& page, const QueueView& view, std::string_view base,
                 std::string_view query) {
-  bool is_empty = true;
+  const std::string chosen = http::form_value(query, "state").value_or("");
+  page.raw("<p class=\"chips\">");
   for (std::size_t i = 0; i < changes::kStages; ++i) {
     if (view.counts[i] == 0) continue;
     const auto stage = static_cast<Stage>(i);
     page.raw("<a href=\"").text(base).text(query_with(query, changes::word_of(stage), ""));
-    page.raw("\">").text(fmt::format("{} {}", view.counts[i], state_of(stage))).raw("</a>. ");
-    is_empty = false;
+    page.raw(chosen == changes::word_of(stage) ? Literal("\" aria-current=\"true\">")
+                                               : Literal("\">"));
+    page.text(fmt::format("{} {}", view.counts[i], state_of(stage))).raw("</a> ");
   }
-  if (is_empty) page.raw("No change sets.");
-  if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>.");
+  if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>");
+  page.raw("</p>\n");
 }
 
 /// Adds a link to the next page, if any.
@@ -161,13 +217,13 @@ void add_more(Markup& page, std::string_view after, std::string_view base, std::
 
 void add_fact(Markup& page, Literal name, std::string_view value) {
   if (value.empty()) return;
-  page.raw("<tr><th>").raw(name).raw("</th>").cell(value).raw("</tr>\n");
+  page.raw("<tr><th scope=\"row\">").raw(name).raw("</th>").cell(value).raw("</tr>\n");
 }
 
 void add_ids(Markup& page, Literal name, const std::vector<changes::ChangeSetId>& ids,
              std::string_view base) {
   if (ids.empty()) return;
-  page.raw("<tr><th>").raw(name).raw("</th><td>");
+  page.raw("<tr><th scope=\"row\">").raw(name).raw("</th><td>");
   for (const changes::ChangeSetId& id : ids) {
     add_link(page, base, id);
     page.raw(" ");
@@ -178,16 +234,14 @@ void add_ids(Markup& page, Literal name, const std::vector<changes::ChangeSetId>
 void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   const Job& job = view.job;
   const std::string base = context.queue();
-  page.raw("<table>\n<tr><th>State</th><td>");
-  add_state(page, view, base);
-  page.raw("</td></tr>\n");
-  add_fact(page, "Reason", reason_of(view));
+  page.raw("<table>\n");
   add_fact(page, "Place", view.place > 0 ? std::to_string(view.place) : std::string());
-  add_fact(page, "Type", changes::word_of(job.name.type));
+  add_fact(page, "Landing", expected_text(view, context));
+  add_fact(page, "Type", name_of(job.name.type));
   add_fact(page, "Branch", job.meta.target);
   add_fact(page, "From", job.submitter);
   add_fact(page, "Author", job.meta.author);
-  page.raw("<tr><th>Submitted</th><td>");
+  page.raw("<tr><th scope=\"row\">Submitted</th><td>");
   add_time(page, changes::time_of_tai64n(job.name.tai));
   page.raw("</td></tr>\n");
   add_fact(page, "Approval", job.meta.approval);
@@ -196,7 +250,7 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
        {std::pair(Literal("Based on"), std::string_view(job.meta.base)),
         std::pair(Literal("Check-in"), job.landed ? job.landed->str() : std::string_view())}) {
     if (check_in.empty()) continue;
-    page.raw("<tr><th>").raw(name).raw("</th><td>");
+    page.raw("<tr><th scope=\"row\">").raw(name).raw("</th><td>");
     add_check_in(page, context, check_in);
     page.raw("</td></tr>\n");
   }
@@ -227,32 +281,56 @@ void add_form(Markup& page, const ActionForm& form, std::string_view change_set)
 std::string queue_page(const QueueView& view, const PageContext& context, std::string_view query) {
   const std::string base = context.queue();
   Markup page;
-  add_top(page, context);
-  page.raw("<h1>Change sets of ").text(context.repository).raw("</h1>\n<p>");
-  add_counts(page, view, base, query);
+  page.raw("<h1>Change sets of ").text(context.repository).raw("</h1>\n<p class=\"dim\">State at ");
+  add_time(page, context.now);
+  if (!context.user.empty()) page.raw(", for ").text(context.user);
+  page.raw(". <a href=\"").text(base).text(query_with(query, "", "")).raw("\">Reload</a></p>\n");
   if (!view.stopped.empty()) {
-    page.raw("</p>\n<p><strong>The queue has stopped:</strong> ").text(view.stopped);
+    page.raw("<p class=\"note\"><strong>The queue has stopped:</strong> ").text(view.stopped);
+    page.raw("</p>\n");
   }
-  page.raw("</p>\n<h2>In the queue</h2>\n");
-  add_list(page, view, context, /*is_over=*/false);
+  add_counts(page, view, base, query);
+  const auto none = [&query](Literal of_all) {
+    return query.empty() ? of_all : Literal("None in this selection.");
+  };
+  add_list(page, view, context, "Running", none("Nothing is running."),
+           [](Stage stage) { return stage == Stage::kRun; });
+  add_list(page, view, context, "Waiting", none("Nothing is waiting."),
+           [](Stage stage) { return !changes::is_over(stage) && stage != Stage::kRun; });
+  page.raw(
+      "<p class=\"dim\">Rollbacks run first, then emergencies, bug fixes and development changes. "
+      "Change sets of the same type run in the order of submission.</p>\n");
   add_more(page, view.more_waiting, base, query);
-  page.raw("<h2>Finished</h2>\n");
-  add_list(page, view, context, /*is_over=*/true);
+  add_list(page, view, context, "Finished", none("Nothing has finished yet."), changes::is_over);
   add_more(page, view.more_over, base, query);
-  return framed(page, "Change sets", context.repository);
+  if (view.jobs.empty() && query.empty()) {
+    page.raw(
+        "<p>To submit a change set, run this command in a folder with the changed files. URL is "
+        "the address that you clone the project from:</p>\n<pre tabindex=\"0\">quarry submit --to "
+        "URL --target BRANCH --comment WHY FILE...</pre>\n");
+  }
+  return framed(page, "Change sets", context, /*below_queue=*/false);
 }
 
 std::string change_set_page(const JobView& view, const PageContext& context,
                             const ActionForm& form) {
   const Job& job = view.job;
   const std::string base = context.queue();
+  const std::string title = title_of(job);
   Markup page;
-  add_top(page, context);
-  page.raw("<p><a href=\"").text(base).raw("\">All change sets of ").text(context.repository);
-  page.raw("</a></p>\n<h1>Change set <code>").text(job.name.id.str()).raw("</code></h1>\n<pre>");
-  page.text(job.meta.comment).raw("</pre>\n");
-  add_facts(page, view, context);
+  page.raw("<h1>").text(title).raw("</h1>\n<p class=\"lead\">");
+  add_state(page, view, base);
+  page.raw(" ").text(reason_of(view));
+  add_running_time(page, view, context);
+  page.raw("</p>\n");
+  if (job.meta.comment != title) page.raw("<pre>").text(job.meta.comment).raw("</pre>\n");
   add_form(page, form, fmt::format("{}/{}", base, job.name.id.str()));
+  if (!view.output.empty()) {
+    page.raw("<h2 id=\"log\">Log</h2>\n<pre class=\"log\" tabindex=\"0\">").text(view.output);
+    page.raw("</pre>\n");
+  }
+  page.raw("<h2>Change set <code>").text(job.name.id.str()).raw("</code></h2>\n");
+  add_facts(page, view, context);
   page.raw("<h2>Files</h2>\n");
   if (job.name.type != changes::MoveType::kRollback && !view.is_new) {
     page.raw("<p><a href=\"").text(base).raw("/").text(job.name.id.str());
@@ -262,21 +340,23 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   for (const std::string& file : job.meta.files) {
     page.raw("<li><code>").text(file).raw("</code></li>\n");
   }
-  page.raw("</ul>\n<h2>History</h2>\n<ul>\n");
+  // Without output, the reason in the history is the log.
+  page.raw("</ul>\n<h2").raw(view.output.empty() ? Literal(" id=\"log\">") : Literal(">"));
+  page.raw("History</h2>\n<ul class=\"rows\">\n");
   for (const changes::HistoryLine& line : job.history) {
-    page.raw("<li><span class=\"state\">").text(state_with(line.state)).raw("</span> ");
+    page.raw("<li><p>");
+    add_pill(page, state_with(line.state));
+    page.raw(" ").text(line.why).raw("</p>");
     add_time(page, line.time);
-    page.raw("<p>").text(line.why).raw("</p></li>\n");
+    page.raw("</li>\n");
   }
   page.raw("</ul>\n");
-  if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
-  return framed(page, job.name.id.str(), context.repository);
+  return framed(page, title, context, /*below_queue=*/true);
 }
 
 std::string diff_page(const changes::ChangeSetName& name, const std::optional<std::string>& diff,
                       const PageContext& context) {
   Markup page;
-  add_top(page, context);
   page.raw("<h1>Diff of ");
   add_link(page, context.queue(), name.id);
   page.raw("</h1>\n");
@@ -298,7 +378,7 @@ std::string diff_page(const changes::ChangeSetName& name, const std::optional<st
     }
   }
   if (diff) page.raw("</pre>\n");
-  return framed(page, "Diff", context.repository);
+  return framed(page, "Diff", context, /*below_queue=*/true);
 }
 
 }  // namespace quarry::worker

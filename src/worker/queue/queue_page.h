@@ -19,6 +19,7 @@ struct PageContext {
   std::string project;     // URL of the project, relative to the page; empty, or ends with a slash
   bool has_pages = false;  // whether fossil's web pages are below this URL
   std::string user;        // login; empty if the user is not logged in
+  base::UnixMillis now;
 
   std::string queue() const { return project + "queue"; }
 };

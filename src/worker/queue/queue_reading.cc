@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "quarry/changes/actions.h"
@@ -32,7 +33,7 @@ Result<void> QueueAnswer::show_queue(base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(auto view, changes::view_queue(directories_, options));
   QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
   QUARRY_TRY(changes::explain(view, directories_, options_.rules, frozen, now));
-  if (!wants_json()) return show(queue_page(view, context(), request_.query));
+  if (!wants_json()) return show(queue_page(view, context(now), request_.query));
   std::string branches;
   for (const std::string& each : frozen) {
     branches += (branches.empty() ? "" : ",") + json_string(each);
@@ -60,7 +61,7 @@ Result<void> QueueAnswer::show_one(base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
   const auto question = http::form_value(request_.query, "ask");
   if (question == "why") return answer_why(place.name.id, now);
-  if (question == "diff") return show_diff(place);
+  if (question == "diff") return show_diff(place, now);
   if (question == "rollback") return answer_rollback(place.name.id);
   QUARRY_TRY_ASSIGN(auto view, changes::view_job(directories_, place));
   if (!wants_json()) return show_page(std::move(view), now);
@@ -70,9 +71,24 @@ Result<void> QueueAnswer::show_one(base::UnixMillis now) {
 
 Result<void> QueueAnswer::show_page(changes::JobView view, base::UnixMillis now) {
   const bool waits = !changes::is_over(view.stage) && view.stage != changes::Stage::kRun;
+  if (!changes::is_over(view.stage)) QUARRY_TRY(put_expected(view, now));
   const auto why = changes::why_waits(directories_, options_.rules, view.job.name.id, now);
   if (waits && why) view.remark = *why;
-  return show(change_set_page(view, context(), form_of(view)));
+  return show(change_set_page(view, context(now), form_of(view)));
+}
+
+/// Sets the place and the expected time of the waiting or running job in VIEW.
+Result<void> QueueAnswer::put_expected(changes::JobView& view, base::UnixMillis now) {
+  QUARRY_TRY_ASSIGN(auto queue, changes::view_queue(directories_, {.max_over = 0}));
+  QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+  QUARRY_TRY(changes::explain(queue, directories_, options_.rules, frozen, now));
+  const auto found = std::ranges::find_if(queue.jobs, [&](const changes::JobView& each) {
+    return each.job.name.id == view.job.name.id;
+  });
+  if (found == queue.jobs.end()) return {};
+  view.place = found->place;
+  view.expected = found->expected;
+  return {};
 }
 
 /// Returns the form with the actions on the change set that the user can do now.
@@ -94,7 +110,7 @@ ActionForm QueueAnswer::form_of(const changes::JobView& view) const {
 
 /// Shows the diff of the change set at PLACE, or a page that reloads itself until the diff has been
 /// computed.
-Result<void> QueueAnswer::show_diff(const changes::JobLocation& place) {
+Result<void> QueueAnswer::show_diff(const changes::JobLocation& place, base::UnixMillis now) {
   const changes::ChangeSetName& name = place.name;
   if (name.type == changes::MoveType::kRollback) {
     return fail(ErrorCode::kInvalid, "a rollback does not have a diff before it has landed");
@@ -103,12 +119,12 @@ Result<void> QueueAnswer::show_diff(const changes::JobLocation& place) {
     QUARRY_TRY_ASSIGN(const changes::Job job, directories_.read(place.stage, name));
     if (!job.is_checked() && !job.history.empty()) {
       const std::string& why = job.history.back().why;
-      return show(diff_page(name, "The diff cannot be computed: " + why + "\n", context()));
+      return show(diff_page(name, "The diff cannot be computed: " + why + "\n", context(now)));
     }
   }
   const auto diff = directories_.read_file(directories_.diff_of(name), 2 * changes::kMaxDiff);
   if (!diff && diff.error().code != ErrorCode::kNotFound) return std::unexpected(diff.error());
-  QUARRY_TRY(show(diff_page(name, diff ? std::optional(*diff) : std::nullopt, context())));
+  QUARRY_TRY(show(diff_page(name, diff ? std::optional(*diff) : std::nullopt, context(now))));
   if (diff) return {};
   QUARRY_TRY(directories_.replace_file(
       directories_.control(std::string(changes::kDiffRequest) + std::string(name.id.str())), ""));

@@ -2,12 +2,13 @@
 
 import datetime
 import json
+import os
 import re
 import urllib.parse
 
 import pytest
 
-from support import repofile, webdriver
+from support import places, repofile, webdriver
 from support.browser import Browser
 from support.changes import ACTION, Queue, somebody, tarball
 from support.fossil import Checkout
@@ -107,10 +108,10 @@ def test_the_page_says_everything_in_words(server, writer, fresh, visit):
     waiting = submit(writer, fresh, *WAITING, kind="BF", comment="it waits")
     looker = visit("looker")
     listed = looker.get("/queue").text
-    for state, id_, reason in (("landed", landed, "landed as"), ("failed", failed, "branch nowhere does not exist"),
+    for state, id_, reason in (("landed", landed, "as check-in"), ("failed", failed, "branch nowhere does not exist"),
                                ("(?:queued|staged|pending)", waiting, "it is waiting for an approval")):
         item = next(each for each in listed.split("<li>") if id_[:8] in each)
-        assert re.search(f'class="state">{state}<', item) and reason in item, item
+        assert re.search(f'class="state {state}">{state}<', item) and reason in item, item
         time, = re.findall(r'<time datetime="([^"]+)Z">', item)
         age = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None) - datetime.datetime.fromisoformat(time)
         assert abs(age) < datetime.timedelta(hours=1)
@@ -119,10 +120,10 @@ def test_the_page_says_everything_in_words(server, writer, fresh, visit):
         *_, link = re.findall(r'href="([^"]*info/[^"]*)"', page)  # after the link to the base
         shown = looker.get(urllib.parse.urljoin(path, link))
         assert shown.status == 200 and "it lands" in shown.text
-        back = re.search(r'<p><a href="([./]*)">', page)[1]
+        back = re.search(r'<li><a href="([./]*)">', page)[1]
         assert urllib.parse.urljoin(path, back) == "/"
-    history = looker.get(f"/queue/{landed}").text.split("<h2>History")[1]
-    assert [*dict.fromkeys(re.findall(r'class="state">(\w+)<', history))][-2:] == ["running", "landed"]
+    history = looker.get(f"/queue/{landed}").text.split(">History</h2>")[1]
+    assert [*dict.fromkeys(re.findall(r'class="state \w+">(\w+)<', history))][-2:] == ["running", "landed"]
 
 
 def test_buttons_are_shown_to_users_with_the_rights(writer, fresh, visit):
@@ -292,3 +293,62 @@ def is_in_sight(browser, text):
           return box.width > 0 && box.left >= 0 && box.right <= 390;
         }
         return false;""", text)
+
+
+GATE = """#!/bin/sh
+case $(cat "$QUARRY_FILES") in
+  bad.txt) echo "not ok 1 - the test that fails"; exit 100;;
+  slow.txt) while [ ! -e FOLDER/go ]; do sleep 0.1; done;;
+esac
+"""
+
+
+@pytest.fixture
+def gated(launch, fresh, fossil, tmp_path, everybodys):
+    """A public queue. The gate rejects bad.txt, and runs for slow.txt until the file `go` exists."""
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    base.commit_file("a.txt", "a\n", "base")
+    gate = places.executable(everybodys / "gate", GATE.replace("FOLDER", str(everybodys)))
+    return launch(fresh, settings={**ON, "pages": "off", "changes.gate": gate, "changes.gate_read": everybodys, "changes.batch": 1,
+                                   **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
+
+
+def section_of(page, title):
+    return page.text.split(f"<h2>{title}</h2>")[1].split("<h2>")[0]
+
+
+def test_a_stranger_finds_all_answers_on_the_page(gated, fresh, everybodys):
+    """Which change set is running and since when, why another one waits, when it will land, what failed, and its log."""
+    stranger = Browser(gated.port, headers={"Accept": HTML})
+    empty = stranger.get("/queue").text
+    assert "Nothing is running." in empty and "quarry submit --to" in empty
+    assert stranger.get("/queue/0123456789abcdef").status == 404
+    writer, queue = somebody(gated.port, fresh), Queue.of(fresh)
+
+    def submitted(name, stage, **values):
+        id_ = writer.submit(tarball({name: b"x\n"}, **values)).json["id"]
+        wait_until(lambda: queue.is_in(id_, *stage), f"{name} is in {stage}")
+        return id_
+    submitted("good.txt", ["done"], comment="it lands")
+    bad = submitted("bad.txt", ["fail"], comment="it is bad")
+    before = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+    slow = submitted("slow.txt", ["run"], comment="it is slow")
+    submitted("next.txt", WAITING, comment="it is next", dependencies=slow)
+    page = stranger.get("/queue")
+    running, waiting, finished = (section_of(page, title) for title in ("Running", "Waiting", "Finished"))
+    assert "it is slow" in running
+    since, = re.findall(r'since <time datetime="([^"]+)Z">', running)
+    assert before <= datetime.datetime.fromisoformat(since) <= datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    assert f"it depends on {slow} (run), which has not landed: it is running" in waiting
+    assert re.search(r"place 2, expected to land in about \d+ s", waiting)
+    assert "the gate rejected it" in finished and "it lands" in finished
+    link = re.search(r'href="(queue/\w+)">it is next', waiting)[1]
+    assert "expected to land in about" in stranger.get(f"/{link}").text
+    log = re.search(r'href="(queue/\w+)#log">Log</a>', finished)[1]
+    assert log == f"queue/{bad}"
+    shown = stranger.get(f"/{log}").text.split('id="log">Log</h2>')[1]
+    assert "not ok 1 - the test that fails" in shown.split("</pre>")[0]
+    only_failed = stranger.get("/queue?state=fail")
+    assert 'aria-current="true">1 failed<' in only_failed.text and "it is slow" not in only_failed.text
+    (everybodys / "go").touch()
+    wait_until(lambda: queue.is_in(slow, "done"), "it lands")
