@@ -73,7 +73,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     browser.follow("a[href*='/tarball/']")
     wait_until(lambda: list(browser.downloads.glob("*.tar.gz")), "the tarball")
     with tarfile.open(next(browser.downloads.glob("*.tar.gz"))) as archive:
-        assert {name.split("/", 1)[1] for name in archive.getnames() if "/" in name} >= {"README.txt", "hello.sh"}
+        assert {name.split("/", 1)[1] for name in archive.getnames() if "/" in name} >= {"README.md", "hello.sh"}
     assert browser.complaints() == []
     assert browser.hosts_asked() == {f"127.0.0.1:{port}"}
 

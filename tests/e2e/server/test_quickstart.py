@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import subprocess
+import urllib.parse
 
 import pytest
 
@@ -38,6 +39,18 @@ def test_demonstration_repository(quickstart, fossil, tmp_path):
     checkout("push")
     other = fossil.clone(plain, tmp_path / "other.fossil")
     assert checkout.head() in repofile.artifacts(other)
+
+    browser = Browser(port)
+    home = browser.get("/")
+    assert home.status == 302
+    location = urllib.parse.urlsplit(home.headers["location"])
+    page = browser.get(f"{location.path}?{location.query}")
+    assert page.status == 200 and "hello.sh" in page.text and "A small project to try" in page.text
+    links = re.findall(r'<li><a href="(/[^"]*)">', page.text.split("A small project to try")[-1])
+    assert "/timeline" in links
+    for link in links:
+        assert browser.get(link.replace("&amp;", "&")).status == 200, link
+    assert "Merge greetings" in browser.get("/timeline").text
     interrupt(server)
 
 
