@@ -122,12 +122,13 @@ void PageConnection::put(std::string_view bytes) {
 }
 
 void PageConnection::add(evbuffer* body) {
-  replied_ += evbuffer_get_length(body);
-  evbuffer* const output = bufferevent_get_output(bev_.get());
-  while (const std::size_t left = evbuffer_get_length(body)) {
-    const std::size_t size = std::min(left, http::kMaxContent);
-    put_header(FCGI_STDOUT, size);
-    evbuffer_remove_buffer(body, output, size);
+  // The bytes are copied, because a buffer that was read from a pipe is only half full. If it were
+  // moved to the output, its free half would be lost.
+  while (evbuffer_get_length(body) > 0) {
+    evbuffer_iovec first{};
+    evbuffer_peek(body, -1, nullptr, &first, 1);
+    add(std::string_view(static_cast<const char*>(first.iov_base), first.iov_len));
+    evbuffer_drain(body, first.iov_len);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "connection/page_connection.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -128,6 +130,28 @@ TEST_CASE("small and own parts of a page arrive in order") {
   server.connection->add(page, reply.body);
   server.connection->end();
   CHECK(server.rest() == "head " + expected);
+}
+
+TEST_CASE("the buffers of an unread page take little more memory than its bytes") {
+  // fossil's output arrives in pieces of some kilobytes, and each is read into its own buffer.
+  constexpr std::size_t kSize = 4'000'000;
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const base::Fd output(ends[0]);
+  const base::Fd input(ends[1]);
+  const std::string piece(4096, 'x');
+  const base::EventBufferPtr body(evbuffer_new());
+  WebServer server;
+  server.ask();
+  server.connection->begin(200, "head ");
+  const std::size_t before = ::mallinfo2().uordblks;
+  while (server.connection->replied() < kSize) {
+    REQUIRE(::write(input.get(), piece.data(), piece.size()) == 4096);
+    REQUIRE(evbuffer_read(body.get(), output.get(), 16384) == 4096);
+    server.connection->add(body.get());
+    REQUIRE(evbuffer_get_length(body.get()) == 0);
+  }
+  CHECK(::mallinfo2().uordblks - before < server.connection->unsent() * 11 / 10);
 }
 
 TEST_CASE("a web server that reads nothing for the timeout is disconnected") {
