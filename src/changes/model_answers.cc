@@ -322,7 +322,7 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
   for (const ChangeSetId& id : primary) {
     const ModelNode* node = known_node(id);
     if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
-      return fail(ErrorCode::kNotFound, "{} {}", id.str(),
+      return fail(ErrorCode::kNotFound, "change set {} {}", id.str(),
                   !node                        ? "does not exist or has been deleted"
                   : node->is_rollback()        ? "is a rollback"
                   : node->known.is_rolled_back ? "was already rolled back"

@@ -50,7 +50,7 @@ std::string_view done_of(Action action) {
 }
 
 std::unexpected<Error> already(const Job& job, std::string_view what) {
-  return fail(ErrorCode::kConflict, "{} is {}", job.name.id.str(), what);
+  return fail(ErrorCode::kConflict, "change set {} is {}", job.name.id.str(), what);
 }
 
 std::unexpected<Error> already_approved(const Job& job) {
@@ -73,14 +73,14 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 
 /// Returns the error for a job that another process has locked.
 std::unexpected<Error> in_hand(const JobLocation& location) {
-  return fail(ErrorCode::kBusy, "{} is being {}: try again", location.name.id.str(),
+  return fail(ErrorCode::kBusy, "change set {} is being {}: try again", location.name.id.str(),
               location.stage == Stage::kPrequeue ? "checked" : "moved");
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
                            const std::function<bool(const Job&)>& may) {
   if (!may || may(job)) return {};
-  return fail(ErrorCode::kDenied, "{} is not allowed to {} a change set submitted by {}",
+  return fail(ErrorCode::kDenied, "user {} is not allowed to {} a change set submitted by {}",
               base::printable(request.login), word_of(request.action),
               base::printable(job.submitter));
 }
@@ -119,7 +119,7 @@ std::unexpected<Error> refuse_running(const Directories& directories, const JobL
     return std::unexpected(std::move(denied).error());
   }
   if (request.action == Action::kApprove && !job->approver.empty()) return already_approved(*job);
-  return fail(ErrorCode::kConflict, "{} cannot be {}: it is running", job->name.id.str(),
+  return fail(ErrorCode::kConflict, "change set {} cannot be {}: it is running", job->name.id.str(),
               done_of(request.action));
 }
 
@@ -179,7 +179,7 @@ Deed deed_of(Action action) {
 Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {
   const Action action = request.action;
   if (!may_be_in(action, stage)) {
-    return fail(ErrorCode::kConflict, "{} cannot be {}: it is in {}/", job.name.id.str(),
+    return fail(ErrorCode::kConflict, "change set {} cannot be {}: it is in {}/", job.name.id.str(),
                 done_of(action), word_of(stage));
   }
   ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};

@@ -42,7 +42,7 @@ Result<void> QueueAnswer::post(base::UnixMillis now) {
 
 Result<std::string> QueueAnswer::query_value(std::string_view name) const {
   if (auto value = http::form_value(request_.query, name)) return std::move(*value);
-  return fail(ErrorCode::kInvalid, "{}: invalid encoding", name);
+  return fail(ErrorCode::kInvalid, "the parameter {} has an invalid encoding", name);
 }
 
 Result<void> QueueAnswer::take(base::UnixMillis now) {
