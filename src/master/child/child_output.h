@@ -3,6 +3,10 @@
 //
 //   [pool www] child 123 said into stderr: "what it said"
 //
+// A line that a program of ours has logged to standard error keeps its level:
+//
+//   [execution www] child 123: the message
+//
 // The master never blocks on a pipe. The master reads while the child is running, and reads the
 // rest after the child has exited. A child blocks on a full pipe only while the master is busy. The
 // log itself must not use the descriptor of standard error: see open_log().
