@@ -108,12 +108,15 @@ Result<void> TarballWriter::finish() {
 
 Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                            std::span<const FileToSubmit> files, TarballCompression compression) {
+  for (const std::string& name : meta.files) QUARRY_TRY(check_file_name(name));
+  if (!base::is_text(meta.comment, "\t\n")) {
+    return fail(ErrorCode::kInvalid, "the comment is not UTF-8, or contains a control character");
+  }
   const std::string text = meta.text();
   // Parse the meta file, to avoid writing a tarball that read_tarball() rejects.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
-    QUARRY_TRY(check_file_name(name));
     // Refuse a name that is not the same after it was written and parsed, because the change set
     // would then change a different file.
     if (!std::ranges::binary_search(same.files, name)) {

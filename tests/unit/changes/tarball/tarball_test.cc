@@ -135,6 +135,8 @@ TEST_CASE("a tarball that would be rejected is not written") {
             "reserved by fossil"));
   CHECK(has(written({{"l", 'l', "/etc/passwd"}}, TarballCompression::kNone).error().message,
             "absolute"));
+  CHECK(has(written({{"\xff.txt", 0, ""}}, TarballCompression::kNone).error().message,
+            "a file's name is not UTF-8"));
   // A meta file cannot express these names, and would list a different file.
   for (const std::string name : {"a\nb", "\t", ""}) {
     CAPTURE(name);
