@@ -208,8 +208,11 @@ void Loop::give_up(const RunningService& service) {
 void Loop::notify_ready() {
   master_state_.is_ready = true;
   if (const auto interval = base::watchdog_interval()) {
-    every(std::chrono::duration_cast<milliseconds>(*interval / 3),
-          [] { base::notify_service_manager("WATCHDOG=1"); });
+    const auto keep_alive = [] { base::notify_service_manager("WATCHDOG=1"); };
+    // The timer starts again in each generation. If reloads follow each other faster than the timer,
+    // this message is the only one.
+    keep_alive();
+    every(std::chrono::duration_cast<milliseconds>(*interval / 3), keep_alive);
   }
   previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));

@@ -93,6 +93,15 @@ def test_the_watchdog_is_notified_in_time(manager, config, run):
         assert manager.next() == {"WATCHDOG": "1"}
 
 
+def test_the_watchdog_is_notified_by_each_generation(manager, config, run):
+    # The interval is so long that only messages from the start of a generation arrive.
+    server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="600000000")
+    for _ in range(3):
+        wait_until(lambda: "WATCHDOG" in manager.next(), "a keep-alive")
+        server.send(signal.SIGUSR2)
+        wait_until(lambda: "RELOADING" in manager.next(), "a reload")
+
+
 def test_the_status_is_notified_regularly(manager, config, run, fresh, tmp_path):
     text = config.read_text().replace("[global]", "[global]\nsystemd_interval = 50ms\nprocess.max = 1")
     config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]").replace("pool.sock", "other.sock"))
