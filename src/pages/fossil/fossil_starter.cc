@@ -31,6 +31,8 @@ namespace {
 
 using Ended = FossilStarter::Ended;
 
+// Maximum time to wait for the next process to exit, after all processes were killed.
+constexpr int kEndingMilliseconds = 5000;
 constexpr const char* kUnexpectedEnd = "the page starter exited unexpectedly";
 
 struct Started {
@@ -73,6 +75,7 @@ class Starter {
       if (waiting[0].revents != 0) is_wanted = follow_order();
     }
     for (const pid_t pid : running_) kill_fossil(pid, plan_.starts_programs);
+    while (!running_.empty() && ::poll(&waiting[1], 1, kEndingMilliseconds) > 0) reap(deaths.get());
     std::error_code ignored;
     std::filesystem::remove_all(temporary_, ignored);
     ::_exit(0);
@@ -169,8 +172,24 @@ class Starter {
 
 }  // namespace
 
-FossilStarter::FossilStarter(base::Fd orders, base::Fd ended, bool starts_programs)
-    : starts_programs_(starts_programs), orders_(std::move(orders)), ended_(std::move(ended)) {}
+FossilStarter::FossilStarter(pid_t pid, base::Fd orders, base::Fd ended, bool starts_programs)
+    : pid_(pid),
+      starts_programs_(starts_programs),
+      orders_(std::move(orders)),
+      ended_(std::move(ended)) {}
+
+FossilStarter::~FossilStarter() {
+  if (!orders_) return;
+  orders_.reset();
+  pollfd ending{ended_.get(), POLLIN, 0};
+  Ended one{};
+  ssize_t size = -1;
+  // The starter holds the other end of the pipe until it exits.
+  while (size != 0 && ::poll(&ending, 1, kEndingMilliseconds) > 0) {
+    size = ::read(ended_.get(), &one, sizeof one);
+  }
+  if (size == 0) base::wait_for_end(pid_);
+}
 
 Result<FossilStarter> FossilStarter::make(const Plan& plan) {
   const auto failed = [] { return fail_errno("cannot start the page starter"); };
@@ -183,7 +202,7 @@ Result<FossilStarter> FossilStarter::make(const Plan& plan) {
   const pid_t pid = ::fork();
   if (pid < 0) return failed();
   if (pid == 0) Starter(plan, its_orders.get(), deaths.writing.get()).run();
-  return FossilStarter(std::move(orders), std::move(deaths.reading), plan.starts_programs);
+  return FossilStarter(pid, std::move(orders), std::move(deaths.reading), plan.starts_programs);
 }
 
 Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {

@@ -9,8 +9,9 @@
 // applies only within a session. In a session with the usual share, a niced fossil gets as much
 // time as all syncs together. Therefore all fossils share one session, which has a lower share.
 //
-// When the pages process exits or crashes, the starter kills all running fossils, and removes their
-// temporary folder.
+// When the pages process exits or crashes, the starter kills all running fossils, waits until they
+// have exited, and removes their temporary folder. A pages process that exits waits for the starter.
+// Otherwise, a service manager could find and kill these processes after the master has exited.
 #pragma once
 
 #include <sys/types.h>
@@ -48,6 +49,10 @@ class FossilStarter {
 
   /// Forks the starter. Errors: kIo.
   static Result<FossilStarter> make(const Plan& plan);
+  FossilStarter(FossilStarter&& other) noexcept = default;
+  FossilStarter& operator=(FossilStarter&&) = delete;
+  /// Makes the starter exit, and waits for it.
+  ~FossilStarter();
 
   /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become the
   /// standard input, output and error of this fossil. Errors: kNotFound (the program does not
@@ -61,8 +66,9 @@ class FossilStarter {
   Result<std::vector<Ended>> ended();
 
  private:
-  FossilStarter(base::Fd orders, base::Fd ended, bool starts_programs);
+  FossilStarter(pid_t pid, base::Fd orders, base::Fd ended, bool starts_programs);
 
+  pid_t pid_;
   bool starts_programs_;
   base::Fd orders_;
   base::Fd ended_;

@@ -7,6 +7,7 @@ import http.client
 import os
 import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,21 @@ def test_page_starter_and_pages_process_end_together_and_are_replaced(serve):
         os.kill(pair[kills_pages_process], signal.SIGKILL)
         wait_until(lambda pair=pair: not any(map(exists, pair)), "the end of both")
         wait_until(lambda: visitor.get("/other").status == 200, "others")
+
+
+def test_no_process_is_left_when_the_server_has_stopped(serve):
+    server, visitor = serve(**{"pages.spare_children": 8})
+    assert visitor.get("/other").status == 200
+    wait_for_makers(server, 8)
+    ending = [starter(server), *makers(server)]
+    ending += [child for maker in makers(server) for child in children(maker)]
+    os.kill(ending[0], signal.SIGSTOP)
+    server.main.send(signal.SIGQUIT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.main.wait(0.5)
+    os.kill(ending[0], signal.SIGCONT)
+    assert server.main.wait() == 0
+    assert not any(map(exists, ending))
 
 
 def test_an_upgraded_program_is_used_at_once(serve, tmp_path):
