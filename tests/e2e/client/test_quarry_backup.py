@@ -62,6 +62,16 @@ def test_a_backup_replaces_the_last_one(small, backups):
     assert repofile.value(backups / "small.fossil", "SELECT value FROM config WHERE name='project-name'") == "renamed"
 
 
+def test_a_backup_removes_the_files_of_killed_backups(small, backups):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    kept = [f"small.fossil.backup-{os.getpid()}.tmp", f"small.fossil.backup-{ended.pid}", f"other.fossil.backup-{ended.pid}.tmp"]
+    for name in (*kept, f"small.fossil.backup-{ended.pid}.tmp", f"small.fossil.backup-{ended.pid}.tmp-journal"):
+        (backups / name).touch()
+    succeeds("backup", small, backups)
+    assert names(backups) == sorted([*kept, "small.fossil"])
+
+
 def test_a_folder(small, tmp_path, backups):
     served = tmp_path / "served"
     (served / "deep").mkdir(parents=True)

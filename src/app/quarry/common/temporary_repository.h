@@ -14,7 +14,8 @@ std::string folder_of(const std::string& file);
 /// removes the companion files.
 class TemporaryRepository {
  public:
-  /// FILE is the final name. PURPOSE becomes part of the temporary name.
+  /// FILE is the final name. PURPOSE becomes part of the temporary name. Removes the files that
+  /// processes with the same FILE and PURPOSE have left when they were killed.
   TemporaryRepository(std::string file, const char* purpose);
   ~TemporaryRepository();
   TemporaryRepository(const TemporaryRepository&) = delete;
