@@ -216,7 +216,10 @@ def test_the_package_from_installation_to_purge(boot, tmp_path):
 
     machine.shell(re.search(r"`(systemctl stop quarryd [^`]*)`", README)[1])
     machine.shell("systemctl is-active quarryd.socket && systemctl restart quarryd && systemctl is-active quarryd.socket")
-    machine.shell("fossil sync -R mine.fossil 2>&1 | grep -q 'Sync done' && apt-get purge quarry")
+    machine.shell("fossil sync -R mine.fossil 2>&1 | grep -q 'Sync done'")
+    assert "Could not execute" not in machine.shell("apt-get remove quarry 2>&1 && apt-get install ./quarry_next.deb 2>&1")
+    machine.shell("systemctl is-active quarryd.socket && systemctl is-active quarryd")
+    machine.shell("apt-get purge quarry")
     machine.shell("rm /etc/nginx/conf.d/quarry.conf /etc/fail2ban/jail.d/quarry.conf")
     left = {path for path in machine.files() - before if not CHANGING.match(path)}
     # fossil might have stored the user's settings in .fossil.
