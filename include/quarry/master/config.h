@@ -40,6 +40,9 @@ struct SlowLogConfig {
   std::chrono::milliseconds timeout{0};  // request_slowlog_timeout; 0: never
 };
 
+/// FILE:LINE of each value of a directive, for error messages.
+using DirectivePlaces = std::map<std::string, std::vector<std::string>>;
+
 struct GlobalConfig {
   base::LogOptions log;
   bool daemonize = false;
@@ -57,6 +60,7 @@ struct GlobalConfig {
   std::chrono::milliseconds emergency_restart_interval{0};
   /// Interval of status reports to systemd; 0: none.
   std::chrono::milliseconds systemd_interval{10'000};
+  DirectivePlaces places;
 };
 
 /// An address on which the HTTP server listens.
@@ -79,8 +83,7 @@ struct HttpConfig {
   std::string group;
   ProcessSettings process;
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
-  /// FILE:LINE of each value of a directive, for error messages.
-  std::map<std::string, std::vector<std::string>> places;
+  DirectivePlaces places;
 };
 
 struct AccessLogConfig {
@@ -118,6 +121,7 @@ struct PoolConfig {
   std::filesystem::path repository;         // file of the only repository; empty with repositories
   std::filesystem::path repositories;       // folder of repositories
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on
+  DirectivePlaces places;
 };
 
 /// A section that the master only passes on to other programs.
@@ -125,6 +129,7 @@ struct CarriedSection {
   std::string name;
   std::string place;  // FILE:LINE
   std::shared_ptr<CarriedOptions> carried;
+  DirectivePlaces places = {};
 };
 
 struct Config {

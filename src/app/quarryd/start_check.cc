@@ -113,7 +113,8 @@ class Check {
 
  private:
   void note(const std::string& what, const Result<void>& done) {
-    if (!done) found_.push_back(fmt::format("{}: {}", what, done.error().message));
+    if (done) return;
+    found_.push_back(fmt::format("{}{}: {}", place_of("global", what), what, done.error().message));
   }
 
   void check_logs() {
@@ -137,7 +138,32 @@ class Check {
   }
 
   void note(const std::string& section, const Lines& errors) {
-    for (const std::string& each : errors) found_.push_back(fmt::format("[{}]: {}", section, each));
+    for (const std::string& each : errors) {
+      found_.push_back(fmt::format("{}[{}]: {}", place_of(section, each), section, each));
+    }
+  }
+
+  /// Returns "FILE:LINE: " of the directive that ERROR begins with. The directive is in SECTION,
+  /// unless ERROR begins with the name of another section. Returns "" if no file sets the directive.
+  std::string place_of(std::string section, std::string_view error) const {
+    if (error.starts_with('[')) {
+      error.remove_prefix(1);
+      section = base::take_until(error, ']');
+      error.remove_prefix(std::min(error.find_first_not_of(' '), error.size()));
+    }
+    const master::DirectivePlaces* places = nullptr;
+    if (section == "global") places = &config_.global.places;
+    if (section == "http" && config_.http) places = &config_.http->places;
+    const auto find_in = [&](const auto& sections) {
+      const auto found =
+          std::ranges::find_if(sections, [&](const auto& each) { return each.name == section; });
+      if (found != sections.end()) places = &found->places;
+    };
+    find_in(config_.pools);
+    find_in(config_.carried);
+    if (places == nullptr) return "";
+    const auto lines = places->find(std::string(base::take_until(error, ':')));
+    return lines == places->end() ? "" : lines->second.back() + ": ";
   }
 
   void check_children(const BoundAddresses& addresses) {

@@ -158,6 +158,8 @@ class Checker {
         if (set && entry.key == "listen") {
           target.listens.back().place = files_.place_of(entry.line);
         }
+      }
+      if constexpr (requires { target.places; }) {
         target.places[entry.key].push_back(files_.place_of(entry.line));
       }
       lines[entry.key] = entry.line;

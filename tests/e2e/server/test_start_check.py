@@ -313,6 +313,8 @@ def test_a_file_that_a_child_cannot_use(with_courier, section_, more, word, wron
         more = {**more, "repository": repository}
     world.set_section(section_, **more, **{word: inside / wrong})
     is_refused(world, f"{word}: {reason.format(inside / wrong)}")
+    line = 1 + world.path.read_text().splitlines().index(f"{word} = {inside / wrong}")
+    assert world.test().stderr.startswith(f"{world.path}:{line}: "), "the file and line of the directive"
     world.set_section(section_, **{word: inside / correct})
     assert world.test().returncode == 0, world.test().stderr
     log.close()
