@@ -368,9 +368,8 @@ void Connection::on_closed() {
   owner_.on_released(std::exchange(held_, 0));
   owner_.on_queued(*this, -static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
   if (!is_evicted_ && (state_ == State::kHead || state_ == State::kBody)) {
-    base::log(base::LogLevel::kNotice,
-              "client {}: disconnected after {} bytes of an incomplete request", client(),
-              received_);
+    owner_.on_failed(
+        *this, fmt::format("disconnected after {} bytes of an incomplete request", received_));
   }
   end_tls();
   owner_.on_gone(*this);

@@ -464,8 +464,8 @@ TEST_CASE("a client that sends nothing, or only empty lines, is closed without a
 }
 
 TEST_CASE("a client that disconnects during a request is logged") {
-  const World world;
   for (const std::size_t size : {std::size_t{10}, std::size_t{70}}) {
+    const World world;
     Client client(world.gateway);
     client.send(post(some_bytes(100)).substr(0, size));
     client.close();
@@ -474,6 +474,17 @@ TEST_CASE("a client that disconnects during a request is logged") {
         fmt::format("client 127.0.0.1: disconnected after {} bytes of an incomplete request",
                     size)));
   }
+}
+
+TEST_CASE("the log is limited when many clients disconnect during a request") {
+  const World world;
+  for (int i = 0; i < 20; ++i) {
+    Client client(world.gateway);
+    client.send("POST");
+  }
+  CHECK(wait_for_log(world.gateway, "disconnected after 4 bytes of an incomplete request"));
+  CHECK(ask(world.gateway).starts_with(kOk));
+  CHECK(std::ranges::count(world.gateway.log(), '\n') < 20);
 }
 
 TEST_CASE("a body that arrives steadily may take longer than the timeout") {
