@@ -317,6 +317,15 @@ std::optional<base::SocketAddress> address_of(const char* option, const std::str
   return std::nullopt;
 }
 
+/// Returns whether a server cannot listen on both ONE and OTHER.
+bool overlap(const base::SocketAddress& one, const base::SocketAddress& other) {
+  const auto covers = [](const base::SocketAddress& all, const base::SocketAddress& each) {
+    return all.ip() == "::" || (all.ip() == "0.0.0.0" && all.family() == each.family());
+  };
+  return one.port() == other.port() && one.port() != 0 &&
+         (one.same_ip(other) || covers(one, other) || covers(other, one));
+}
+
 int run_serve(const CommandLine& line, std::optional<master::Handover>& handover) {
   app::ServeOptions options{.path = line.serve,
                             .children = line.children,
@@ -334,10 +343,9 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
     options.certificate = {.certificate = std::filesystem::absolute(line.certificate),
                            .key = std::filesystem::absolute(line.key)};
   }
-  if (options.http && options.https && *options.http == *options.https &&
-      options.http->port() != 0) {
-    fmt::print(stderr, "quarryd: --http and --https must be different addresses, not both {}\n",
-               options.http->str());
+  if (options.http && options.https && overlap(*options.http, *options.https)) {
+    fmt::print(stderr, "quarryd: --http {} and --https {} overlap: use different ports\n",
+               options.http->str(), options.https->str());
     return kWrongUsage;
   }
   const auto folder = app::private_folder(handover ? handover->notes[kFolderNote] : "");

@@ -529,9 +529,14 @@ def test_serve_can_be_tested(world):
     assert quarryd(*daemon.serve(world.folder), "--http", f"127.0.0.1:{free_port()}", "--test").returncode == 0
     done = quarryd(*daemon.serve(world.folder), "--http", "192.0.2.77:8080", "--test")
     assert done.returncode == 1 and "cannot bind 192.0.2.77:8080" in done.stderr
-    same = f"127.0.0.1:{free_port()}"
-    done = quarryd(*daemon.serve(world.folder), "--http", same, "--https", same, "--certificate", "x", "--key", "x")
-    assert (done.returncode, done.stderr) == (2, f"quarryd: --http and --https must be different addresses, not both {same}\n")
+
+
+@pytest.mark.parametrize("http, https", [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("[::1]", "[::]"), ("[::]", "0.0.0.0")])
+def test_the_addresses_of_serve_may_not_overlap(world, http, https):
+    port = free_port()
+    http, https = f"{http}:{port}", f"{https}:{port}"
+    done = quarryd(*daemon.serve(world.folder), "--http", http, "--https", https, "--certificate", "x", "--key", "x")
+    assert (done.returncode, done.stderr) == (2, f"quarryd: --http {http} and --https {https} overlap: use different ports\n")
 
 
 @pytest.fixture
