@@ -121,9 +121,9 @@ def test_secrets_are_neither_logged_nor_returned(server, writer, fresh, quarry, 
     assert writer.send("POST", "/queue", body, headers).status == 202
     signature = headers["Cookie"].rsplit("+", 1)[1]
     seen = server.all_logs() + writer.get("/queue.json").body.decode() + writer.get("/queue").body.decode()
-    writer.post("/queue?type=DC&token=hidden", b"", kind="text/plain")
+    writer.post("/queue?type=DC&token=opensesame", b"", kind="text/plain")
     seen += server.all_logs()
-    for each in (secret, signature, "hidden"):
+    for each in (secret, signature, "opensesame"):
         assert each not in seen
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with contextlib.suppress(OSError):

@@ -23,6 +23,8 @@ from support import places, process, repofile, wire
 from support.process import wait_until
 
 KIB = 1 << 10
+#: Bytes that take more than 1000 frames. A guarded fossil does not make a checkpoint of a shorter log.
+LONG = 5 << 20
 
 #: A program that locks byte 121 of a log's index, as a checkpoint does. The program ends at the end of its input.
 HOLD_CHECKPOINT = """
@@ -75,6 +77,7 @@ def run_sql(fossil, repository: Path, sql: str, guarded: bool) -> str:
 @pytest.mark.parametrize("guarded", [False, True])
 def test_a_guarded_fossil_does_not_checkpoint_while_another_process_writes(with_log, fossil, guarded):
     repository, connection = with_log
+    connection.execute("INSERT INTO config VALUES('long',zeroblob(?),1)", (LONG,))
     connection.execute("BEGIN IMMEDIATE")
     before = contents(repository)
     run_sql(fossil, repository, "PRAGMA wal_checkpoint", guarded)
